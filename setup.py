@@ -1,0 +1,87 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Build description, read by pip and by colcon alike (hence no ``[project]`` table)."""
+
+from glob import glob
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'transmission_bridge'
+
+KILTED = ['rclpy[fastrtps]==9.1.*'] + [
+    f'{name}==5.5.*'
+    for name in (
+        'sensor-msgs', 'std-msgs', 'std-srvs', 'trajectory-msgs', 'diagnostic-msgs',
+        'geometry-msgs',
+    )
+]  # fmt: skip
+JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
+    requirement.replace('==5.5.*', '==5.3.*') for requirement in KILTED[1:]
+]
+TEST = ['pytest>=7', 'hypothesis>=6', 'ruff', 'mypy', 'lxml-stubs']
+
+BUILT_IN = {
+    'transmission_interface/SimpleTransmission': 'simple:SimpleTransmission',
+    'transmission_interface/DifferentialTransmission': 'differential:DifferentialTransmission',
+    'transmission_interface/FourBarLinkageTransmission': (
+        'four_bar_linkage:FourBarLinkageTransmission'
+    ),
+}
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    package_data={PACKAGE: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (f'share/{PACKAGE}', ['package.xml']),
+        (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.*'))),
+        (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml'))),
+        (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),
+    ],
+    python_requires='>=3.10',
+    install_requires=['setuptools', 'numpy>=1.21', 'lxml>=4.8'],
+    extras_require={
+        'kilted': [f'ros-{requirement}' for requirement in KILTED],
+        'jazzy': [f'ros-{requirement}' for requirement in JAZZY],
+        'test': TEST,
+    },
+    zip_safe=True,
+    author='The transmission_bridge authors',
+    author_email='maintainers@transmission-bridge.invalid',
+    maintainer='The transmission_bridge authors',
+    maintainer_email='maintainers@transmission-bridge.invalid',
+    description=(
+        'A joint-space interface for any actuator-space robot driver, '
+        'from the <transmission> tags in its URDF'
+    ),
+    long_description=Path(__file__).with_name('README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    keywords=['ROS', 'ROS 2', 'transmission', 'URDF', 'ros2_control', 'robotics'],
+    classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Developers',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3',
+        'Programming Language :: Python :: 3.10',
+        'Programming Language :: Python :: 3.11',
+        'Programming Language :: Python :: 3.12',
+        'Programming Language :: Python :: 3.13',
+        'Topic :: Scientific/Engineering',
+    ],
+    entry_points={
+        'console_scripts': [
+            f'transmission_bridge = {PACKAGE}.tools.main:main',
+            f'bridge_node = {PACKAGE}.ros.bridge_main:main',
+            f'simulated_driver = {PACKAGE}.ros.simulated_driver_main:main',
+        ],
+        f'{PACKAGE}.transmissions': [
+            f'{type_name} = {PACKAGE}.transmissions.{target}'
+            for type_name, target in BUILT_IN.items()
+        ],
+    },
+)
