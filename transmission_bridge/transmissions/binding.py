@@ -1,0 +1,133 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Names to places: the order of a robot's joints and actuators, and who connects them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transmission_bridge.description.control_specs import TransmissionSpec
+from transmission_bridge.description.specs import Finding, RobotDescription
+from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.transmissions.tunable import Tunable
+
+__all__ = ['Binding', 'Built', 'Layout', 'lay_out']
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """
+    A transmission made from its description.
+
+    :param tunables: Its live parameters.
+    """
+
+    spec: TransmissionSpec
+    transmission: Transmission
+    tunables: tuple[Tunable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """
+    A transmission and the places of its members in the robot's arrays, both in role order.
+
+    :param owned: Per actuator, whether commands to it come from this transmission. Several
+        transmissions may read an actuator, one gives its value on the way back.
+    """
+
+    spec: TransmissionSpec
+    transmission: Transmission
+    joints: tuple[int, ...]
+    actuators: tuple[int, ...]
+    owned: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """
+    The order of a robot's joints and actuators.
+
+    :param pass_through: Pairs (joint index, actuator index) of joints without a transmission,
+        whose actuator has the joint's name.
+    """
+
+    joint_names: tuple[str, ...]
+    actuator_names: tuple[str, ...]
+    bindings: tuple[Binding, ...]
+    pass_through: tuple[tuple[int, int], ...]
+    findings: tuple[Finding, ...]
+
+
+def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: bool) -> Layout:
+    """
+    Give every joint and actuator its place.
+
+    Joints stand in the order of the URDF's ``<joint>`` elements (in a fragment without any: in the
+    order of the transmissions), actuators in the order of the transmissions, then those of
+    pass-through joints. A joint whose transmission was refused is left out: passing it through
+    would invent a ratio.
+
+    :param robot: The description.
+    :param built: The transmissions that could be built.
+    :param pass_through: Whether scalar joints without a transmission (and without ``<mimic>``)
+        get an actuator of their own name.
+    """
+    driven = [member.name for item in built for member in item.spec.joints]
+    actuators = list(
+        dict.fromkeys(member.name for item in built for member in item.spec.actuators)
+    )
+    mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
+    mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
+    findings = []
+    passed = []
+    for joint in robot.joints if pass_through else ():
+        if joint.name in mentioned or not joint.is_scalar or joint.mimic is not None:
+            continue
+        if joint.name in actuators:
+            findings.append(
+                Finding(
+                    'warning',
+                    f"joint '{joint.name}' has no transmission and cannot be passed through, "
+                    'because an actuator of a transmission has its name',
+                    line=joint.line,
+                    path=joint.path,
+                    subject=joint.name,
+                )
+            )
+            continue
+        passed.append(joint.name)
+    bridged = {*driven, *passed}
+    in_urdf = [joint.name for joint in robot.joints if joint.name in bridged]
+    joints = list(dict.fromkeys([*in_urdf, *driven]))
+    actuators += passed
+    joint_index = {name: place for place, name in enumerate(joints)}
+    actuator_index = {name: place for place, name in enumerate(actuators)}
+    return Layout(
+        joint_names=tuple(joints),
+        actuator_names=tuple(actuators),
+        bindings=_bind(built, joint_index, actuator_index),
+        pass_through=tuple((joint_index[name], actuator_index[name]) for name in passed),
+        findings=tuple(findings),
+    )
+
+
+def _bind(
+    built: tuple[Built, ...], joint_index: dict[str, int], actuator_index: dict[str, int]
+) -> tuple[Binding, ...]:
+    owners: dict[str, str] = {}
+    # A transmission that may command comes first; one that only reads owns what is left.
+    for item in sorted(built, key=lambda item: not item.spec.can_command):
+        for member in item.spec.actuators:
+            owners.setdefault(member.name, item.spec.name)
+    return tuple(
+        Binding(
+            spec=item.spec,
+            transmission=item.transmission,
+            joints=tuple(joint_index[member.name] for member in item.spec.joints),
+            actuators=tuple(actuator_index[member.name] for member in item.spec.actuators),
+            owned=tuple(owners[member.name] == item.spec.name for member in item.spec.actuators),
+        )
+        for item in built
+    )

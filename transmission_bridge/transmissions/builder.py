@@ -1,0 +1,109 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""From specs to transmissions: one plugin after the other, each failure kept to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import traceback
+
+from transmission_bridge.description.control_specs import TransmissionSpec
+from transmission_bridge.description.specs import Finding
+from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
+from transmission_bridge.transmissions.binding import Built
+from transmission_bridge.transmissions.registry import Registry
+from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.transmissions.tunable import ParameterPath
+
+__all__ = ['build', 'build_all']
+
+
+def build_all(
+    specs: tuple[TransmissionSpec, ...], registry: Registry, aliases: Mapping[str, str]
+) -> tuple[tuple[Built, ...], tuple[Finding, ...]]:
+    """
+    Build every transmission that can be built.
+
+    :param aliases: Type string of the robot to the type string of the plugin to use for it.
+    :returns: The transmissions, and a finding for each failure and for each thing not used.
+    """
+    built = []
+    findings: list[Finding] = []
+    for spec in specs:
+        try:
+            item, unused = _build_aliased(spec, registry, aliases)
+        except TransmissionBridgeError as error:
+            findings.append(_failure(spec, error))
+        except Exception as error:  # a plugin's bug costs its own joints only
+            findings.append(
+                _failure(
+                    spec,
+                    TransmissionError(
+                        f'{spec.type} raised {type(error).__name__}: {error}\n'
+                        + traceback.format_exc()
+                    ),
+                )
+            )
+        else:
+            built.append(item)
+            findings.extend(unused)
+    return tuple(built), tuple(findings)
+
+
+def build(
+    cls: type[Transmission],
+    spec: TransmissionSpec,
+    overrides: Mapping[ParameterPath, float] | None = None,
+) -> tuple[Built, tuple[Finding, ...]]:
+    """
+    Build one transmission and check that it has the members of its description.
+
+    :param overrides: Values that replace those of the description.
+    :returns: The transmission, and a warning for everything it did not use.
+    :raises TransmissionError: If the description or a value cannot be accepted.
+    """
+    reader = SpecReader(spec, overrides)
+    transmission = cls.from_spec(reader)
+    found = (transmission.n_joints, transmission.n_actuators)
+    given = (len(spec.joints), len(spec.actuators))
+    if found != given:
+        raise reader.error(
+            f'{spec.type} was built with other numbers of joints and actuators',
+            expected=f'{given[0]} and {given[1]}',
+            found=f'{found[0]} and {found[1]}',
+        )
+    return Built(spec, transmission, reader.tunables), reader.unused()
+
+
+def _build_aliased(
+    spec: TransmissionSpec, registry: Registry, aliases: Mapping[str, str]
+) -> tuple[Built, tuple[Finding, ...]]:
+    type_name = aliases.get(spec.type, spec.type)
+    built, unused = build(registry.load(type_name), spec)
+    if type_name != spec.type and unused:
+        # A type that leaves part of the description unread is another mechanism.
+        raise TransmissionError(
+            f"'{type_name}' does not fit as an alias of '{spec.type}'",
+            expected='everything in the description to be used',
+            found='; '.join(finding.message for finding in unused),
+        )
+    return built, unused
+
+
+def _failure(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
+    message, expected, found = str(error), '', ''
+    if isinstance(error, TransmissionError):
+        message, expected, found = error.message, error.expected, error.found
+    elif isinstance(error, PluginError) and error.details:
+        message = f'{message}\n{error.details}'
+    return Finding(
+        'error',
+        f"transmission '{spec.name}' cannot be used: {message}",
+        line=spec.line,
+        path=spec.path,
+        expected=expected,
+        found=found,
+        subject=spec.name,
+    )

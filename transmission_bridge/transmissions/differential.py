@@ -1,0 +1,72 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Two actuators that turn together for one joint and against each other for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from transmission_bridge.transmissions.linear import LinearTransmission, ratios, reciprocal
+from transmission_bridge.transmissions.spec_reader import SpecReader
+
+__all__ = ['DifferentialTransmission']
+
+
+class DifferentialTransmission(LinearTransmission):
+    """
+    A differential, as in many wrists and waists: two actuators, two joints.
+
+    With ``ar1, ar2`` the actuator reductions, ``jr1, jr2`` the joint reductions, ``off1, off2``
+    the joint offsets and ``q = j - off``:
+
+    ===================== ============================================ ===========================
+    interface             actuator to joint                            joint to actuator
+    ===================== ============================================ ===========================
+    position,             ``j1 = (a1/ar1 + a2/ar2) / (2 jr1) + off1``  ``a1 = (jr1 q1 + jr2 q2) ar1``
+    absolute_position     ``j2 = (a1/ar1 - a2/ar2) / (2 jr2) + off2``  ``a2 = (jr1 q1 - jr2 q2) ar2``
+    velocity,             ``j1 = (a1/ar1 + a2/ar2) / (2 jr1)``         ``a1 = (jr1 j1 + jr2 j2) ar1``
+    acceleration          ``j2 = (a1/ar1 - a2/ar2) / (2 jr2)``         ``a2 = (jr1 j1 - jr2 j2) ar2``
+    effort, torque,       ``j1 = jr1 (a1 ar1 + a2 ar2)``               ``a1 = (j1/jr1 + j2/jr2) / (2 ar1)``
+    force                 ``j2 = jr2 (a1 ar1 - a2 ar2)``               ``a2 = (j1/jr1 - j2/jr2) / (2 ar2)``
+    ===================== ============================================ ===========================
+
+    Equal motion of both actuators moves joint 1 only, opposite motion joint 2 only.
+
+    Convention: ros2_control and ROS 1 ``transmission_interface/DifferentialTransmission``, by
+    their code; the class documentation printed there has three misprints that would not conserve
+    power.
+
+    :param actuator_reduction: ``(ar1, ar2)``.
+    :param joint_reduction: ``(jr1, jr2)``.
+    :param joint_offset: ``(off1, off2)`` [rad or m].
+    :raises TransmissionError: If a reduction is zero or a number is not finite.
+    """  # noqa: E501 (a table row cannot be broken)
+
+    api_version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        actuator_reduction: Sequence[float],
+        joint_reduction: Sequence[float],
+        joint_offset: Sequence[float] = (0.0, 0.0),
+    ) -> None:
+        ar1, ar2 = ratios('actuator_reduction', actuator_reduction, 2)
+        jr1, jr2 = ratios('joint_reduction', joint_reduction, 2)
+        super().__init__(
+            [
+                [reciprocal(2 * jr1 * ar1), reciprocal(2 * jr1 * ar2)],
+                [reciprocal(2 * jr2 * ar1), -reciprocal(2 * jr2 * ar2)],
+            ],
+            joint_offset,
+            inverse=[[jr1 * ar1, jr2 * ar1], [jr1 * ar2, -jr2 * ar2]],
+            actuator_reduction=(ar1, ar2),
+            joint_reduction=(jr1, jr2),
+        )
+
+    @classmethod
+    def from_spec(cls, reader: SpecReader) -> DifferentialTransmission:
+        """Build from two joints and two actuators."""
+        reader.require_members(joints=2, actuators=2)
+        return cls(reader.actuator_reductions(), reader.joint_reductions(), reader.joint_offsets())

@@ -1,0 +1,79 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Names of the interfaces and of the two directions in which they are mapped.
+
+The names are those of ros2_control (``hardware_interface_type_values.hpp``) plus
+``absolute_position`` of transmission_interface.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Literal
+
+from transmission_bridge.errors import UnsupportedInterfaceError
+
+__all__ = [
+    'ACTUATOR_TO_JOINT',
+    'DIRECTIONS',
+    'INTERFACES',
+    'JOINT_TO_ACTUATOR',
+    'Direction',
+    'Quantity',
+    'interfaces_of',
+    'quantity_of',
+]
+
+Direction = Literal['actuator_to_joint', 'joint_to_actuator']
+ACTUATOR_TO_JOINT: Direction = 'actuator_to_joint'
+JOINT_TO_ACTUATOR: Direction = 'joint_to_actuator'
+DIRECTIONS: tuple[Direction, ...] = (ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR)
+
+
+class Quantity(Enum):
+    """What kind of number an interface carries; one map serves all interfaces of a kind."""
+
+    POSITION = 'position'
+    ABSOLUTE_POSITION = 'absolute_position'
+    VELOCITY = 'velocity'
+    ACCELERATION = 'acceleration'
+    EFFORT = 'effort'
+
+
+#: Interface name to quantity, in the order in which they are listed to users.
+INTERFACES: dict[str, Quantity] = {
+    'position': Quantity.POSITION,
+    'velocity': Quantity.VELOCITY,
+    'acceleration': Quantity.ACCELERATION,
+    'effort': Quantity.EFFORT,
+    'torque': Quantity.EFFORT,
+    'force': Quantity.EFFORT,
+    'absolute_position': Quantity.ABSOLUTE_POSITION,
+}
+
+
+def interfaces_of(direction: Direction) -> tuple[str, ...]:
+    """
+    Return the interfaces that can be mapped in this direction.
+
+    ``absolute_position`` is a measurement: it is never mapped from joint to actuator.
+    """
+    if direction == ACTUATOR_TO_JOINT:
+        return tuple(INTERFACES)
+    return tuple(name for name in INTERFACES if name != 'absolute_position')
+
+
+def quantity_of(interface: str, direction: Direction) -> Quantity:
+    """
+    Return the quantity of an interface.
+
+    :raises UnsupportedInterfaceError: If it is not mapped in this direction.
+    """
+    quantity = INTERFACES.get(interface)
+    if quantity is None or (
+        quantity is Quantity.ABSOLUTE_POSITION and direction == JOINT_TO_ACTUATOR
+    ):
+        raise UnsupportedInterfaceError(interface, direction, interfaces_of(direction))
+    return quantity

@@ -1,0 +1,237 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Transmissions whose position map is affine: one matrix, one offset, every interface."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    JOINT_TO_ACTUATOR,
+    Quantity,
+    quantity_of,
+)
+from transmission_bridge.transmissions.transmission import as_values, Transmission
+
+__all__ = ['LinearTransmission', 'ratios', 'reciprocal']
+
+
+class LinearTransmission(Transmission):
+    """
+    ``q = J a + offset`` with a constant Jacobian ``J``.
+
+    ============================ ============================ ===========================
+    interface                    actuator to joint            joint to actuator
+    ============================ ============================ ===========================
+    position, absolute_position  ``q = J a + offset``         ``a = J^-1 (q - offset)``
+    velocity, acceleration       ``q' = J a'``                ``a' = J^-1 q'``
+    effort, torque, force        ``tau_q = J^-T tau_a``       ``tau_a = J^T tau_q``
+    ============================ ============================ ===========================
+
+    ``absolute_position`` has no map from joint to actuator.
+
+    :param matrix: ``J``, shape ``(n_joints, n_actuators)``.
+    :param offset: Joint offset, shape ``(n_joints,)`` [rad or m], zero by default.
+    :param inverse: ``J^-1``, shape ``(n_actuators, n_joints)``, where a closed form is known: its
+        zeros are then exact, and a zero is what keeps an unknown value from spreading. Otherwise
+        the inverse, or the pseudo-inverse where ``J`` is not square.
+    :param actuator_reduction: What :attr:`actuator_reduction` reports.
+    :param joint_reduction: What :attr:`joint_reduction` reports.
+    :raises ShapeError: If the shapes do not fit.
+    :raises TransmissionError: If a number is not finite or the matrix has not full rank.
+    """
+
+    is_constant: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        matrix: npt.ArrayLike,
+        offset: npt.ArrayLike | None = None,
+        *,
+        inverse: npt.ArrayLike | None = None,
+        actuator_reduction: tuple[float, ...] | None = None,
+        joint_reduction: tuple[float, ...] | None = None,
+    ) -> None:
+        self._matrix = _frozen('matrix', matrix)
+        if self._matrix.ndim != 2 or 0 in self._matrix.shape:
+            raise ShapeError(
+                'matrix', expected='(n_joints, n_actuators)', found=self._matrix.shape
+            )
+        n_joints, n_actuators = self._matrix.shape
+        self._offset = _frozen('offset', np.zeros(n_joints) if offset is None else offset)
+        if self._offset.shape != (n_joints,):
+            raise ShapeError('offset', expected=f'({n_joints},)', found=self._offset.shape)
+        self._inverse = _frozen('inverse', _inverse(self._matrix) if inverse is None else inverse)
+        if self._inverse.shape != (n_actuators, n_joints):
+            raise ShapeError(
+                'inverse', expected=f'({n_actuators}, {n_joints})', found=self._inverse.shape
+            )
+        self._actuator_reduction = actuator_reduction or (1.0,) * n_actuators
+        self._joint_reduction = joint_reduction or (1.0,) * n_joints
+        self._maps: dict[tuple[Direction, Quantity], AffineMap] = {}
+        for direction in (ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR):
+            for quantity in Quantity:
+                if direction == ACTUATOR_TO_JOINT or quantity is not Quantity.ABSOLUTE_POSITION:
+                    coefficients, before, after = self.coefficients(direction, quantity)
+                    self._maps[direction, quantity] = AffineMap(
+                        coefficients, before=before, after=after
+                    )
+
+    @property
+    def n_actuators(self) -> int:
+        """Number of actuators."""
+        return int(self._matrix.shape[1])
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints."""
+        return int(self._matrix.shape[0])
+
+    @property
+    def actuator_reduction(self) -> tuple[float, ...]:
+        """Reductions on the actuators' side, in role order."""
+        return self._actuator_reduction
+
+    @property
+    def joint_reduction(self) -> tuple[float, ...]:
+        """Reductions on the joints' side, in role order."""
+        return self._joint_reduction
+
+    @property
+    def joint_offset(self) -> tuple[float, ...]:
+        """Offsets in joint coordinates [rad or m], in role order."""
+        return tuple(self._offset.tolist())
+
+    def coefficients(
+        self, direction: Direction, quantity: Quantity
+    ) -> tuple[Array, Array | None, Array | None]:
+        """
+        Return ``(C, before, after)`` of ``y = C (x - before) + after``.
+
+        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+        :param quantity: What ``x`` is.
+        """
+        forward = direction == ACTUATOR_TO_JOINT
+        if quantity is Quantity.EFFORT:
+            return (self._inverse if forward else self._matrix).T, None, None
+        coefficients = self._matrix if forward else self._inverse
+        if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
+            before, after = (None, self._offset) if forward else (self._offset, None)
+            return coefficients, before, after
+        return coefficients, None, None
+
+    def actuator_to_joint(
+        self,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: Counter[str] | None = None,
+    ) -> Array:
+        """Map actuator values to joint values; see :class:`Transmission`."""
+        quantity = quantity_of(interface, ACTUATOR_TO_JOINT)
+        return self._maps[ACTUATOR_TO_JOINT, quantity](
+            as_values('values', values, self.n_actuators)
+        )
+
+    def joint_to_actuator(
+        self,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: Counter[str] | None = None,
+    ) -> Array:
+        """Map joint values to actuator values; see :class:`Transmission`."""
+        quantity = quantity_of(interface, JOINT_TO_ACTUATOR)
+        return self._maps[JOINT_TO_ACTUATOR, quantity](as_values('values', values, self.n_joints))
+
+    def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
+        """Return the constant ``J``, repeated along the batch axes."""
+        position = as_values('actuator_position', actuator_position, self.n_actuators)
+        repeated = np.broadcast_to(self._matrix, (*position.shape[:-1], *self._matrix.shape))
+        return np.array(repeated, dtype=np.float64)
+
+    def __repr__(self) -> str:
+        """Return the class with its reductions and offsets."""
+        return (
+            f'{type(self).__name__}(actuator_reduction={self.actuator_reduction}, '
+            f'joint_reduction={self.joint_reduction}, joint_offset={self.joint_offset})'
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle as a plain dictionary."""
+        return self.__dict__.copy()
+
+
+def ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+    """
+    Return reductions as floats, checked.
+
+    :raises TransmissionError: If there are not ``count``, or one is zero or not finite.
+    """
+    numbers = tuple(float(value) for value in values)
+    if len(numbers) != count:
+        raise TransmissionError(
+            f'wrong number of values for {name}',
+            parameter=name,
+            expected=str(count),
+            found=f'{len(numbers)}: {numbers}',
+        )
+    if not all(math.isfinite(number) and number != 0.0 for number in numbers):
+        raise TransmissionError(
+            f'{name} cannot be used as a ratio',
+            parameter=name,
+            expected='finite numbers other than zero',
+            found=str(numbers),
+        )
+    return numbers
+
+
+def reciprocal(number: float) -> float:
+    """Return ``1 / number``, infinite where a product of ratios has underflowed to zero."""
+    return 1.0 / number if number != 0.0 else math.inf
+
+
+def _frozen(name: str, values: npt.ArrayLike) -> Array:
+    array: Array = np.array(values, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise TransmissionError(
+            f'{name} must be finite; are the ratios so large or small that their product leaves '
+            'the range of double precision?',
+            parameter=name,
+            found=str(array.tolist()),
+        )
+    array.setflags(write=False)
+    return array
+
+
+def _inverse(matrix: Array) -> Array:
+    """Return the inverse or pseudo-inverse, its rank checked."""
+    full = min(matrix.shape)
+    rank = int(np.linalg.matrix_rank(matrix))
+    if rank != full:
+        raise TransmissionError(
+            'the matrix from actuators to joints has not full rank',
+            parameter='matrix',
+            expected=f'rank {full}',
+            found=f'rank {rank}: {matrix.tolist()}',
+        )
+    if matrix.shape[0] == matrix.shape[1]:
+        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    return np.asarray(np.linalg.pinv(matrix), dtype=np.float64)

@@ -1,0 +1,169 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+From a type string in a URDF to a transmission class, through entry points.
+
+The entry-point group is ``transmission_bridge.transmissions``; the entry's name is the type
+string. Built-in types enter by the same door as third-party ones. A plugin is imported when its
+type is first asked for, and one that fails costs nobody else anything: the failure is kept with
+its traceback and raised for that type only. Nothing in a URDF can cause an import of anything that
+is not a registered entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+import importlib.metadata
+import inspect
+import traceback
+
+from transmission_bridge.errors import PluginError
+from transmission_bridge.transmissions.transmission import API_VERSION, Transmission
+
+__all__ = ['ENTRY_POINT_GROUP', 'PluginInfo', 'Registry']
+
+ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """
+    What is known of an installed plugin.
+
+    :param type_name: Type string of the URDF.
+    :param target: ``module:Class``.
+    :param package: Distribution that provides it.
+    :param version: Version of that distribution.
+    :param description: First line of the class's documentation; empty if it failed to load.
+    :param error: Why it failed to load; empty if it loaded.
+    :param details: Traceback of the failure.
+    """
+
+    type_name: str
+    target: str
+    package: str
+    version: str
+    description: str = ''
+    error: str = ''
+    details: str = ''
+
+
+class Registry:
+    """
+    The transmission types installed on this machine.
+
+    :param entry_points: Entry points to use instead of the installed ones.
+    """
+
+    def __init__(
+        self, entry_points: Iterable[importlib.metadata.EntryPoint] | None = None
+    ) -> None:
+        if entry_points is None:
+            entry_points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+        self._entry_points: dict[str, list[importlib.metadata.EntryPoint]] = {}
+        for entry_point in entry_points:
+            known = self._entry_points.setdefault(entry_point.name, [])
+            # An overlaid workspace lists the same plugin twice; that is no conflict.
+            if entry_point.value not in [other.value for other in known]:
+                known.append(entry_point)
+        self._loaded: dict[str, type[Transmission] | PluginError] = {}
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """The installed type strings, sorted."""
+        return tuple(sorted(self._entry_points))
+
+    def load(self, type_name: str) -> type[Transmission]:
+        """
+        Return the class for a type string.
+
+        :raises PluginError: If the type is not installed, is installed twice, fails to import, is
+            no transmission, or was written for another version of the contract.
+        """
+        result = self._loaded.get(type_name)
+        if result is None:
+            try:
+                result = self._import(type_name)
+            except PluginError as error:
+                result = error
+            self._loaded[type_name] = result
+        if isinstance(result, PluginError):
+            raise result
+        return result
+
+    def describe(self) -> tuple[PluginInfo, ...]:
+        """Load every installed plugin and return what is known of each."""
+        return tuple(self._describe(type_name) for type_name in self.type_names)
+
+    def _describe(self, type_name: str) -> PluginInfo:
+        entry_point = self._entry_points[type_name][0]
+        package, version = _distribution(entry_point)
+        description = error = details = ''
+        try:
+            description = (inspect.getdoc(self.load(type_name)) or '').partition('\n')[0]
+        except PluginError as failure:
+            error, details = str(failure), failure.details
+        return PluginInfo(
+            type_name, entry_point.value, package, version, description, error, details
+        )
+
+    def _import(self, type_name: str) -> type[Transmission]:
+        known = self._entry_points.get(type_name, [])
+        if not known:
+            raise PluginError(
+                f"transmission type '{type_name}' is not installed; installed: "
+                + (', '.join(self.type_names) or 'none (is transmission_bridge installed?)'),
+                type_name=type_name,
+            )
+        if len(known) > 1:
+            providers = ', '.join(
+                f'{entry_point.value} ({" ".join(_distribution(entry_point))})'
+                for entry_point in known
+            )
+            raise PluginError(
+                f"transmission type '{type_name}' is provided more than once: {providers}; "
+                'remove all but one',
+                type_name=type_name,
+            )
+        try:
+            loaded = known[0].load()
+        except Exception as error:  # whatever a third party's module raises stays with its type
+            raise PluginError(
+                f"transmission type '{type_name}' ({known[0].value}) failed to import: "
+                f'{type(error).__name__}: {error}',
+                type_name=type_name,
+                details=traceback.format_exc(),
+            ) from None
+        return _checked(type_name, known[0].value, loaded)
+
+
+def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
+    if not (isinstance(loaded, type) and issubclass(loaded, Transmission)):
+        raise PluginError(
+            f"transmission type '{type_name}': {target} is no subclass of "
+            'transmission_bridge.Transmission',
+            type_name=type_name,
+        )
+    missing = ', '.join(sorted(loaded.__abstractmethods__))
+    if missing:
+        raise PluginError(
+            f"transmission type '{type_name}': {target} does not define {missing}",
+            type_name=type_name,
+        )
+    version = getattr(loaded, 'api_version', None)
+    if version != API_VERSION:
+        raise PluginError(
+            f"transmission type '{type_name}': {target} states api_version {version!r}, this "
+            f'transmission_bridge has {API_VERSION}; install a matching version of the plugin',
+            type_name=type_name,
+        )
+    return loaded
+
+
+def _distribution(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+    distribution = entry_point.dist
+    if distribution is None:
+        return 'unknown', ''
+    return distribution.metadata['Name'], distribution.version

@@ -1,0 +1,191 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""One interface in one direction for a robot: an affine map, then the mechanisms that bend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+import traceback
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.binding import Binding, Layout
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    Quantity,
+    quantity_of,
+)
+from transmission_bridge.transmissions.linear import LinearTransmission
+from transmission_bridge.transmissions.report import MapReport
+
+__all__ = ['RobotMap', 'compile_map', 'is_linear']
+
+Index = npt.NDArray[np.intp]
+
+
+def is_linear(binding: Binding) -> bool:
+    """Whether the robot may read the coefficients instead of calling the transmission."""
+    cls = type(binding.transmission)
+    return isinstance(binding.transmission, LinearTransmission) and all(
+        getattr(cls, name) is getattr(LinearTransmission, name)
+        for name in ('actuator_to_joint', 'joint_to_actuator', 'coefficients', 'supports')
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A transmission that is called: where its values come from and where they go."""
+
+    name: str
+    binding: Binding
+    inputs: Index
+    outputs: Index
+    selected: Index
+
+
+class RobotMap:
+    """
+    One interface in one direction, compiled.
+
+    :param interface: The interface.
+    :param direction: The direction.
+    :param affine: Everything linear; rows of the steps are overwritten.
+    :param steps: Transmissions that have to be called.
+    """
+
+    def __init__(
+        self,
+        interface: str,
+        direction: Direction,
+        affine: AffineMap,
+        steps: tuple[_Step, ...],
+    ) -> None:
+        self.interface = interface
+        self.direction: Direction = direction
+        self.affine = affine
+        self._steps = steps
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether no transmission has to be called."""
+        return not self._steps
+
+    def __call__(
+        self,
+        values: Array,
+        at: Array | None,
+        rate: Array | None,
+        guess: Array | None,
+        report: MapReport | None,
+    ) -> Array:
+        """Map ``(..., n_in)``; ``at`` and ``rate`` as ``values``, ``guess`` as the output."""
+        mapped = self.affine(values)
+        for step in self._steps:
+            mapped[..., step.outputs] = self._call(step, values, at, rate, guess, report)
+        return mapped
+
+    def _call(
+        self,
+        step: _Step,
+        values: Array,
+        at: Array | None,
+        rate: Array | None,
+        guess: Array | None,
+        report: MapReport | None,
+    ) -> Array:
+        transmission = step.binding.transmission
+        function = getattr(transmission, self.direction)
+        counts: Counter[str] = Counter()
+        try:
+            result: Array = function(
+                self.interface,
+                values[..., step.inputs],
+                at=_columns(at, step.inputs),
+                rate=_columns(rate, step.inputs),
+                guess=_guess(guess, step, self.direction),
+                report=counts,
+            )
+        except TransmissionBridgeError:
+            raise  # a caller's mistake, such as a missing ``at``
+        except Exception:  # a plugin's bug costs its own joints only
+            if report is not None:
+                report.counts[step.name, 'exception'] += 1
+                report.errors[step.name] = traceback.format_exc()
+            return np.full((*values.shape[:-1], len(step.outputs)), np.nan)
+        if report is not None and counts:
+            report.add(step.name, counts)
+        return result[..., step.selected]
+
+
+def compile_map(
+    layout: Layout,
+    interface: str,
+    direction: Direction,
+    ignore_absolute_encoder: frozenset[str],
+) -> RobotMap:
+    """
+    Compile one interface in one direction.
+
+    :param layout: Places of joints and actuators.
+    :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
+    :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+    """
+    quantity = quantity_of(interface, direction)
+    forward = direction == ACTUATOR_TO_JOINT
+    shape = (len(layout.joint_names), len(layout.actuator_names))
+    matrix = np.zeros(shape if forward else shape[::-1])
+    before = np.zeros(matrix.shape[1])
+    after = np.zeros(matrix.shape[0])
+    for joint, actuator in layout.pass_through:
+        matrix[(joint, actuator) if forward else (actuator, joint)] = 1.0
+    steps = []
+    for binding in layout.bindings:
+        inputs, outputs, selected = _places(binding, direction)
+        if not binding.transmission.supports(interface, direction):
+            after[outputs] = np.nan
+        elif quantity is Quantity.ABSOLUTE_POSITION and (
+            binding.spec.name in ignore_absolute_encoder
+        ):
+            matrix[outputs, inputs] = 1.0
+        elif isinstance(binding.transmission, LinearTransmission) and is_linear(binding):
+            coefficients, bias_in, bias_out = binding.transmission.coefficients(
+                direction, quantity
+            )
+            matrix[np.ix_(outputs, inputs)] = coefficients[selected]
+            if bias_in is not None:
+                before[inputs] = bias_in
+            if bias_out is not None:
+                after[outputs] = bias_out[selected]
+        else:
+            steps.append(_Step(binding.spec.name, binding, inputs, outputs, selected))
+    return RobotMap(
+        interface, direction, AffineMap(matrix, before=before, after=after), tuple(steps)
+    )
+
+
+def _places(binding: Binding, direction: Direction) -> tuple[Index, Index, Index]:
+    """Return input places, output places, and which of the outputs the robot takes."""
+    joints = np.array(binding.joints, dtype=np.intp)
+    actuators = np.array(binding.actuators, dtype=np.intp)
+    if direction == ACTUATOR_TO_JOINT:
+        return actuators, joints, np.arange(len(joints))
+    selected = np.flatnonzero(binding.owned)
+    return joints, actuators[selected], selected
+
+
+def _columns(values: Array | None, places: Index) -> Array | None:
+    return None if values is None else values[..., places]
+
+
+def _guess(guess: Array | None, step: _Step, direction: Direction) -> Array | None:
+    if guess is None:
+        return None
+    binding = step.binding
+    places = binding.joints if direction == ACTUATOR_TO_JOINT else binding.actuators
+    return guess[..., np.array(places, dtype=np.intp)]

@@ -1,0 +1,190 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The contract of every transmission, built in or third-party.
+
+A transmission is a map from actuator positions to joint positions, ``q = f(a)``, with the Jacobian
+``J = df/da``. Every interface follows by the chain rule and by conservation of power:
+
+==================== ===================================== =====================================
+interface            actuator to joint                     joint to actuator
+==================== ===================================== =====================================
+position             ``q = f(a)``                          ``a = f^-1(q)``
+absolute_position    ``q = f(a)``                          never: it is a measurement
+velocity             ``q' = J a'``                         ``a' = J^-1 q'``
+acceleration         ``q'' = J a'' + J' a'``               ``a'' = J^-1 (q'' - J' a')``
+effort torque force  ``tau_q = J^-T tau_a``                ``tau_a = J^T tau_q``
+==================== ===================================== =====================================
+
+Inverses are pseudo-inverses where the numbers of actuators and joints differ. Positions are in
+[rad] or [m] (REP 103), efforts in [N m] or [N].
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from typing import ClassVar, TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import ShapeError
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import Direction, interfaces_of
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.spec_reader import SpecReader
+
+__all__ = ['API_VERSION', 'Transmission', 'as_values']
+
+#: Version of this contract. A plugin states the one it was written for as ``api_version``.
+API_VERSION = 1
+
+
+class Transmission(ABC):
+    """
+    A map between actuator and joint space.
+
+    Instances are immutable. A plugin subclasses
+    :class:`~transmission_bridge.transmissions.linear.LinearTransmission` or
+    :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`
+    rather than this class, sets ``api_version = 1`` and defines :meth:`from_spec`.
+
+    Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` with any leading batch axes, in
+    role order. An unknown value is NaN and touches only the outputs that depend on it.
+    """
+
+    #: The version of this contract that the plugin was written for; every plugin states it.
+    api_version: ClassVar[int]
+
+    #: Whether the Jacobian is the same everywhere; ``at`` and ``rate`` are then ignored.
+    is_constant: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def from_spec(cls, reader: SpecReader) -> Transmission:
+        """
+        Build the transmission from what its description says.
+
+        Every number asked of the reader becomes a live parameter, everything in the description
+        that is not asked for is reported to the user as unused.
+
+        :param reader: Access to the description, members in role order.
+        :raises TransmissionError: If the description does not fit.
+        """
+
+    @property
+    @abstractmethod
+    def n_actuators(self) -> int:
+        """Number of actuators."""
+
+    @property
+    @abstractmethod
+    def n_joints(self) -> int:
+        """Number of joints."""
+
+    @property
+    def actuator_reduction(self) -> tuple[float, ...]:
+        """Reductions on the actuators' side, in role order; ones where the type has none."""
+        return (1.0,) * self.n_actuators
+
+    @property
+    def joint_reduction(self) -> tuple[float, ...]:
+        """Reductions on the joints' side, in role order; ones where the type has none."""
+        return (1.0,) * self.n_joints
+
+    @property
+    def joint_offset(self) -> tuple[float, ...]:
+        """Offsets in joint coordinates [rad or m], in role order; zeros where there are none."""
+        return (0.0,) * self.n_joints
+
+    def supports(self, interface: str, direction: Direction) -> bool:
+        """
+        Tell whether an interface is mapped in a direction.
+
+        :param interface: ``position``, ``velocity``, ``acceleration``, ``effort``, ``torque``,
+            ``force`` or ``absolute_position``.
+        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+        """
+        return interface in interfaces_of(direction)
+
+    @abstractmethod
+    def actuator_to_joint(
+        self,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: Counter[str] | None = None,
+    ) -> Array:
+        """
+        Map actuator values to joint values.
+
+        :param interface: Which quantity ``values`` are.
+        :param values: Actuator values, shape ``(..., n_actuators)``.
+        :param at: Actuator positions, same shape; needed by velocity, acceleration and effort
+            where the Jacobian varies, else ignored.
+        :param rate: Actuator velocities, same shape; needed by acceleration where the Jacobian
+            varies, else ignored.
+        :param guess: Joint positions to start an iterative solution from, else a fixed table.
+        :param report: Counts the samples that became NaN, by reason.
+        :returns: Joint values, shape ``(..., n_joints)``.
+        :raises ShapeError: If an array has another last axis.
+        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+        :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
+        """
+
+    @abstractmethod
+    def joint_to_actuator(
+        self,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: Counter[str] | None = None,
+    ) -> Array:
+        """
+        Map joint values to actuator values.
+
+        As :meth:`actuator_to_joint` with the spaces exchanged: ``at`` and ``rate`` are joint
+        positions and velocities, ``guess`` is in actuator space.
+
+        :param interface: Which quantity ``values`` are.
+        :param values: Joint values, shape ``(..., n_joints)``.
+        :param at: Joint positions.
+        :param rate: Joint velocities.
+        :param guess: Actuator positions to start an iterative solution from.
+        :param report: Counts the samples that became NaN, by reason.
+        :returns: Actuator values, shape ``(..., n_actuators)``.
+        :raises ShapeError: If an array has another last axis.
+        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+        :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
+        """
+
+    @abstractmethod
+    def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
+        """
+        Return ``J = df/da``.
+
+        :param actuator_position: Shape ``(..., n_actuators)``.
+        :returns: Shape ``(..., n_joints, n_actuators)``.
+        :raises ShapeError: If the last axis has another length.
+        """
+
+
+def as_values(name: str, values: npt.ArrayLike, length: int) -> Array:
+    """
+    Return ``values`` as float64, its last axis checked.
+
+    :raises ShapeError: If the last axis is not ``length`` long, or there is none.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] != length:
+        raise ShapeError(name, expected=f'(..., {length})', found=array.shape)
+    return array

@@ -1,0 +1,66 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A number of a transmission that can be changed while it is in use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+from transmission_bridge.errors import ParameterError
+
+__all__ = ['ParameterPath', 'Tunable']
+
+#: ``('joints', 'roll', 'offset')``, or ``('rod_length',)`` for a parameter of the plugin.
+ParameterPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tunable:
+    """
+    A number of a transmission that can be changed while it is in use.
+
+    :param path: Where it stands below the transmission.
+    :param value: The value in use.
+    :param default: The value of the description.
+    :param minimum: Smallest value allowed, ``None``: open.
+    :param maximum: Largest value allowed, ``None``: open.
+    :param nonzero: Whether zero is refused.
+    """
+
+    path: ParameterPath
+    value: float
+    default: float
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+    nonzero: bool = False
+
+    def check(self, value: float, *, transmission: str = '') -> float:
+        """
+        Return ``value`` if it can be accepted.
+
+        :raises ParameterError: If it is not finite, zero where that is refused, or out of range.
+        """
+        expected = ''
+        if not math.isfinite(value):
+            expected = 'a finite number'
+        elif self.nonzero and value == 0.0:
+            expected = 'a number other than zero'
+        elif (self.minimum is not None and value < self.minimum) or (
+            self.maximum is not None and value > self.maximum
+        ):
+            lower = '-inf' if self.minimum is None else f'{self.minimum:g}'
+            upper = 'inf' if self.maximum is None else f'{self.maximum:g}'
+            expected = f'a number in [{lower}, {upper}]'
+        if expected:
+            name = '.'.join(self.path)
+            raise ParameterError(
+                f'{name} cannot be accepted',
+                transmission=transmission,
+                parameter=name,
+                expected=expected,
+                found=repr(value),
+            )
+        return value
