@@ -1,0 +1,82 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What stays the same from one JointState to the next: names and array lengths.
+
+Whatever depends on names is looked up once per :class:`Layout`, never once per message.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ['Layout', 'LayoutTable']
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """
+    Names and array lengths of a JointState; compared and hashed by identity.
+
+    A layout can be weakly referenced, so that a ``WeakKeyDictionary`` of things compiled for
+    layouts stays as small as the table that the layouts come from.
+
+    :param names: Joint names in message order; may be empty, may repeat.
+    :param lengths: Lengths of position, velocity and effort.
+    """
+
+    names: tuple[str, ...]
+    lengths: tuple[int, int, int]
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], tuple[int, int, int]]:
+        """What two layouts that look alike have in common."""
+        return self.names, self.lengths
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether an array is neither empty nor as long as ``names``."""
+        return any(length not in (0, len(self.names)) for length in self.lengths)
+
+
+class LayoutTable:
+    """
+    One :class:`Layout` object per names and lengths, bounded by dropping the oldest used.
+
+    Several readers, and the typed path beside them, may share a table: alike messages then have
+    the same layout object. A layout that was dropped and comes again is a new object.
+
+    :param limit: Number of layouts kept, at least one.
+    """
+
+    def __init__(self, limit: int = 64) -> None:
+        if limit < 1:
+            raise ValueError(f'limit: expected at least 1, found {limit}')
+        self._limit = limit
+        self._layouts: OrderedDict[tuple[tuple[str, ...], tuple[int, int, int]], Layout] = (
+            OrderedDict()
+        )
+
+    def __len__(self) -> int:
+        """Return the number of layouts kept."""
+        return len(self._layouts)
+
+    def get(self, names: Iterable[str], lengths: tuple[int, int, int]) -> Layout:
+        """
+        Return the layout of these names and lengths, a new one where none is kept.
+
+        :param names: Joint names in message order.
+        :param lengths: Lengths of position, velocity and effort.
+        """
+        key = (tuple(names), lengths)
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = Layout(*key)
+            if len(self._layouts) > self._limit:
+                self._layouts.popitem(last=False)
+        else:
+            self._layouts.move_to_end(key)
+        return layout
