@@ -1,0 +1,128 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The choices a user has, with the words that explain them.
+
+One table: the node declares its parameters from it, and the documentation is tested against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, Field, field, fields
+from typing import Any
+
+from transmission_bridge.errors import ParameterError
+
+__all__ = ['BridgeOptions', 'choices_of', 'description_of', 'pairs']
+
+
+def _option(default: Any, description: str, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={'description': description, 'choices': choices})
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeOptions:
+    """
+    How the bridge behaves where the description leaves a choice.
+
+    :raises ParameterError: If a value is none of its choices, or a pair is not ``left=right``.
+    """
+
+    actuator_state_topics: tuple[str, ...] = _option(
+        ('actuator_states',),
+        'Topics on which drivers publish actuator states, each any subset of the actuators.',
+    )
+    actuator_names: tuple[str, ...] = _option(
+        (), "Names that a driver uses instead of the URDF's, each as 'driver_name=urdf_name'."
+    )
+    plugin_aliases: tuple[str, ...] = _option(
+        (),
+        'Transmission types of the robot that an installed plugin of the same mechanism serves, '
+        "each as 'type_in_urdf=installed_type'.",
+    )
+    pass_through: bool = _option(
+        True, 'Whether joints without a transmission pass through to an actuator of their name.'
+    )
+    unknown_joints: str = _option(
+        'omit',
+        'What to publish of a joint whose position is unknown: nothing, or NaN.',
+        ('omit', 'nan'),
+    )
+    mixed_commands: str = _option(
+        'split',
+        'What becomes of a command with several modes: one message per interface, or one message '
+        'with NaN where an actuator has no command.',
+        ('split', 'nan'),
+    )
+    partial_commands: str = _option(
+        'hold',
+        'What becomes of a command to some joints of a coupled transmission: the others hold '
+        'their last command (for position, else where they are), or the message is rejected.',
+        ('hold', 'reject'),
+    )
+    on_stop: str = _option(
+        'zero_rates',
+        'What to send before falling silent: velocity zero to the actuators that were commanded '
+        'a velocity (and effort zero, see zero_effort), or nothing.',
+        ('zero_rates', 'nothing'),
+    )
+    zero_effort: bool = _option(
+        False,
+        'Whether effort zero is sent as well on stopping, to the actuators that were commanded '
+        'an effort. A load that they carry would fall.',
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value against its choices."""
+        for option in fields(self):
+            value = getattr(self, option.name)
+            allowed = choices_of(option)
+            if allowed and value not in allowed:
+                raise ParameterError(
+                    f'{option.name} cannot be accepted',
+                    parameter=option.name,
+                    expected=' or '.join(repr(choice) for choice in allowed),
+                    found=repr(value),
+                )
+        if not self.actuator_state_topics or not all(self.actuator_state_topics):
+            raise ParameterError(
+                'actuator_state_topics cannot be accepted',
+                parameter='actuator_state_topics',
+                expected='at least one topic, none of them empty',
+                found=repr(list(self.actuator_state_topics)),
+            )
+        pairs('actuator_names', self.actuator_names)
+        pairs('plugin_aliases', self.plugin_aliases)
+
+
+def description_of(option: Field[Any]) -> str:
+    """Return what the option means, in one or two sentences."""
+    return str(option.metadata['description'])
+
+
+def choices_of(option: Field[Any]) -> tuple[str, ...]:
+    """Return the values that are allowed, empty where they are not listed."""
+    return tuple(option.metadata['choices'])
+
+
+def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
+    """
+    Return ``left=right`` entries as a dictionary.
+
+    :param name: Name of the option, for the error.
+    :raises ParameterError: If an entry has no ``=`` or an empty side, or a left side repeats.
+    """
+    result: dict[str, str] = {}
+    for entry in entries:
+        left, separator, right = entry.partition('=')
+        if not (separator and left and right) or left in result:
+            raise ParameterError(
+                f'{name} cannot be accepted',
+                parameter=name,
+                expected="entries 'left=right', no left side twice",
+                found=repr(entry),
+            )
+        result[left] = right
+    return result
