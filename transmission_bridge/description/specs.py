@@ -55,6 +55,8 @@ class Finding:
     :param expected: What would have been right.
     :param found: What stood there.
     :param subject: Name of the transmission (or joint) concerned, empty for the document.
+    :param fatal_if_strict: Whether strict mode refuses the description for it: every error, and
+        warnings about data that nothing uses or that ros2_control or URDF parsers refuse.
     """
 
     severity: Severity
@@ -64,6 +66,7 @@ class Finding:
     expected: str = ''
     found: str = ''
     subject: str = ''
+    fatal_if_strict: bool = False
 
     def __str__(self) -> str:
         """Return ``severity: line 12, /robot/x: message (expected a, found b)``."""

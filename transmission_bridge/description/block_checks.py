@@ -1,0 +1,106 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Joints of ``<ros2_control>`` blocks compared with the joints of the URDF.
+
+ros2_control refuses the document for each of these. Only a mimic that cannot be followed is lost
+here, so that is an error; the others are warnings, and errors in strict mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from transmission_bridge.description.control_specs import ComponentSpec, Ros2ControlSpec
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.specs import JointSpec
+from transmission_bridge.description.xml import Element
+
+__all__ = ['check_block_joints', 'check_mimic_loops']
+
+
+def check_block_joints(
+    elements: Sequence[Element],
+    blocks: Sequence[Ros2ControlSpec],
+    joints: Mapping[str, JointSpec],
+    findings: Findings,
+) -> None:
+    """
+    Report joints that the URDF does not have or cannot move, and mimic statements at odds.
+
+    :param elements: The ``<ros2_control>`` elements of the blocks.
+    """
+    for element, block in zip(elements, blocks, strict=True):
+        places = {child.path: child for child in element.all('joint')}
+        declared = {each.name for each in block.components if each.kind == 'joint'}
+        for component in block.components:
+            if component.kind != 'joint':
+                continue
+            place = places[component.path]
+            joint = joints.get(component.name)
+            if joint is None:
+                findings.ignored(
+                    place, f"the robot has no usable joint '{component.name}'",
+                    subject=component.name,
+                )  # fmt: skip
+            elif joint.type == 'fixed':
+                findings.ignored(
+                    place, f"joint '{component.name}' is fixed", subject=component.name
+                )
+            else:
+                _check_mimic(place, component, joint, declared, findings)
+
+
+def _check_mimic(
+    place: Element,
+    component: ComponentSpec,
+    joint: JointSpec,
+    declared: set[str],
+    findings: Findings,
+) -> None:
+    name = component.name
+    if joint.mimic is None:
+        if component.mimic:
+            findings.error(
+                place, f"mimic=\"true\", but joint '{name}' has no <mimic> in the URDF",
+                subject=name,
+            )  # fmt: skip
+        return
+    if component.mimic is False:
+        return
+    if component.command_interfaces:
+        findings.ignored(
+            place, f"joint '{name}' mimics another and has command interfaces",
+            expected='mimic="false", or no command interfaces', subject=name,
+        )  # fmt: skip
+    if joint.mimic.joint not in declared:
+        findings.ignored(
+            place, f"joint '{name}' mimics '{joint.mimic.joint}', which is not in this block",
+            subject=name,
+        )  # fmt: skip
+
+
+def check_mimic_loops(root: Element, joints: Mapping[str, JointSpec], findings: Findings) -> None:
+    """
+    Report URDF mimic joints that follow themselves, once per loop, or an unknown joint.
+
+    :param root: The robot element.
+    """
+    places = {element.path: element for element in root.all('joint')}
+    done: set[str] = set()
+    for joint in joints.values():
+        if joint.mimic is not None and joint.mimic.joint not in joints:
+            findings.error(
+                places[joint.path],
+                f"the robot has no usable joint '{joint.mimic.joint}' to mimic",
+                subject=joint.name,
+            )
+        way: dict[str, None] = {}
+        at: JointSpec | None = joint
+        while at is not None and at.name not in done and at.name not in way:
+            way[at.name] = None
+            at = joints.get(at.mimic.joint) if at.mimic is not None else None
+        if at is not None and at.name in way:
+            findings.error(places[at.path], f"joint '{at.name}' mimics itself", subject=at.name)
+        done.update(way)

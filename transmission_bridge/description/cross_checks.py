@@ -1,0 +1,126 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Transmissions compared with each other and with the joints of the robot.
+
+Each name is taken once, each joint is driven once, and each actuator is commanded through one
+transmission only. Of two that compete the later one loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from transmission_bridge.description.control_specs import (
+    RejectedTransmission,
+    TransmissionSpec,
+)
+from transmission_bridge.description.draft import Draft
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.specs import JointSpec
+from transmission_bridge.description.xml import Element
+
+__all__ = ['accepted_transmissions']
+
+
+def accepted_transmissions(
+    drafts: Sequence[Draft],
+    joints: Mapping[str, JointSpec] | None,
+    findings: Findings,
+) -> tuple[tuple[TransmissionSpec, ...], tuple[RejectedTransmission, ...]]:
+    """
+    Return the transmissions that can be used together, and the others.
+
+    :param drafts: In order of precedence.
+    :param joints: The robot's usable joints, ``None`` where the document describes none and joint
+        names cannot be checked.
+    """
+    taken = _Taken()
+    accepted: list[TransmissionSpec] = []
+    rejected: list[RejectedTransmission] = []
+    for draft in drafts:
+        errors = findings.errors
+        if draft.spec is not None:
+            _check_joints(draft.element, draft.spec, joints, findings)
+            taken.check(draft.element, draft.spec, findings)
+        if draft.spec is None or findings.errors > errors:
+            rejected.append(draft.summary)
+        else:
+            taken.add(draft.spec)
+            accepted.append(draft.spec)
+    return tuple(accepted), tuple(rejected)
+
+
+def _check_joints(
+    element: Element,
+    spec: TransmissionSpec,
+    joints: Mapping[str, JointSpec] | None,
+    findings: Findings,
+) -> None:
+    if joints is None:
+        return
+    elements = {member.path: member for member in element.all('joint')}
+    for member in spec.joints:
+        joint = joints.get(member.name)
+        if joint is None:
+            findings.error(
+                elements[member.path],
+                f"the robot has no usable joint '{member.name}'",
+                subject=spec.name,
+            )
+        elif not joint.is_scalar:
+            findings.error(
+                elements[member.path],
+                f"joint '{member.name}' is {joint.type}, a transmission cannot move it",
+                expected='revolute, continuous or prismatic',
+                subject=spec.name,
+            )
+
+
+class _Taken:
+    """Who has which name, joint and actuator so far."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, TransmissionSpec] = {}
+        self._joints: dict[str, TransmissionSpec] = {}
+        self._commanded: dict[str, TransmissionSpec] = {}
+
+    def check(self, element: Element, spec: TransmissionSpec, findings: Findings) -> None:
+        """Report what this transmission would take from an earlier one."""
+        if (other := self._names.get(spec.name)) is not None:
+            findings.error(
+                element, f"transmission name '{spec.name}' is taken{_by(other)}", subject=spec.name
+            )
+        places = {member.path: member for member in element.children}
+        for joint in spec.joints:
+            if (other := self._joints.get(joint.name)) is not None:
+                findings.error(
+                    places[joint.path],
+                    f"joint '{joint.name}' is already driven{_by(other)}",
+                    subject=spec.name,
+                )
+        for name, path in _commanded(spec):
+            if (other := self._commanded.get(name)) is not None:
+                findings.error(
+                    places.get(path, element),
+                    f"actuator '{name}' is already commanded{_by(other)}",
+                    subject=spec.name,
+                )
+
+    def add(self, spec: TransmissionSpec) -> None:
+        self._names[spec.name] = spec
+        self._joints.update((joint.name, spec) for joint in spec.joints)
+        self._commanded.update((name, spec) for name, _ in _commanded(spec))
+
+
+def _by(other: TransmissionSpec) -> str:
+    place = f' on line {other.line}' if other.line is not None else ''
+    return f" by transmission '{other.name}'{place}"
+
+
+def _commanded(spec: TransmissionSpec) -> list[tuple[str, str]]:
+    """Return name and path of each actuator that could be commanded through a transmission."""
+    if not spec.can_command:
+        return []
+    return [(each.name, each.path) for each in spec.actuators if not each.read_only]

@@ -1,0 +1,108 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Collects findings while a description is read, and puts them in document order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from transmission_bridge.description.specs import Finding, Severity
+from transmission_bridge.description.values import ValueFault
+from transmission_bridge.description.xml import Element
+
+__all__ = ['Findings']
+
+T = TypeVar('T')
+
+
+class Findings:
+    """
+    What was odd so far.
+
+    :ivar errors: Number of errors so far; a reader compares it before and after an element.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, Finding]] = []
+        self.errors = 0
+
+    def error(
+        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        subject: str = '',
+    ) -> None:  # fmt: skip
+        """Something that costs the element, or the value, it stands at."""
+        self.errors += 1
+        self._add('error', element, message, expected, found, subject, fatal_if_strict=True)
+
+    def ignored(
+        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        subject: str = '',
+    ) -> None:  # fmt: skip
+        """
+        A warning that strict mode treats as an error.
+
+        For data that nothing uses, and for what the peers refuse but costs nothing here.
+        """
+        self._add('warning', element, message, expected, found, subject, fatal_if_strict=True)
+
+    def warning(
+        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        subject: str = '',
+    ) -> None:  # fmt: skip
+        """Something odd that costs nothing, in strict mode neither."""
+        self._add('warning', element, message, expected, found, subject)
+
+    def info(
+        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        subject: str = '',
+    ) -> None:  # fmt: skip
+        """Something worth knowing."""
+        self._add('info', element, message, expected, found, subject)
+
+    def value(
+        self, element: Element, text: str, read: Callable[[str], T], what: str, subject: str = ''
+    ) -> T | None:
+        """
+        Return ``read(text)``, or ``None`` and an error finding.
+
+        :param what: What the text is, for the message.
+        """
+        try:
+            return read(text)
+        except ValueFault as fault:
+            self.error(
+                element,
+                f'{what} cannot be read',
+                expected=fault.expected,
+                found=fault.found,
+                subject=subject,
+            )
+            return None
+
+    def in_document_order(self) -> tuple[Finding, ...]:
+        """Return all findings, sorted by the place of their element."""
+        return tuple(finding for _, finding in sorted(self._found, key=lambda pair: pair[0]))
+
+    def _add(
+        self,
+        severity: Severity,
+        element: Element,
+        message: str,
+        expected: str,
+        found: str,
+        subject: str,
+        fatal_if_strict: bool = False,
+    ) -> None:
+        finding = Finding(
+            severity,
+            message,
+            line=element.line,
+            path=element.path,
+            expected=expected,
+            found=found,
+            subject=subject,
+            fatal_if_strict=fatal_if_strict,
+        )
+        self._found.append((element.index, finding))

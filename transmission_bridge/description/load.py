@@ -1,0 +1,130 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""From a robot description in XML to a :class:`RobotDescription`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import os
+from typing import Any
+
+from transmission_bridge.description.block_checks import check_block_joints, check_mimic_loops
+from transmission_bridge.description.cross_checks import accepted_transmissions
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.implied_actuators import with_implied_actuators
+from transmission_bridge.description.kinematic_tree import check_tree
+from transmission_bridge.description.ros2_control import read_ros2_control
+from transmission_bridge.description.ros_control import read_ros_control
+from transmission_bridge.description.source import description_text
+from transmission_bridge.description.specs import Finding, JointSpec, RobotDescription
+from transmission_bridge.description.urdf import read_joints, read_links
+from transmission_bridge.description.xml import Element, parse_xml
+from transmission_bridge.errors import DescriptionError
+
+__all__ = ['load_description']
+
+
+def load_description(
+    text_or_path: str | bytes | bytearray | os.PathLike[str], strict: bool = False
+) -> RobotDescription:
+    """
+    Read a robot description: URDF, or the ``<ros2_control>`` blocks of an SDF.
+
+    What is wrong with a part costs that part and is in :attr:`RobotDescription.findings`; the
+    rest of the robot loads.
+
+    :param text_or_path: The description itself (a ``str`` that contains ``<``, or bytes), or the
+        path of a file.
+    :param strict: Raise for the first error, and for the first warning about data that nothing
+        uses or that ros2_control or URDF parsers refuse.
+    :raises DescriptionError: If it cannot be read or parsed at all (no such file, empty, more
+        than 16 MiB, not well-formed, entity declarations, root neither ``robot`` nor ``sdf``),
+        or in strict mode.
+    """
+    root = parse_xml(description_text(text_or_path))
+    findings = Findings()
+    if root.tag == 'robot':
+        robot = _robot(root, findings)
+    elif root.tag == 'sdf':
+        robot = _sdf(root, findings)
+    else:
+        raise DescriptionError(
+            'this is not a robot description',
+            line=root.line,
+            path=root.path,
+            expected='<robot> or <sdf> as the root element',
+            found=f'<{root.tag}>',
+        )
+    if strict:
+        _refuse(robot.findings)
+    return robot
+
+
+def _robot(root: Element, findings: Findings) -> RobotDescription:
+    name = root.get('name') or ''
+    if not name:
+        findings.ignored(root, '<robot> without a name')
+    links = read_links(root, findings)
+    joints = read_joints(root, findings)
+    by_name: Mapping[str, JointSpec] | None = None
+    if root.all('joint'):
+        by_name = {joint.name: joint for joint in joints}
+        check_tree(root, links, joints, findings)
+        check_mimic_loops(root, by_name, findings)
+    else:
+        findings.info(root, 'no <joint> in the robot: names of joints are not checked')
+    return _with_control(root, name, by_name, findings, links=links, joints=joints)
+
+
+def _sdf(root: Element, findings: Findings) -> RobotDescription:
+    model = root.first('model')
+    if model is None:
+        findings.error(root, '<sdf> without a <model>')
+        return RobotDescription(name='', findings=findings.in_document_order())
+    findings.info(model, 'the joints of an SDF are not read: names of joints are not checked')
+    return _with_control(model, model.get('name') or '', None, findings)
+
+
+def _with_control(
+    robot: Element,
+    name: str,
+    by_name: Mapping[str, JointSpec] | None,
+    findings: Findings,
+    **kinematics: tuple[Any, ...],
+) -> RobotDescription:
+    """
+    Add blocks and transmissions.
+
+    ros2_control's transmissions come first: they are what ros2_control itself reads, so it is
+    the ROS 1 one that loses where both describe a joint.
+    """
+    elements = robot.all('ros2_control')
+    blocks, drafts = read_ros2_control(elements, findings)
+    if by_name is not None:
+        check_block_joints(elements, blocks, by_name, findings)
+    if robot.tag == 'robot':
+        drafts += read_ros_control(robot, findings)
+    transmissions, rejected = accepted_transmissions(
+        with_implied_actuators(drafts, findings), by_name, findings
+    )
+    return RobotDescription(
+        name=name,
+        blocks=blocks,
+        transmissions=transmissions,
+        rejected=rejected,
+        findings=findings.in_document_order(),
+        **kinematics,
+    )
+
+
+def _refuse(findings: tuple[Finding, ...]) -> None:
+    for finding in findings:
+        if finding.severity == 'error' or finding.fatal_if_strict:
+            raise DescriptionError(
+                finding.message,
+                line=finding.line,
+                path=finding.path,
+                expected=finding.expected,
+                found=finding.found,
+            )

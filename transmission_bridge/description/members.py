@@ -1,0 +1,281 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The joints and actuators of a ``<transmission>``, for both dialects.
+
+What differs is only where a value may stand and how it is spelt: a :class:`Spelling` says so. The
+same value given twice is a warning, two different values are an error. A spelling of the other
+dialect is not read, because it would not be read there either: a warning names the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from transmission_bridge.description.control_specs import (
+    Dialect,
+    MemberSpec,
+    ParameterSpec,
+    RejectedTransmission,
+)
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.parameters import attribute_parameter, element_parameter
+from transmission_bridge.description.roles import in_role_order
+from transmission_bridge.description.values import boolean, number, ratio, ValueFault
+from transmission_bridge.description.xml import Element
+
+__all__ = [
+    'HARDWARE_INTERFACE',
+    'IGNORE_ABSOLUTE_ENCODER',
+    'ROS2_CONTROL',
+    'ROS_CONTROL',
+    'Spelling',
+    'outline',
+    'read_member',
+    'read_side',
+    'single_text',
+]
+
+T = TypeVar('T')
+
+#: Elements whose presence or list is read by the dialect itself.
+HARDWARE_INTERFACE = 'hardwareInterface'
+IGNORE_ABSOLUTE_ENCODER = 'ignoreTransmissionAbsoluteEncoder'
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """
+    Where a dialect writes what.
+
+    :param reduction: Tag of the reduction.
+    :param attributes: Whether role, reduction and offset may be attributes as well.
+    :param read_only: Whether there is a ``read_only`` attribute.
+    :param elsewhere: Spellings that this dialect does not read, with the right ones.
+    :param elements: Further child elements of the dialect, read by its own module.
+    """
+
+    reduction: str
+    attributes: bool
+    read_only: bool
+    elsewhere: tuple[tuple[str, str], ...]
+    elements: tuple[str, ...] = ()
+
+
+#: Both drafts: child elements, or one line of attributes.
+ROS2_CONTROL = Spelling(
+    reduction='mechanical_reduction',
+    attributes=True,
+    read_only=True,
+    elsewhere=(('mechanicalReduction', 'mechanical_reduction'),),
+)
+#: ROS 1: child elements only.
+ROS_CONTROL = Spelling(
+    reduction='mechanicalReduction',
+    attributes=False,
+    read_only=False,
+    elsewhere=(('mechanical_reduction', 'mechanicalReduction'),),
+    elements=(HARDWARE_INTERFACE, IGNORE_ABSOLUTE_ENCODER),
+)
+
+
+def read_member(
+    element: Element,
+    spelling: Spelling,
+    findings: Findings,
+    transmission: str,
+    *,
+    reduction_required: bool = False,
+) -> MemberSpec | None:
+    """
+    Return a ``<joint>`` or ``<actuator>`` of a transmission without its interfaces.
+
+    :param transmission: Name of the transmission, for the findings.
+    :param reduction_required: Whether an absent reduction is an error instead of 1.0.
+    :returns: The member, or ``None`` and at least one error finding.
+    """
+    errors = findings.errors
+    name = element.get('name')
+    if not name:
+        findings.error(element, f'<{element.tag}> without a name', subject=transmission)
+    given: set[str] = set()
+
+    def read(key: str, tag: str, parse: Callable[[str], T], default: T) -> T:
+        texts = _texts(element, tag, spelling.attributes)
+        if texts:
+            given.add(key)
+        return _only_value(texts, tag, parse, default, findings, transmission)
+
+    role = read('role', 'role', str, '')
+    reduction = read('mechanical_reduction', spelling.reduction, ratio, 1.0)
+    offset = read('offset', 'offset', number, 0.0)
+    read_only = False
+    if spelling.read_only and (text := element.get('read_only')) is not None:
+        given.add('read_only')
+        read_only = bool(findings.value(element, text, boolean, 'read_only', transmission))
+    parameters = _others(element, spelling, findings, transmission)
+    if reduction_required and 'mechanical_reduction' not in given:
+        findings.error(
+            element,
+            f'<{spelling.reduction}> is missing',
+            expected=f'the ratio of {element.tag} {name or ""}'.strip(),
+            subject=transmission,
+        )
+    if findings.errors > errors or not name:
+        return None
+    return MemberSpec(
+        name=name,
+        role=role,
+        mechanical_reduction=reduction,
+        offset=offset,
+        read_only=read_only,
+        given=frozenset(given),
+        parameters=parameters,
+        line=element.line,
+        path=element.path,
+    )
+
+
+def single_text(parent: Element, tag: str, findings: Findings, subject: str) -> str | None:
+    """
+    Return the text of a child that may come once.
+
+    :returns: The text, ``None`` where there is none, or where two differ (an error finding).
+    """
+    texts = [(child, child.text) for child in parent.all(tag)]
+    return _only_value(texts, tag, str, '', findings, subject) or None
+
+
+def _texts(element: Element, tag: str, attributes: bool) -> list[tuple[Element, str]]:
+    texts = [(child, child.text) for child in element.all(tag)]
+    attribute = element.get(tag) if attributes else None
+    return texts if attribute is None else [(element, attribute), *texts]
+
+
+def _only_value(
+    texts: list[tuple[Element, str]],
+    what: str,
+    parse: Callable[[str], T],
+    default: T,
+    findings: Findings,
+    subject: str,
+) -> T:
+    values: list[T] = []
+    for element, text in texts:
+        try:
+            values.append(parse(text))
+        except ValueFault as fault:
+            findings.error(
+                element,
+                f'{what} cannot be read',
+                expected=fault.expected,
+                found=fault.found,
+                subject=subject,
+            )
+    if len(values) > 1 and len(values) == len(texts):
+        second = texts[1][0]
+        if any(value != values[0] for value in values):
+            found = ' and '.join(f"'{text}'" for _, text in texts)
+            findings.error(
+                second, f'{what} is given more than once', expected='one value', found=found,
+                subject=subject,
+            )  # fmt: skip
+        else:
+            findings.warning(second, f'{what} is given more than once', subject=subject)
+    return values[0] if values else default
+
+
+def _others(
+    element: Element, spelling: Spelling, findings: Findings, transmission: str
+) -> tuple[ParameterSpec, ...]:
+    """Return what is for the plugin; report what is meant for us but misspelt."""
+    own = {'role', 'offset', spelling.reduction}
+    own_attributes = {'name'} | (own if spelling.attributes else set())
+    if spelling.read_only:
+        own_attributes.add('read_only')
+    elsewhere = dict(spelling.elsewhere)
+    if not spelling.attributes:
+        elsewhere_attributes = elsewhere | {tag: tag for tag in own}
+    else:
+        elsewhere_attributes = elsewhere
+    parameters: list[ParameterSpec] = []
+    for attribute in element.attributes:
+        if attribute in own_attributes:
+            continue
+        if attribute in elsewhere_attributes:
+            right = elsewhere_attributes[attribute]
+            _misspelt(element, f'attribute {attribute}', right, findings, transmission)
+        else:
+            parameters.append(attribute_parameter(element, attribute))
+    for child in element.children:
+        if child.tag in own or child.tag in spelling.elements:
+            continue
+        if child.tag in elsewhere:
+            _misspelt(child, f'<{child.tag}>', elsewhere[child.tag], findings, transmission)
+        elif child.tag == 'param' and (name := child.get('name')) in own | elsewhere.keys():
+            right = elsewhere.get(name or '', name or '')
+            _misspelt(child, f'<param name="{name}">', right, findings, transmission)
+        else:
+            parameters.append(element_parameter(child))
+    return tuple(parameters)
+
+
+def _misspelt(
+    element: Element, what: str, right: str, findings: Findings, transmission: str
+) -> None:
+    findings.ignored(
+        element, f'{what} is ignored here', expected=f'<{right}>', subject=transmission
+    )
+
+
+def read_side(
+    transmission: Element,
+    tag: str,
+    spelling: Spelling,
+    findings: Findings,
+    *,
+    reduction_required: bool = False,
+) -> tuple[MemberSpec, ...] | None:
+    """
+    Return all joints or all actuators of a transmission in role order, without interfaces.
+
+    :param tag: ``joint`` or ``actuator``.
+    :returns: The members, or ``None`` and at least one error finding. No members at all is left
+        to the caller.
+    """
+    subject = transmission.get('name') or ''
+    elements = transmission.all(tag)
+    members: list[MemberSpec] = []
+    names: set[str] = set()
+    sound = True
+    for element in elements:
+        member = read_member(
+            element, spelling, findings, subject, reduction_required=reduction_required
+        )
+        if member is None:
+            sound = False
+            continue
+        if member.name in names:
+            findings.error(element, f"{tag} '{member.name}' comes twice", subject=subject)
+            sound = False
+        names.add(member.name)
+        members.append(member)
+    return in_role_order(members, elements, tag, findings, subject) if sound else None
+
+
+def outline(
+    transmission: Element, type_name: str | None, dialect: Dialect
+) -> RejectedTransmission:
+    """Return what can be read of a transmission even if it is unusable."""
+    return RejectedTransmission(
+        name=transmission.get('name') or '',
+        type=type_name or '',
+        dialect=dialect,
+        joints=tuple(member.get('name') or '' for member in transmission.all('joint')),
+        actuators=tuple(member.get('name') or '' for member in transmission.all('actuator')),
+        line=transmission.line,
+        path=transmission.path,
+    )

@@ -1,0 +1,105 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The style of the PR2, before ROS 1's ``<type>`` element.
+
+The type is an attribute and the reduction stands under the transmission. The simple transmission
+is the same equation with other places, so it is read whole, its ratio as the actuator's. Every
+other one is refused with one error: a ratio is never invented.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transmission_bridge.description.control_specs import TransmissionSpec
+from transmission_bridge.description.draft import Draft
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.members import outline, read_member, ROS_CONTROL
+from transmission_bridge.description.parameters import attribute_parameter, element_parameter
+from transmission_bridge.description.values import ratio
+from transmission_bridge.description.xml import Element
+
+__all__ = ['is_pr2_style', 'read_pr2_transmission']
+
+_SIMPLE = 'transmission_interface/SimpleTransmission'
+_NAMES_OF_SIMPLE = ('SimpleTransmission', 'pr2_mechanism_model/SimpleTransmission', _SIMPLE)
+_REDUCTION = 'mechanicalReduction'
+
+
+def is_pr2_style(element: Element) -> bool:
+    """Whether the type is an attribute and there is no ``<type>`` element."""
+    return element.get('type') is not None and element.first('type') is None
+
+
+def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
+    """Read a PR2-style block that can be read in one way only, refuse every other."""
+    errors = findings.errors
+    name = element.get('name') or ''
+    type_name = element.attributes['type']
+    simple = type_name in _NAMES_OF_SIMPLE
+    summary = outline(element, _SIMPLE if simple else type_name, 'ros_control')
+    refusal = _refusal(element, name, simple)
+    if refusal:
+        findings.error(
+            element, f'PR2-style transmission refused: {refusal}',
+            expected='the reduction of a SimpleTransmission with one joint and one actuator, '
+            'or the ROS 1 style',
+            found=f"type '{type_name}'", subject=name,
+        )  # fmt: skip
+        return Draft(element, summary, None)
+    # Exactly one, or it would have been refused.
+    reduction = _reductions(element)[0]
+    value = findings.value(reduction, reduction.text, ratio, f'<{_REDUCTION}>', name)
+    joint = read_member(element.all('joint')[0], ROS_CONTROL, findings, name)
+    actuator = read_member(element.all('actuator')[0], ROS_CONTROL, findings, name)
+    if findings.errors > errors or value is None or joint is None or actuator is None:
+        return Draft(element, summary, None)
+    findings.info(
+        element, "PR2-style transmission, its reduction is taken as the actuator's", subject=name
+    )
+    members = ('joint', 'actuator', _REDUCTION)
+    spec = TransmissionSpec(
+        name=name,
+        type=_SIMPLE,
+        dialect='ros_control',
+        joints=(joint,),
+        actuators=(
+            replace(
+                actuator,
+                mechanical_reduction=value,
+                given=actuator.given | {'mechanical_reduction'},
+            ),
+        ),
+        parameters=tuple(
+            attribute_parameter(element, attribute)
+            for attribute in element.attributes
+            if attribute not in ('name', 'type')
+        )
+        + tuple(
+            element_parameter(child) for child in element.children if child.tag not in members
+        ),
+        line=element.line,
+        path=element.path,
+    )
+    return Draft(element, summary, spec)
+
+
+def _reductions(element: Element) -> list[Element]:
+    """Return every ``<mechanicalReduction>`` under the transmission and in its members."""
+    members = element.all('joint', 'actuator')
+    return [each for parent in (element, *members) for each in parent.all(_REDUCTION)]
+
+
+def _refusal(element: Element, name: str, simple: bool) -> str:
+    if not name:
+        return 'it has no name'
+    if not simple:
+        return 'only the simple transmission is known in this style'
+    if len(element.all('joint')) != 1 or len(element.all('actuator')) != 1:
+        return 'it does not have exactly one <joint> and one <actuator>'
+    in_joint = element.all('joint')[0].all(_REDUCTION)
+    if len(_reductions(element)) != 1 or in_joint:
+        return f'it does not have exactly one <{_REDUCTION}>'
+    return ''

@@ -1,0 +1,129 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+``<ros2_control>`` blocks: hardware, properties, components, transmissions.
+
+What is wrong with a block's own attributes or its hardware does not concern its transmissions:
+it is an error finding, and the transmissions are still read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from transmission_bridge.description.components import COMPONENT_TAGS, read_components
+from transmission_bridge.description.control_specs import ParameterSpec, Ros2ControlSpec
+from transmission_bridge.description.draft import Draft
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.parameters import named_parameters
+from transmission_bridge.description.ros2_transmission import read_ros2_transmission
+from transmission_bridge.description.values import boolean, integer
+from transmission_bridge.description.xml import Element
+
+__all__ = ['read_ros2_control']
+
+_TAGS = ('hardware', 'properties', 'transmission', *COMPONENT_TAGS)
+
+
+def read_ros2_control(
+    elements: Sequence[Element], findings: Findings
+) -> tuple[tuple[Ros2ControlSpec, ...], list[Draft]]:
+    """
+    Return the blocks and their transmissions, both in document order.
+
+    :param elements: The ``<ros2_control>`` elements.
+    """
+    blocks: list[Ros2ControlSpec] = []
+    drafts: list[Draft] = []
+    names: set[str] = set()
+    for element in elements:
+        block = _block(element, findings)
+        if block.name in names:
+            findings.ignored(
+                element, f"two <ros2_control> blocks are called '{block.name}'; "
+                'ros2_control refuses that', subject=block.name,
+            )  # fmt: skip
+        names.add(block.name)
+        blocks.append(block)
+        for transmission in element.all('transmission'):
+            drafts.append(read_ros2_transmission(transmission, block, findings))
+    return tuple(blocks), drafts
+
+
+def _block(element: Element, findings: Findings) -> Ros2ControlSpec:
+    name = element.get('name') or ''
+    for attribute in ('name', 'type'):
+        if element.get(attribute) is None:
+            findings.error(element, f'<ros2_control> without {attribute}', subject=name)
+    for child in element.children:
+        if child.tag not in _TAGS:
+            findings.error(
+                child, 'unknown element', expected='one of ' + ', '.join(_TAGS),
+                found=f'<{child.tag}>', subject=name,
+            )  # fmt: skip
+    rate = element.get('rw_rate')
+    is_async = element.get('is_async')
+    asynchronous = is_async is not None and bool(
+        findings.value(element, is_async, boolean, 'is_async', name)
+    )
+    priority = element.get('thread_priority')
+    if asynchronous and priority is not None:
+        findings.value(element, priority, _positive, 'thread_priority', name)
+    plugin, group, parameters = _hardware(element, findings, name)
+    return Ros2ControlSpec(
+        name=name,
+        type=element.get('type') or '',
+        plugin=plugin,
+        group=group,
+        rw_rate=findings.value(element, rate, _rate, 'rw_rate', name) or 0 if rate else 0,
+        is_async=asynchronous,
+        parameters=parameters,
+        properties=_properties(element, findings, name),
+        components=read_components(element, findings),
+        line=element.line,
+        path=element.path,
+    )
+
+
+def _hardware(
+    block: Element, findings: Findings, name: str
+) -> tuple[str, str, tuple[ParameterSpec, ...]]:
+    elements = block.all('hardware')
+    if not elements:
+        return '', '', ()
+    if len(elements) > 1:
+        findings.ignored(
+            elements[0], '<hardware> is given more than once, the last one counts', subject=name
+        )
+    hardware = elements[-1]
+    plugin = hardware.first('plugin')
+    if plugin is None or not plugin.text:
+        findings.error(hardware, '<plugin> of the hardware is missing', subject=name)
+    group = hardware.first('group')
+    return (
+        plugin.text if plugin is not None else '',
+        group.text if group is not None else '',
+        named_parameters(hardware, findings, name),
+    )
+
+
+def _properties(block: Element, findings: Findings, name: str) -> tuple[tuple[str, str], ...]:
+    """Return the attributes of ``<properties><async>`` as written, the two simple ones checked."""
+    attributes: dict[str, str] = {}
+    for properties in block.all('properties'):
+        for element in properties.all('async'):
+            attributes.update(element.attributes)
+            if (priority := element.get('thread_priority')) is not None:
+                findings.value(element, priority, _positive, 'thread_priority', name)
+            if (warnings := element.get('print_warnings')) is not None:
+                findings.value(element, warnings, boolean, 'print_warnings', name)
+    return tuple(attributes.items())
+
+
+def _rate(text: str) -> int:
+    return integer(text, least=0, most=2**32 - 1)
+
+
+def _positive(text: str) -> int:
+    return integer(text, least=1)

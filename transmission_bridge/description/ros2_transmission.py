@@ -1,0 +1,145 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``<transmission>`` inside ``<ros2_control>``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transmission_bridge.description.control_specs import (
+    MemberSpec,
+    ParameterSpec,
+    Ros2ControlSpec,
+    TransmissionSpec,
+)
+from transmission_bridge.description.draft import Draft
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.members import (
+    outline,
+    read_side,
+    ROS2_CONTROL,
+    single_text,
+)
+from transmission_bridge.description.parameters import (
+    attribute_parameter,
+    element_parameter,
+    named_parameters,
+)
+from transmission_bridge.description.xml import Element
+
+__all__ = ['read_ros2_transmission']
+
+_REDUCTIONS = ('mechanical_reduction', 'mechanicalReduction')
+
+
+def read_ros2_transmission(element: Element, block: Ros2ControlSpec, findings: Findings) -> Draft:
+    """
+    Read one transmission of a block.
+
+    :param block: The block, for its type and the interfaces of its joints.
+    """
+    errors = findings.errors
+    name = element.get('name') or ''
+    if not name:
+        findings.error(element, '<transmission> without a name')
+    plugin = single_text(element, 'plugin', findings, name)
+    if plugin is None and findings.errors == errors + (not name):
+        hint = ' (<type> is for ROS 1 transmissions)' if element.all('type') else ''
+        findings.error(element, f'<plugin> is missing{hint}', subject=name)
+    joints = read_side(element, 'joint', ROS2_CONTROL, findings)
+    actuators = read_side(element, 'actuator', ROS2_CONTROL, findings)
+    lacks_actuator = block.type == 'actuator' and not element.all('actuator')
+    if joints == ():
+        findings.error(element, '<transmission> without a <joint>', subject=name)
+    if actuators == () and not lacks_actuator:
+        findings.error(element, '<transmission> without an <actuator>', subject=name)
+    if lacks_actuator and joints is not None and len(joints) > 1:
+        findings.error(
+            element, 'an actuator is implied only where there is exactly one joint',
+            expected='one joint', found=str(len(joints)), subject=name,
+        )  # fmt: skip
+    _note_missing_roles(element, findings, name)
+    parameters = _parameters(element, findings, name)
+    bound = _with_interfaces(element, joints or (), block, findings, name)
+    summary = outline(element, plugin, 'ros2_control')
+    if findings.errors > errors or joints is None or actuators is None:
+        return Draft(element, summary, None, lacks_actuator)
+    commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
+    moved = lacks_actuator or not all(actuator.read_only for actuator in actuators)
+    spec = TransmissionSpec(
+        name=name,
+        type=plugin or '',
+        dialect='ros2_control',
+        joints=bound,
+        actuators=actuators,
+        block=block.name,
+        parameters=parameters,
+        can_command=commanded and moved,
+        line=element.line,
+        path=element.path,
+    )
+    return Draft(element, summary, spec, lacks_actuator)
+
+
+def _note_missing_roles(element: Element, findings: Findings, name: str) -> None:
+    """Report a missing role where it decides nothing: ros2_control wants it all the same."""
+    for tag in ('joint', 'actuator'):
+        members = element.all(tag)
+        if len(members) == 1 and not any(
+            [members[0].get('role'), *(role.text for role in members[0].all('role'))]
+        ):
+            findings.ignored(
+                members[0], 'the role is missing; ros2_control refuses that',
+                expected=f"role '{tag}1'", subject=name,
+            )  # fmt: skip
+
+
+def _parameters(element: Element, findings: Findings, name: str) -> tuple[ParameterSpec, ...]:
+    parameters = list(named_parameters(element, findings, name))
+    for attribute in element.attributes:
+        if attribute in _REDUCTIONS:
+            _misplaced(element, f'attribute {attribute}', findings, name)
+        elif attribute != 'name':
+            parameters.append(attribute_parameter(element, attribute))
+    for child in element.children:
+        if child.tag in _REDUCTIONS:
+            _misplaced(child, f'<{child.tag}>', findings, name)
+        elif child.tag not in ('plugin', 'joint', 'actuator', 'param'):
+            parameters.append(element_parameter(child))
+    return tuple(parameters)
+
+
+def _misplaced(element: Element, what: str, findings: Findings, name: str) -> None:
+    findings.ignored(
+        element, f'{what} is ignored here', subject=name,
+        expected='<mechanical_reduction> inside <joint> or <actuator>',
+    )  # fmt: skip
+
+
+def _with_interfaces(
+    transmission: Element,
+    joints: tuple[MemberSpec, ...],
+    block: Ros2ControlSpec,
+    findings: Findings,
+    name: str,
+) -> tuple[MemberSpec, ...]:
+    elements = {element.path: element for element in transmission.all('joint')}
+    bound: list[MemberSpec] = []
+    for joint in joints:
+        component = block.component(joint.name)
+        if component is None:
+            findings.error(
+                elements[joint.path],
+                f"joint '{joint.name}' is not declared in this <ros2_control> block",
+                subject=name,
+            )
+            continue
+        bound.append(
+            replace(
+                joint,
+                command_interfaces=tuple(each.name for each in component.command_interfaces),
+                state_interfaces=tuple(each.name for each in component.state_interfaces),
+            )
+        )
+    return tuple(bound)

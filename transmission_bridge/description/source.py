@@ -1,0 +1,152 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+From what a caller hands over (a path, text or bytes) to characters that are safe to parse.
+
+Line numbers stay those of the user's text: what is taken out of the text is replaced by blanks.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+
+from transmission_bridge.errors import DescriptionError
+
+__all__ = ['MAX_BYTES', 'description_text', 'without_prolog']
+
+#: Longest description that is read, 16 MiB.
+MAX_BYTES = 16 * 1024 * 1024
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, 'utf-8'),
+    (codecs.BOM_UTF16_LE, 'utf-16-le'),
+    (codecs.BOM_UTF16_BE, 'utf-16-be'),
+)
+# Codecs outside this list are not for text, or take more than linear time.
+_ENCODINGS = re.compile(r'utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp125\d')
+_ENCODING_NAME = re.compile(rb'^\s*<\?xml\s[^>]*?\bencoding\s*=\s*["\']([A-Za-z][\w.-]*)["\']')
+_DECLARATION = re.compile(r'\s*(<\?xml\s+version\s*=\s*["\']1\.\d["\'][^<>]*?\?>)')
+_SKIPPED = re.compile(r'\s+|<!--.*?-->|<\?.*?\?>', re.DOTALL)
+_QUOTED = r'(?:"[^"<>]*"|\'[^\'<>]*\')'
+_BARE_DOCTYPE = re.compile(
+    rf'<!DOCTYPE\s+[^\s<>\[\]"\']+\s*(?:SYSTEM\s+{_QUOTED}|PUBLIC\s+{_QUOTED}\s+{_QUOTED})?\s*>'
+)
+
+
+def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
+    """
+    Return the characters of a description, line ends normalised to line feeds.
+
+    :param source: Text (a ``str`` that contains ``<``, or bytes), or a path.
+    :returns: The text without byte order mark.
+    :raises DescriptionError: If it cannot be read or decoded, is empty, or is too long.
+    """
+    if isinstance(source, str) and ('<' in source or not source.strip()):
+        text = source
+        # Each character is at least one byte, so this comes before the costly check below.
+        _check_size(len(text))
+    elif isinstance(source, (bytes, bytearray)):
+        text = _decode(bytes(source))
+    else:
+        text = _decode(_read(source))
+    text = text.replace('\ufeff', '', 1) if text.lstrip().startswith('\ufeff') else text
+    if not text.strip():
+        raise DescriptionError('the robot description is empty')
+    try:
+        _check_size(len(text.encode('utf-8')))
+    except UnicodeEncodeError as error:
+        raise DescriptionError(
+            'the robot description is not text',
+            line=text.count('\n', 0, error.start) + 1,
+            found='a lone surrogate code point',
+        ) from None
+    return text.replace('\r\n', '\n').replace('\r', '\n')
+
+
+def without_prolog(text: str) -> str:
+    """
+    Blank out the XML declaration and a bare DOCTYPE, so that neither has any effect.
+
+    Without its declaration a text may begin with blank lines and has no encoding of its own;
+    without a DOCTYPE there is no entity, no default attribute and no external access.
+
+    :returns: A text with the same lines.
+    :raises DescriptionError: If the DOCTYPE holds declarations.
+    """
+    declaration = _DECLARATION.match(text)
+    position = 0
+    if declaration is not None:
+        text = _blanked(text, *declaration.span(1))
+        position = declaration.end()
+    while (skipped := _SKIPPED.match(text, position)) is not None:
+        position = skipped.end()
+    if not text.startswith('<!DOCTYPE', position):
+        return text
+    bare = _BARE_DOCTYPE.match(text, position)
+    if bare is None:
+        raise DescriptionError(
+            'declarations in a DOCTYPE (entities, default attributes) are refused',
+            line=text.count('\n', 0, position) + 1,
+            expected='no DOCTYPE, or one without declarations',
+        )
+    return _blanked(text, *bare.span())
+
+
+def _blanked(text: str, start: int, end: int) -> str:
+    return text[:start] + re.sub(r'[^\n]', ' ', text[start:end]) + text[end:]
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise DescriptionError(
+            'the robot description is too long', expected=f'at most {MAX_BYTES} bytes'
+        )
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, 'rb') as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        shown = os.fsdecode(path).encode('utf-8', 'backslashreplace').decode('utf-8')
+        raise DescriptionError(
+            f"cannot read the robot description '{_shortened(shown)}': {reason}"
+        ) from error
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:200] + '…'
+
+
+def _decode(data: bytes) -> str:
+    _check_size(len(data))
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return _decode_as(data[len(mark) :], encoding)
+    declared = _ENCODING_NAME.match(data[:1024])
+    return _decode_as(data, declared[1].decode('ascii') if declared else 'utf-8')
+
+
+def _decode_as(data: bytes, encoding: str) -> str:
+    try:
+        known = _ENCODINGS.fullmatch(codecs.lookup(encoding).name) is not None
+    except LookupError:
+        known = False
+    if not known:
+        raise DescriptionError(
+            'the declared encoding is not supported',
+            expected='UTF-8, UTF-16, ASCII, ISO 8859 or Windows 125x',
+            found=encoding,
+        )
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DescriptionError(
+            f'the robot description is not text in {encoding}',
+            line=data.count(b'\n', 0, error.start) + 1,
+            found=f'byte 0x{data[error.start]:02x}: {error.reason}',
+        ) from None

@@ -1,0 +1,271 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+URDF links and joints.
+
+A joint with something unreadable in it is one error finding, and is lost as a whole: half a joint
+would be a guess. The other joints stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import math
+from typing import cast, get_args, TypeVar
+
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.specs import (
+    CalibrationSpec,
+    DynamicsSpec,
+    JointLimits,
+    JointSpec,
+    JointType,
+    LinkSpec,
+    MimicSpec,
+    Pose,
+    SafetySpec,
+)
+from transmission_bridge.description.values import number, ValueFault, vector
+from transmission_bridge.description.xml import Element
+
+__all__ = ['read_joints', 'read_links']
+
+_JOINT_TYPES: tuple[str, ...] = get_args(JointType)
+_INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+
+T = TypeVar('T')
+V = TypeVar('V')
+
+
+class _Fault(Exception):
+    """What makes an element unusable, and where."""
+
+    def __init__(
+        self, element: Element, message: str, expected: str = '', found: str = ''
+    ) -> None:
+        self.element = element
+        self.message = message
+        self.expected = expected
+        self.found = found
+        super().__init__(message)
+
+
+def read_links(root: Element, findings: Findings) -> tuple[LinkSpec, ...]:
+    """Return the usable ``<link>`` children of the robot; of equal names the first."""
+    return _read_all(root.all('link'), _link, findings)
+
+
+def read_joints(root: Element, findings: Findings) -> tuple[JointSpec, ...]:
+    """Return the usable ``<joint>`` children of the robot; of equal names the first."""
+    joints = _read_all(root.all('joint'), _joint, findings)
+    by_index = {joint.path: joint for joint in joints}
+    for element in root.all('joint'):
+        joint = by_index.get(element.path)
+        if joint is not None:
+            _note_oddities(element, joint, findings)
+    return joints
+
+
+def _read_all(
+    elements: list[Element], read: Callable[[Element], T], findings: Findings
+) -> tuple[T, ...]:
+    specs: dict[str, T] = {}
+    for element in elements:
+        name = element.get('name') or ''
+        try:
+            if not name:
+                raise _Fault(element, f'<{element.tag}> without a name')
+            if name in specs:
+                raise _Fault(element, f"{element.tag} '{name}' is described twice, first one kept")
+            specs[name] = read(element)
+        except _Fault as fault:
+            findings.error(
+                fault.element,
+                fault.message,
+                expected=fault.expected,
+                found=fault.found,
+                subject=name,
+            )
+    return tuple(specs.values())
+
+
+def _link(element: Element) -> LinkSpec:
+    mass = None
+    origin = Pose()
+    inertia = None
+    inertial = element.first('inertial')
+    if inertial is not None:
+        origin = _pose(inertial)
+        mass_element = inertial.first('mass')
+        if mass_element is not None:
+            mass = _required(mass_element, 'value', number)
+        inertia_element = inertial.first('inertia')
+        if inertia_element is not None:
+            ixx, ixy, ixz, iyy, iyz, izz = (
+                _required(inertia_element, name, number) for name in _INERTIA
+            )
+            inertia = (ixx, ixy, ixz, iyy, iyz, izz)
+    return LinkSpec(
+        name=element.attributes['name'],
+        mass=mass,
+        inertial_origin=origin,
+        inertia=inertia,
+        line=element.line,
+        path=element.path,
+    )
+
+
+def _joint(element: Element) -> JointSpec:
+    type_name = element.get('type')
+    if type_name not in _JOINT_TYPES:
+        raise _Fault(
+            element,
+            'unknown joint type' if type_name else 'joint without a type',
+            expected='one of ' + ', '.join(_JOINT_TYPES),
+            found=f"'{type_name}'" if type_name else '',
+        )
+    return JointSpec(
+        name=element.attributes['name'],
+        type=cast(JointType, type_name),
+        parent=_link_name(element, 'parent'),
+        child=_link_name(element, 'child'),
+        origin=_pose(element),
+        axis=_axis(element),
+        limits=_limits(element.first('limit')),
+        safety=_safety(element.first('safety_controller')),
+        mimic=_mimic(element.first('mimic')),
+        dynamics=_dynamics(element.first('dynamics')),
+        calibration=_calibration(element.first('calibration')),
+        line=element.line,
+        path=element.path,
+    )
+
+
+def _link_name(joint: Element, tag: str) -> str:
+    element = joint.first(tag)
+    return (element.get('link') or '') if element is not None else ''
+
+
+def _pose(element: Element) -> Pose:
+    origin = element.first('origin')
+    if origin is None:
+        return Pose()
+    zero = (0.0, 0.0, 0.0)
+    return Pose(_optional(origin, 'xyz', vector, zero), _optional(origin, 'rpy', vector, zero))
+
+
+def _axis(joint: Element) -> tuple[float, float, float]:
+    element = joint.first('axis')
+    if element is None:
+        return (1.0, 0.0, 0.0)
+    x, y, z = _required(element, 'xyz', vector)
+    # By the largest component first, so that no square overflows or vanishes.
+    scale = max(abs(x), abs(y), abs(z))
+    if scale == 0.0:
+        if joint.get('type') in ('fixed', 'floating', 'spherical'):
+            return (1.0, 0.0, 0.0)
+        raise _Fault(element, 'the joint axis has no direction', 'a vector other than 0 0 0')
+    x, y, z = x / scale, y / scale, z / scale
+    length = math.sqrt(x * x + y * y + z * z)
+    return (x / length, y / length, z / length)
+
+
+def _limits(element: Element | None) -> JointLimits | None:
+    if element is None:
+        return None
+    velocity = _optional(element, 'velocity', number, None)
+    effort = _optional(element, 'effort', number, None)
+    return JointLimits(
+        lower=_optional(element, 'lower', number, None),
+        upper=_optional(element, 'upper', number, None),
+        velocity=None if velocity is None else abs(velocity),
+        effort=None if effort is None else abs(effort),
+    )
+
+
+def _safety(element: Element | None) -> SafetySpec | None:
+    if element is None:
+        return None
+    return SafetySpec(
+        soft_lower_limit=_optional(element, 'soft_lower_limit', number, 0.0),
+        soft_upper_limit=_optional(element, 'soft_upper_limit', number, 0.0),
+        k_position=_optional(element, 'k_position', number, 0.0),
+        k_velocity=_optional(element, 'k_velocity', number, 0.0),
+    )
+
+
+def _mimic(element: Element | None) -> MimicSpec | None:
+    if element is None:
+        return None
+    joint = element.get('joint')
+    if not joint:
+        raise _Fault(element, '<mimic> without a joint')
+    return MimicSpec(
+        joint=joint,
+        multiplier=_optional(element, 'multiplier', number, 1.0),
+        offset=_optional(element, 'offset', number, 0.0),
+    )
+
+
+def _dynamics(element: Element | None) -> DynamicsSpec | None:
+    if element is None:
+        return None
+    return DynamicsSpec(
+        damping=_optional(element, 'damping', number, 0.0),
+        friction=_optional(element, 'friction', number, 0.0),
+    )
+
+
+def _calibration(element: Element | None) -> CalibrationSpec | None:
+    if element is None:
+        return None
+    return CalibrationSpec(
+        rising=_optional(element, 'rising', number, None),
+        falling=_optional(element, 'falling', number, None),
+    )
+
+
+def _required(element: Element, attribute: str, read: Callable[[str], T]) -> T:
+    text = element.get(attribute)
+    if text is None:
+        raise _Fault(element, f'<{element.tag}> without {attribute}')
+    try:
+        return read(text)
+    except ValueFault as fault:
+        raise _Fault(
+            element, f'{attribute} of <{element.tag}> cannot be read', fault.expected, fault.found
+        ) from None
+
+
+def _optional(element: Element, attribute: str, read: Callable[[str], T], default: V) -> T | V:
+    if element.get(attribute) is None:
+        return default
+    return _required(element, attribute, read)
+
+
+def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> None:
+    """Report what URDF parsers refuse but leaves the joint usable: its limits are open here."""
+    limit = element.first('limit')
+    if limit is None:
+        if joint.type in ('revolute', 'prismatic'):
+            findings.ignored(
+                element, f'{joint.type} joint without <limit>, taken as unlimited',
+                subject=joint.name,
+            )  # fmt: skip
+        return
+    missing = [name for name in ('effort', 'velocity') if limit.get(name) is None]
+    if missing and joint.is_scalar:
+        findings.ignored(
+            limit, f'<limit> without {" and ".join(missing)}, taken as unlimited',
+            subject=joint.name,
+        )  # fmt: skip
+    lower = joint.limits.lower if joint.limits else None
+    upper = joint.limits.upper if joint.limits else None
+    if lower is not None and upper is not None and lower > upper:
+        findings.warning(
+            limit,
+            'the lower limit is above the upper one',
+            found=f'{lower} to {upper}',
+            subject=joint.name,
+        )

@@ -1,0 +1,109 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The grammar of values: numbers, booleans, vectors.
+
+A number is the whole stripped text, in ASCII, whatever the locale::
+
+    number = [+-] (digits [. digits*] | . digits) [(e|E) [+-] digits]
+
+and finite: ``nan``, ``inf``, hexadecimal, underscores, a decimal comma, a value beyond the range
+of a double, and one so small that it would become zero are refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from transmission_bridge.description.xml import XML_SPACE
+
+__all__ = ['ValueFault', 'boolean', 'integer', 'number', 'ratio', 'vector']
+
+_NUMBER = re.compile(r'[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
+_INTEGER = re.compile(r'[+-]?[0-9]{1,18}')
+_SPACES = re.compile(r'[ \t\n\r]+')
+_NON_ZERO = re.compile(r'[1-9]')
+
+
+class ValueFault(ValueError):
+    """
+    A text that is not the value asked for.
+
+    :ivar expected: What would have been right.
+    :ivar found: The text, shortened where it is long.
+    """
+
+    def __init__(self, expected: str, found: str) -> None:
+        self.expected = expected
+        self.found = f"'{found if len(found) <= 60 else found[:60] + '…'}'"
+        super().__init__(f'expected {expected}, found {self.found}')
+
+
+def number(text: str) -> float:
+    """
+    Return the finite number that a text is.
+
+    :raises ValueFault: If it is none.
+    """
+    stripped = text.strip(XML_SPACE)
+    match = _NUMBER.fullmatch(stripped)
+    if match is None:
+        raise ValueFault('a finite number such as 1.5 or -2e-3', stripped)
+    value = float(stripped)
+    if math.isinf(value):
+        raise ValueFault('a number within the range of a double', stripped)
+    if value == 0.0 and _NON_ZERO.search(match[1]) is not None:
+        raise ValueFault('zero, or a number large enough for a double', stripped)
+    return value
+
+
+def ratio(text: str) -> float:
+    """
+    Return the finite number other than zero that a text is.
+
+    :raises ValueFault: If it is none.
+    """
+    value = number(text)
+    if value == 0.0:
+        raise ValueFault('a number other than zero', text.strip(XML_SPACE))
+    return value
+
+
+def integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
+    """
+    Return the integer that a text is.
+
+    :raises ValueFault: If it is none, or outside ``least`` to ``most``.
+    """
+    stripped = text.strip(XML_SPACE)
+    if _INTEGER.fullmatch(stripped) is None or not least <= int(stripped) <= most:
+        raise ValueFault(f'an integer from {least} to {most}', stripped)
+    return int(stripped)
+
+
+def boolean(text: str) -> bool:
+    """
+    Return the boolean that a text is: ``true`` or ``false`` in any case.
+
+    :raises ValueFault: If it is neither.
+    """
+    stripped = text.strip(XML_SPACE)
+    value = {'true': True, 'false': False}.get(stripped.lower())
+    if value is None:
+        raise ValueFault('true or false', stripped)
+    return value
+
+
+def vector(text: str) -> tuple[float, float, float]:
+    """
+    Return the three numbers, separated by white space, that a text is.
+
+    :raises ValueFault: If there are not exactly three, or one of them is no number.
+    """
+    words = [word for word in _SPACES.split(text) if word]
+    if len(words) != 3:
+        raise ValueFault('three numbers', text)
+    x, y, z = (number(word) for word in words)
+    return x, y, z

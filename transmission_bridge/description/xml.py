@@ -1,0 +1,190 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Safe XML: text to a tree of plain elements that know their line and path.
+
+A description may come over the network, so nothing in it may reach outside or grow: no entities
+but the five predefined ones and character references, no DTD, no network, bounded size, depth and
+number of elements. Names are local names: ROS 1 descriptions carry a default namespace, xacro
+leaves prefixes behind. Comments and processing instructions vanish without a trace, so
+``<!-- was 30 -->40`` reads ``40``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import re
+from typing import Any
+
+from lxml import etree
+
+from transmission_bridge.description.source import without_prolog
+from transmission_bridge.errors import DescriptionError
+
+__all__ = ['MAX_DEPTH', 'MAX_ELEMENTS', 'XML_SPACE', 'Element', 'parse_xml']
+
+#: Deepest nesting that is read.
+MAX_DEPTH = 255
+#: Most elements that are read.
+MAX_ELEMENTS = 250_000
+#: White space in the sense of XML; ``str.strip()`` alone would also take no-break spaces.
+XML_SPACE = ' \t\n\r'
+
+_MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
+_MESSAGE_TAIL = re.compile(r',? \(?line \d+, column \d+\)?.*', re.DOTALL)
+
+
+class Element:
+    """
+    One XML element, read-only once parsed.
+
+    :ivar tag: Local name.
+    :ivar attributes: By local name, values stripped.
+    :ivar text: The element's own text, comments left out, stripped.
+    :ivar children: Child elements in document order.
+    :ivar index: Number in document order, from 0.
+    :ivar line: Line of the start tag's ``<``, from 1.
+    """
+
+    __slots__ = ('_ordinal', '_pieces', '_totals', 'attributes', 'children', 'index', 'line',
+                 'parent', 'tag', 'text')  # fmt: skip
+
+    def __init__(
+        self, tag: str, attributes: dict[str, str], parent: Element | None, index: int
+    ) -> None:
+        self.tag = tag
+        self.attributes = attributes
+        self.parent = parent
+        self.index = index
+        self.children: list[Element] = []
+        self.text = ''
+        self.line = 0
+        self._pieces: list[str] = []
+        self._totals: dict[str, int] = {}
+        self._ordinal = 1
+        if parent is not None:
+            parent.children.append(self)
+            self._ordinal = parent._totals[tag] = parent._totals.get(tag, 0) + 1
+            # Text on the two sides of a child is two words, not one.
+            parent._pieces.append(' ')
+
+    @property
+    def path(self) -> str:
+        """The path, for example ``/robot/joint[3]``, numbered where a tag has siblings."""
+        steps = []
+        element: Element | None = self
+        while element is not None:
+            parent = element.parent
+            alone = parent is None or parent._totals[element.tag] == 1
+            steps.append(element.tag if alone else f'{element.tag}[{element._ordinal}]')
+            element = parent
+        return '/' + '/'.join(reversed(steps))
+
+    def all(self, *tags: str) -> list[Element]:
+        """Return the children with one of these tags, in document order."""
+        return [child for child in self.children if child.tag in tags]
+
+    def first(self, tag: str) -> Element | None:
+        """Return the first child with this tag, or ``None``."""
+        return next((child for child in self.children if child.tag == tag), None)
+
+    def get(self, attribute: str) -> str | None:
+        """Return an attribute's stripped value, or ``None``."""
+        return self.attributes.get(attribute)
+
+
+class _TreeBuilder:
+    """Receives the parser's events; stops it as soon as a bound is passed."""
+
+    def __init__(self) -> None:
+        self.elements: list[Element] = []
+        self._open: list[Element] = []
+
+    def start(self, tag: str | bytes, attrib: Any) -> None:
+        if len(self._open) >= MAX_DEPTH:
+            raise DescriptionError('elements are nested too deep', expected=f'depth {MAX_DEPTH}')
+        if len(self.elements) >= MAX_ELEMENTS:
+            raise DescriptionError('too many elements', expected=f'at most {MAX_ELEMENTS}')
+        parent = self._open[-1] if self._open else None
+        element = Element(_local(str(tag)), _local_names(attrib), parent, len(self.elements))
+        self.elements.append(element)
+        self._open.append(element)
+
+    def data(self, data: str | bytes) -> None:
+        self._open[-1]._pieces.append(str(data))
+
+    def comment(self, text: str | bytes) -> None:
+        # A comment vanishes: what stands on its two sides is one text.
+        pass
+
+    def end(self, tag: str | bytes) -> None:
+        element = self._open.pop()
+        element.text = ''.join(element._pieces).strip(XML_SPACE)
+        element._pieces = []
+
+    def doctype(self, name: str, public_id: str | None, system: str | None) -> None:
+        # Those without declarations were blanked out, so this one got past the check.
+        raise DescriptionError('a DOCTYPE is refused', found=name)
+
+    def close(self) -> list[Element]:
+        return self.elements
+
+
+def _local(name: str) -> str:
+    return name.rpartition('}')[2].rpartition(':')[2]
+
+
+def _local_names(attributes: Mapping[str, str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for name, value in attributes.items():
+        local = _local(name)
+        # Where x:name and name are both given, the plain one is meant.
+        if local == name or local not in attributes:
+            names[local] = value.strip(XML_SPACE)
+    return names
+
+
+def parse_xml(text: str) -> Element:
+    """
+    Parse a text into a tree.
+
+    :param text: As :func:`~transmission_bridge.description.source.description_text` returns it.
+    :returns: The root element.
+    :raises DescriptionError: If it is not well-formed, declares entities, or passes a bound.
+    """
+    blanked = without_prolog(text)
+    parser = etree.XMLParser(
+        target=_TreeBuilder(),
+        encoding='utf-8',
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        elements: Any = etree.fromstring(blanked.encode('utf-8'), parser)
+    except etree.XMLSyntaxError as error:
+        reason = _MESSAGE_TAIL.sub('', error.msg or '') or 'no element found'
+        raise DescriptionError(f'not well-formed XML: {reason}', line=error.lineno) from None
+    for element, line in zip(elements, _start_tag_lines(blanked), strict=True):
+        element.line = line
+    root: Element = elements[0]
+    return root
+
+
+def _start_tag_lines(text: str) -> Iterator[int]:
+    """
+    Yield the line of each start tag of a well-formed text, in document order.
+
+    The parser itself counts to 65535 only, and gives the line on which a start tag ends.
+    """
+    line = 1
+    counted = 0
+    for mark in _MARKUP.finditer(text):
+        line += text.count('\n', counted, mark.start())
+        counted = mark.start()
+        if mark[1] is not None:
+            yield line
