@@ -4,10 +4,12 @@
 """
 The bytes of a sensor_msgs/JointState, read in full with every bound checked.
 
-Plain CDR, little endian (OMG DDSI-RTPS 10.5 and CORBA 15.3): encapsulation ``00 01 xx xx``, then
-everything aligned to its size relative to byte 4. A string is its length with the closing NUL, the
-bytes, the NUL. A sequence is its count and the elements; an empty sequence of doubles adds no
-8-byte padding. **Padding holds garbage on the wire**, and junk may follow the end.
+Plain CDR, little endian (OMG CORBA, "CDR transfer syntax", and DDSI-RTPS, "data encapsulation"):
+the encapsulation ``00 01 xx xx``, then everything aligned to its size relative to byte 4. A string
+is its length with the closing NUL, the bytes, the NUL. A sequence is its count and the elements;
+an empty sequence of doubles adds no 8-byte padding. The two lowest bits of byte 3 count bytes at
+the end that are not part of the message (DDS-XTYPES; Fast CDR heeds them). **Padding holds garbage
+on the wire**, and junk may follow the end.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from transmission_bridge.errors import MessageError
 __all__ = [
     'FRAME_ID_OFFSET',
     'LITTLE_ENDIAN',
+    'PADDING_COUNT',
     'Extent',
     'UnusualMessageError',
     'WireForm',
@@ -30,10 +33,12 @@ __all__ = [
 
 # The encapsulation 00 01 as a little-endian number.
 LITTLE_ENDIAN = 0x0100
+# Bits of byte 3 that count padding bytes behind the message.
+PADDING_COUNT = 0b11
 ORIGIN = 4
 FRAME_ID_OFFSET = 12
 
-_HEAD = struct.Struct('<H2xiI')
+_HEAD = struct.Struct('<HxBiI')
 _U32 = struct.Struct('<I')
 _SHORTEST_STRING = 5
 
@@ -111,16 +116,16 @@ def parse_joint_state(data: bytes) -> WireForm:
     """
     if len(data) < _HEAD.size:
         raise UnusualMessageError('truncated', f'a message of {len(data)} bytes')
-    encapsulation, sec, nanosec = _HEAD.unpack_from(data)
+    encapsulation, options, sec, nanosec = _HEAD.unpack_from(data)
     if encapsulation != LITTLE_ENDIAN:
         raise UnusualMessageError(
             'encapsulation', f'expected encapsulation 00 01, found {data[:2].hex(" ")}'
         )
-    cursor = _Cursor(data)
+    cursor = _Cursor(data, len(data) - (options & PADDING_COUNT))
     frame_id = cursor.string()
     frame_end = cursor.at - 1
     count = cursor.u32()
-    if count > (len(data) - cursor.at) // _SHORTEST_STRING:
+    if count > (cursor.end - cursor.at) // _SHORTEST_STRING:
         raise UnusualMessageError('truncated', f'{count} names in {len(data)} bytes')
     names = tuple([cursor.string() for _ in range(count)])
     arrays = (cursor.doubles(), cursor.doubles(), cursor.doubles())
@@ -130,14 +135,15 @@ def parse_joint_state(data: bytes) -> WireForm:
 class _Cursor:
     """A place in the message that never passes its end."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, end: int) -> None:
         self.at = FRAME_ID_OFFSET
+        self.end = end
         self.gaps: list[tuple[int, int]] = []
         self._data = data
 
     def u32(self) -> int:
         start = aligned(self.at, 4)
-        if start + 4 > len(self._data):
+        if start + 4 > self.end:
             raise UnusualMessageError('truncated', f'no length at byte {start}')
         if start != self.at:
             self.gaps.append((self.at, start))
@@ -147,7 +153,7 @@ class _Cursor:
 
     def string(self) -> str:
         length = self.u32()
-        if length > len(self._data) - self.at:
+        if length > self.end - self.at:
             raise UnusualMessageError('truncated', f'a string of {length} bytes at {self.at}')
         end = self.at + length
         if not length or self._data[end - 1]:
@@ -160,7 +166,7 @@ class _Cursor:
         count = self.u32()
         count_offset = self.at - 4
         start = aligned(self.at, 8) if count else self.at
-        if 8 * count > len(self._data) - start:
+        if 8 * count > self.end - start:
             raise UnusualMessageError('truncated', f'an array of {count} doubles at {start}')
         extent = Extent(count_offset, start, count)
         self.at = extent.end

@@ -22,6 +22,7 @@ from transmission_bridge.messages.cdr_parser import (
     Extent,
     FRAME_ID_OFFSET,
     LITTLE_ENDIAN,
+    PADDING_COUNT,
     parse_joint_state,
     WireForm,
 )
@@ -85,7 +86,7 @@ class JointStateView:
         self._velocity_count = velocity.length
         self._effort_count = effort.length
         self._unpack_head = struct.Struct(
-            f'<H2xiI{velocity.count_offset - FRAME_ID_OFFSET}xI'
+            f'<HxBiI{velocity.count_offset - FRAME_ID_OFFSET}xI'
             f'{effort.count_offset - velocity.count_offset - 4}xI'
         ).unpack_from
         self._prefix_end = position.count_offset + 4
@@ -133,11 +134,12 @@ class JointStateView:
         size = self._size
         if len(data) < size:
             return False
-        encapsulation, sec, nanosec, velocity_count, effort_count = self._unpack_head(data)
+        encapsulation, options, sec, nanosec, velocities, efforts = self._unpack_head(data)
         if (
             encapsulation != LITTLE_ENDIAN
-            or velocity_count != self._velocity_count
-            or effort_count != self._effort_count
+            or velocities != self._velocity_count
+            or efforts != self._effort_count
+            or len(data) - (options & PADDING_COUNT) < size
         ):
             return False
         if not data.startswith(self._prefix, FRAME_ID_OFFSET) and not self._load_prefix(data):

@@ -1,0 +1,137 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The codec against rclpy's own serialisation, which is the oracle."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.messages.cdr_parser import UnusualMessageError
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.joint_state import fill_message, record_from_message
+
+pytestmark = pytest.mark.ros
+
+
+def padding_mask(sample):
+    """Return which bytes of a sample's message are not padding."""
+    zeros = np.frombuffer(sample.encode(), np.uint8)
+    ones = np.frombuffer(sample.encode(lambda size: b'\xff' * size), np.uint8)
+    return zeros == ones
+
+
+@given(data=st.data())
+def test_reads_what_rclpy_writes(ros, samples, plain, data):
+    """Bytes serialised by rclpy are read as what was serialised, whatever went before."""
+    reader = JointStateReader()
+    for sample in data.draw(st.lists(samples, min_size=1, max_size=4)) * 2:
+        message = ros.encode(sample.fill(ros.Message()))
+        assert plain(reader.read(message)) == sample.plain
+        assert plain(record_from_message(ros.decode(message))) == sample.plain
+
+
+@given(data=st.data())
+def test_writes_what_rclpy_writes(ros, regular_samples, data):
+    """Written bytes are rclpy's but for its padding and what it leaves behind the end."""
+    sample = data.draw(regular_samples)
+    writer = JointStateWriter(
+        sample.names, sample.frame_id, tuple(bool(patterns) for patterns in sample.patterns)
+    )
+    arrays = (writer.position, writer.velocity, writer.effort)
+    for values, patterns in zip(arrays, sample.patterns, strict=True):
+        values.view(np.uint64)[:] = np.array(patterns, dtype=np.uint64)
+    ours = np.frombuffer(writer.write(sample.sec, sample.nanosec), np.uint8)
+    theirs = np.frombuffer(ros.encode(sample.fill(ros.Message())), np.uint8)
+    mask = padding_mask(sample)
+    assert len(ours) == len(mask) <= len(theirs)
+    assert (ours[mask] == theirs[: len(mask)][mask]).all()
+    assert not ours[~mask].any()
+
+
+@given(data=st.data())
+def test_rclpy_reads_what_is_written(ros, regular_samples, plain, data):
+    """Written bytes, with garbage as padding or zeros, are what rclpy deserialises."""
+    sample = data.draw(regular_samples)
+    writer = JointStateWriter(
+        sample.names, sample.frame_id, tuple(bool(patterns) for patterns in sample.patterns)
+    )
+    for values, patterns in zip(
+        (writer.position, writer.velocity, writer.effort), sample.patterns, strict=True
+    ):
+        values.view(np.uint64)[:] = np.array(patterns, dtype=np.uint64)
+    message = ros.decode(writer.write(sample.sec, sample.nanosec))
+    assert plain(record_from_message(message)) == sample.plain
+
+
+@given(data=st.data())
+def test_fills_a_message(ros, samples, plain, data):
+    """A view fills an rclpy message that serialises to the same content."""
+    sample = data.draw(samples)
+    message = ros.Message()
+    fill_message(message, JointStateReader().read(sample.encode()))
+    assert plain(record_from_message(message)) == sample.plain
+    assert plain(JointStateReader().read(ros.encode(message))) == sample.plain
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_every_byte_mutated(ros, samples, plain, data):
+    """After any change to any byte, what is read is what rclpy deserialises, or is refused."""
+    message = data.draw(samples).encode()
+    flip = data.draw(st.integers(1, 255))
+    warm = JointStateReader()
+    for at in range(len(message)):
+        mutated = message[:at] + bytes([message[at] ^ flip]) + message[at + 1 :]
+        warm.read(message)
+        try:
+            view = JointStateReader().read(mutated)
+        except UnusualMessageError:
+            with pytest.raises(UnusualMessageError):
+                warm.read(mutated)
+            continue
+        typed = plain(record_from_message(ros.decode(mutated)))
+        assert plain(view) == typed
+        assert plain(warm.read(mutated)) == typed
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_mutated_at_random(ros, samples, plain, data):
+    """Spliced, overwritten and cut messages are read as rclpy does, or refused."""
+    message, other = (data.draw(samples).encode() for _ in range(2))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(message)), min_size=2, max_size=6)))
+    mutated = bytearray(message)
+    for start, end in pairwise(cuts):
+        kind = data.draw(st.sampled_from(['keep', 'other', 'ones', 'zeros']))
+        if kind != 'keep':
+            source = {'other': other, 'ones': b'\xff' * end, 'zeros': bytes(end)}[kind]
+            piece = source[start : min(end, start + 4)]
+            mutated[start : start + len(piece)] = piece
+    mutated = bytes(mutated)
+    try:
+        view = JointStateReader().read(mutated)
+    except UnusualMessageError:
+        return
+    assert plain(view) == plain(record_from_message(ros.decode(mutated)))
+
+
+def test_typed_path_takes_the_rest(ros, make_sample, plain):
+    """What is refused as unusual is read by rclpy and gives a record like any other."""
+    sample = make_sample(['first', 'second'], frame_id='frame')
+    message = sample.encode()
+    xcdr2 = sample.encode(widest=4)
+    assert xcdr2[4:] != message[4:]
+    inner_nul = message.replace(b'second\0', b'sec\0nd\0')
+    for unusual, names in ((xcdr2, ('first', 'second')), (inner_nul, ('first', 'sec'))):
+        with pytest.raises(UnusualMessageError):
+            JointStateReader().read(unusual)
+        record = record_from_message(ros.decode(unusual))
+        assert record.names == names
+        assert plain(record)[3] == sample.plain[3]

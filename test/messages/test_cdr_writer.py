@@ -1,0 +1,92 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Writing JointState bytes from a template."""
+
+from __future__ import annotations
+
+from itertools import product
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr_writer import JointStateWriter
+
+
+def writer_for(sample):
+    """Return a writer that is filled with the numbers of a regular sample."""
+    writer = JointStateWriter(
+        sample.names, sample.frame_id, tuple(bool(patterns) for patterns in sample.patterns)
+    )
+    arrays = (writer.position, writer.velocity, writer.effort)
+    for values, patterns in zip(arrays, sample.patterns, strict=True):
+        values.view(np.uint64)[:] = np.array(patterns, dtype=np.uint64)
+    return writer
+
+
+@given(data=st.data())
+def test_bytes_of_the_format(regular_samples, data):
+    """The bytes are those of the format, every bit of the numbers kept, padding zero."""
+    sample = data.draw(regular_samples)
+    assert writer_for(sample).write(sample.sec, sample.nanosec) == sample.encode()
+
+
+@given(data=st.data())
+def test_reader_reads_it(regular_samples, plain, data):
+    """The reader gives back what was written."""
+    sample = data.draw(regular_samples)
+    message = writer_for(sample).write(sample.sec, sample.nanosec)
+    assert plain(JointStateReader().read(message)) == sample.plain
+
+
+@pytest.mark.parametrize('fields', list(product([False, True], repeat=3)))
+@pytest.mark.parametrize('count', [0, 1, 2, 3])
+def test_fields(fields, count):
+    """An interface that is not sent is an empty array; the others begin as zeros."""
+    writer = JointStateWriter([f'joint{n}' for n in range(count)], fields=fields)
+    view = JointStateReader().read(writer.write(0, 0))
+    for sent, written, read in zip(
+        fields,
+        (writer.position, writer.velocity, writer.effort),
+        (view.position, view.velocity, view.effort),
+        strict=True,
+    ):
+        assert written.tolist() == read.tolist() == [0.0] * (count if sent else 0)
+
+
+def test_messages_are_apart():
+    """A message does not change when the writer is filled and written again."""
+    writer = JointStateWriter(['a', 'b'])
+    writer.position[:] = 1.0, 2.0
+    first = writer.write(1, 2)
+    copy = bytes(bytearray(first))
+    writer.position[:] = 3.0, 4.0
+    second = JointStateReader().read(writer.write(3, 4))
+    assert first == copy
+    assert (second.stamp, second.position.tolist()) == ((3, 4), [3.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ('sec', 'nanosec'), [(2**31, 0), (-(2**31) - 1, 0), (0, -1), (0, 2**32), (0.5, 0)]
+)
+def test_stamp_out_of_range(sec, nanosec):
+    """A stamp that does not fit is refused, and the next message is right."""
+    writer = JointStateWriter(['a'])
+    with pytest.raises(MessageError) as caught:
+        writer.write(sec, nanosec)
+    assert caught.value.reason == 'stamp'
+    assert struct.unpack_from('<iI', writer.write(-1, 2**32 - 1), 4) == (-1, 2**32 - 1)
+
+
+@pytest.mark.parametrize('text', ['a\0b', '\0', '\ud800'])
+def test_bad_strings(text):
+    """A name or frame that no message can carry is refused."""
+    for names, frame_id in (((text,), ''), (('a',), text)):
+        with pytest.raises(MessageError) as caught:
+            JointStateWriter(names, frame_id)
+        assert caught.value.reason == 'string'

@@ -1,0 +1,62 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts and the table that keeps them."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from transmission_bridge.messages.layout import LayoutTable
+
+
+def test_alike_is_same():
+    """Equal names and lengths give the same object, anything else another."""
+    table = LayoutTable()
+    layout = table.get(['a', 'b'], (2, 2, 0))
+    assert table.get(('a', 'b'), (2, 2, 0)) is layout
+    assert layout.key == (('a', 'b'), (2, 2, 0))
+    others = [
+        table.get(('b', 'a'), (2, 2, 0)),
+        table.get(('a', 'b'), (2, 0, 2)),
+        table.get(('ab',), (2, 2, 0)),
+    ]
+    assert len({layout, *others}) == 4
+
+
+@pytest.mark.parametrize(
+    ('lengths', 'ragged'),
+    [
+        ((2, 2, 2), False),
+        ((0, 0, 0), False),
+        ((2, 0, 2), False),
+        ((1, 2, 2), True),
+        ((2, 3, 0), True),
+        ((0, 0, 1), True),
+    ],
+)
+def test_ragged(lengths, ragged):
+    """A layout is ragged when an array is neither empty nor as long as the names."""
+    assert LayoutTable().get(('a', 'b'), lengths).is_ragged is ragged
+
+
+def test_bounded():
+    """The table drops the layout used longest ago, and with it what hangs on it weakly."""
+    table = LayoutTable(limit=3)
+    compiled = weakref.WeakKeyDictionary()
+    kept = table.get(('kept',), (1, 1, 1))
+    for number in range(20):
+        compiled[table.get((str(number),), (1, 1, 1))] = number
+        assert table.get(('kept',), (1, 1, 1)) is kept
+    gc.collect()
+    assert len(table) == 3
+    assert sorted(compiled.values()) == [18, 19]
+
+
+def test_limit():
+    """A table that could keep nothing is refused."""
+    with pytest.raises(ValueError, match='at least 1'):
+        LayoutTable(limit=0)
