@@ -10,20 +10,21 @@ here, so that is an error; the others are warnings, and errors in strict mode.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from transmission_bridge.description.control_specs import ComponentSpec, Ros2ControlSpec
 from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.robot_joints import RobotJoints
 from transmission_bridge.description.specs import JointSpec
 from transmission_bridge.description.xml import Element
 
-__all__ = ['check_block_joints', 'check_mimic_loops']
+__all__ = ['check_block_joints', 'check_mimic_joints']
 
 
 def check_block_joints(
     elements: Sequence[Element],
     blocks: Sequence[Ros2ControlSpec],
-    joints: Mapping[str, JointSpec],
+    joints: RobotJoints,
     findings: Findings,
 ) -> None:
     """
@@ -41,9 +42,10 @@ def check_block_joints(
             joint = joints.get(component.name)
             if joint is None:
                 findings.ignored(
-                    place, f"the robot has no usable joint '{component.name}'",
+                    place,
+                    f"the robot has no usable joint '{component.name}'",
                     subject=component.name,
-                )  # fmt: skip
+                )
             elif joint.type == 'fixed':
                 findings.ignored(
                     place, f"joint '{component.name}' is fixed", subject=component.name
@@ -63,44 +65,43 @@ def _check_mimic(
     if joint.mimic is None:
         if component.mimic:
             findings.error(
-                place, f"mimic=\"true\", but joint '{name}' has no <mimic> in the URDF",
+                place,
+                f'mimic="true", but joint \'{name}\' has no <mimic> in the URDF',
                 subject=name,
-            )  # fmt: skip
+            )
         return
     if component.mimic is False:
         return
     if component.command_interfaces:
         findings.ignored(
-            place, f"joint '{name}' mimics another and has command interfaces",
-            expected='mimic="false", or no command interfaces', subject=name,
-        )  # fmt: skip
+            place,
+            f"joint '{name}' mimics another and has command interfaces",
+            expected='mimic="false", or no command interfaces',
+            subject=name,
+        )
     if joint.mimic.joint not in declared:
         findings.ignored(
-            place, f"joint '{name}' mimics '{joint.mimic.joint}', which is not in this block",
+            place,
+            f"joint '{name}' mimics '{joint.mimic.joint}', which is not in this block",
             subject=name,
-        )  # fmt: skip
+        )
 
 
-def check_mimic_loops(root: Element, joints: Mapping[str, JointSpec], findings: Findings) -> None:
-    """
-    Report URDF mimic joints that follow themselves, once per loop, or an unknown joint.
-
-    :param root: The robot element.
-    """
-    places = {element.path: element for element in root.all('joint')}
+def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
+    """Report URDF joints that mimic an unknown joint, or themselves: once per loop."""
     done: set[str] = set()
-    for joint in joints.values():
-        if joint.mimic is not None and joint.mimic.joint not in joints:
-            findings.error(
-                places[joint.path],
-                f"the robot has no usable joint '{joint.mimic.joint}' to mimic",
-                subject=joint.name,
-            )
+    for joint in joints.usable:
         way: dict[str, None] = {}
         at: JointSpec | None = joint
         while at is not None and at.name not in done and at.name not in way:
             way[at.name] = None
             at = joints.get(at.mimic.joint) if at.mimic is not None else None
         if at is not None and at.name in way:
-            findings.error(places[at.path], f"joint '{at.name}' mimics itself", subject=at.name)
+            findings.error(joints.element(at), f"joint '{at.name}' mimics itself", subject=at.name)
         done.update(way)
+        if joint.mimic is not None and joints.get(joint.mimic.joint) is None:
+            findings.error(
+                joints.element(joint),
+                f'<mimic>: {joints.complaint(joint.mimic.joint)}',
+                subject=joint.name,
+            )

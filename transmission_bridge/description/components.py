@@ -33,9 +33,10 @@ def read_components(block: Element, findings: Findings) -> tuple[ComponentSpec, 
             continue
         if (element.tag, name) in seen:
             findings.ignored(
-                element, f"{element.tag} '{name}' is declared twice in this block, first one kept",
+                element,
+                f"{element.tag} '{name}' is declared twice in this block, first one kept",
                 subject=name,
-            )  # fmt: skip
+            )
             continue
         seen.add((element.tag, name))
         components.append(_component(element, name, findings))
@@ -88,9 +89,11 @@ def _interfaces(
             size = findings.value(element, text, _size, 'size', subject) or 1
         if element.get('initial_value') is not None:
             findings.ignored(
-                element, 'attribute initial_value is ignored here',
-                expected='<param name="initial_value">', subject=subject,
-            )  # fmt: skip
+                element,
+                'attribute initial_value is ignored here',
+                expected='<param name="initial_value">',
+                subject=subject,
+            )
         initial = values.get('initial_value')
         interfaces.append(
             InterfaceSpec(
@@ -123,7 +126,10 @@ def _bound(
         return number(parameter.value)
     except ValueFault as fault:
         findings.ignored(
-            interface, f'{parameter.name} cannot be read, taken as unlimited',
-            expected=fault.expected, found=fault.found, subject=subject,
-        )  # fmt: skip
+            interface,
+            f'{parameter.name} cannot be read, taken as unlimited',
+            expected=fault.expected,
+            found=fault.found,
+            subject=subject,
+        )
         return None

@@ -10,7 +10,7 @@ transmission only. Of two that compete the later one loses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from transmission_bridge.description.control_specs import (
     RejectedTransmission,
@@ -18,7 +18,7 @@ from transmission_bridge.description.control_specs import (
 )
 from transmission_bridge.description.draft import Draft
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.specs import JointSpec
+from transmission_bridge.description.robot_joints import RobotJoints
 from transmission_bridge.description.xml import Element
 
 __all__ = ['accepted_transmissions']
@@ -26,15 +26,15 @@ __all__ = ['accepted_transmissions']
 
 def accepted_transmissions(
     drafts: Sequence[Draft],
-    joints: Mapping[str, JointSpec] | None,
+    joints: RobotJoints | None,
     findings: Findings,
 ) -> tuple[tuple[TransmissionSpec, ...], tuple[RejectedTransmission, ...]]:
     """
     Return the transmissions that can be used together, and the others.
 
     :param drafts: In order of precedence.
-    :param joints: The robot's usable joints, ``None`` where the document describes none and joint
-        names cannot be checked.
+    :param joints: The robot's joints, ``None`` where the document describes none, so that names
+        cannot be checked.
     """
     taken = _Taken()
     accepted: list[TransmissionSpec] = []
@@ -55,7 +55,7 @@ def accepted_transmissions(
 def _check_joints(
     element: Element,
     spec: TransmissionSpec,
-    joints: Mapping[str, JointSpec] | None,
+    joints: RobotJoints | None,
     findings: Findings,
 ) -> None:
     if joints is None:
@@ -66,7 +66,7 @@ def _check_joints(
         if joint is None:
             findings.error(
                 elements[member.path],
-                f"the robot has no usable joint '{member.name}'",
+                joints.complaint(member.name),
                 subject=spec.name,
             )
         elif not joint.is_scalar:

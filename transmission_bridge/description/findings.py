@@ -29,17 +29,27 @@ class Findings:
         self.errors = 0
 
     def error(
-        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        self,
+        element: Element,
+        message: str,
+        *,
+        expected: str = '',
+        found: str = '',
         subject: str = '',
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Something that costs the element, or the value, it stands at."""
         self.errors += 1
         self._add('error', element, message, expected, found, subject, fatal_if_strict=True)
 
     def ignored(
-        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        self,
+        element: Element,
+        message: str,
+        *,
+        expected: str = '',
+        found: str = '',
         subject: str = '',
-    ) -> None:  # fmt: skip
+    ) -> None:
         """
         A warning that strict mode treats as an error.
 
@@ -48,16 +58,26 @@ class Findings:
         self._add('warning', element, message, expected, found, subject, fatal_if_strict=True)
 
     def warning(
-        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        self,
+        element: Element,
+        message: str,
+        *,
+        expected: str = '',
+        found: str = '',
         subject: str = '',
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Something odd that costs nothing, in strict mode neither."""
         self._add('warning', element, message, expected, found, subject)
 
     def info(
-        self, element: Element, message: str, *, expected: str = '', found: str = '',
+        self,
+        element: Element,
+        message: str,
+        *,
+        expected: str = '',
+        found: str = '',
         subject: str = '',
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Something worth knowing."""
         self._add('info', element, message, expected, found, subject)
 

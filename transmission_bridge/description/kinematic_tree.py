@@ -13,30 +13,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.specs import JointSpec, LinkSpec
+from transmission_bridge.description.robot_joints import RobotJoints
+from transmission_bridge.description.specs import LinkSpec
 from transmission_bridge.description.xml import Element
 
 __all__ = ['check_tree']
 
 
 def check_tree(
-    root: Element, links: Sequence[LinkSpec], joints: Sequence[JointSpec], findings: Findings
+    root: Element, links: Sequence[LinkSpec], joints: RobotJoints, findings: Findings
 ) -> None:
     """
     Report joints without known links, links with two parents, loops and several roots.
 
     :param root: The robot element.
     """
-    elements = {element.path: element for element in root.all('joint', 'link')}
     if not links:
-        if joints:
+        if joints.usable:
             findings.ignored(root, 'joints but no links: there is no kinematic tree')
         return
     # A link that was refused is still one that a joint may name.
     known = {element.get('name') for element in root.all('link')}
     parent_of: dict[str, str] = {}
-    for joint in joints:
-        element = elements[joint.path]
+    for joint in joints.usable:
+        element = joints.element(joint)
         for end, link in (('parent', joint.parent), ('child', joint.child)):
             if not link:
                 findings.ignored(element, f'joint without a {end} link', subject=joint.name)
@@ -50,26 +50,21 @@ def check_tree(
             )
         elif joint.child and joint.parent:
             parent_of[joint.child] = joint.parent
-    _check_loops(joints, parent_of, elements, findings)
+    _check_loops(joints, parent_of, findings)
     roots = [link for link in links if link.name not in parent_of]
-    if len(roots) > 1 and len(joints) == len(root.all('joint')):
+    if len(roots) > 1 and len(joints.usable) == len(root.all('joint')):
         findings.ignored(
-            elements[roots[1].path],
+            next(element for element in root.all('link') if element.path == roots[1].path),
             'the links form more than one tree',
             expected='one root link',
             found=', '.join(link.name for link in roots[:5]) + (', …' if len(roots) > 5 else ''),
         )
 
 
-def _check_loops(
-    joints: Sequence[JointSpec],
-    parent_of: Mapping[str, str],
-    elements: Mapping[str, Element],
-    findings: Findings,
-) -> None:
+def _check_loops(joints: RobotJoints, parent_of: Mapping[str, str], findings: Findings) -> None:
     """Follow each link to its root once; a link met again on the same way closes a loop."""
     done: set[str] = set()
-    for joint in joints:
+    for joint in joints.usable:
         way: dict[str, None] = {}
         link = joint.child
         while link in parent_of and link not in done and link not in way:
@@ -77,6 +72,6 @@ def _check_loops(
             link = parent_of[link]
         if link in way:
             findings.ignored(
-                elements[joint.path], f"link '{link}' is its own ancestor", subject=joint.name
+                joints.element(joint), f"link '{link}' is its own ancestor", subject=joint.name
             )
         done.update(way)

@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 import os
 from typing import Any
 
-from transmission_bridge.description.block_checks import check_block_joints, check_mimic_loops
+from transmission_bridge.description.block_checks import check_block_joints, check_mimic_joints
 from transmission_bridge.description.cross_checks import accepted_transmissions
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.implied_actuators import with_implied_actuators
 from transmission_bridge.description.kinematic_tree import check_tree
+from transmission_bridge.description.robot_joints import RobotJoints
 from transmission_bridge.description.ros2_control import read_ros2_control
 from transmission_bridge.description.ros_control import read_ros_control
 from transmission_bridge.description.source import description_text
-from transmission_bridge.description.specs import Finding, JointSpec, RobotDescription
+from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.description.urdf import read_joints, read_links
 from transmission_bridge.description.xml import Element, parse_xml
 from transmission_bridge.errors import DescriptionError
@@ -67,14 +67,14 @@ def _robot(root: Element, findings: Findings) -> RobotDescription:
         findings.ignored(root, '<robot> without a name')
     links = read_links(root, findings)
     joints = read_joints(root, findings)
-    by_name: Mapping[str, JointSpec] | None = None
+    known: RobotJoints | None = None
     if root.all('joint'):
-        by_name = {joint.name: joint for joint in joints}
-        check_tree(root, links, joints, findings)
-        check_mimic_loops(root, by_name, findings)
+        known = RobotJoints(root, joints)
+        check_tree(root, links, known, findings)
+        check_mimic_joints(known, findings)
     else:
         findings.info(root, 'no <joint> in the robot: names of joints are not checked')
-    return _with_control(root, name, by_name, findings, links=links, joints=joints)
+    return _with_control(root, name, known, findings, links=links, joints=joints)
 
 
 def _sdf(root: Element, findings: Findings) -> RobotDescription:
@@ -89,7 +89,7 @@ def _sdf(root: Element, findings: Findings) -> RobotDescription:
 def _with_control(
     robot: Element,
     name: str,
-    by_name: Mapping[str, JointSpec] | None,
+    known: RobotJoints | None,
     findings: Findings,
     **kinematics: tuple[Any, ...],
 ) -> RobotDescription:
@@ -101,12 +101,12 @@ def _with_control(
     """
     elements = robot.all('ros2_control')
     blocks, drafts = read_ros2_control(elements, findings)
-    if by_name is not None:
-        check_block_joints(elements, blocks, by_name, findings)
+    if known is not None:
+        check_block_joints(elements, blocks, known, findings)
     if robot.tag == 'robot':
         drafts += read_ros_control(robot, findings)
     transmissions, rejected = accepted_transmissions(
-        with_implied_actuators(drafts, findings), by_name, findings
+        with_implied_actuators(drafts, findings), known, findings
     )
     return RobotDescription(
         name=name,

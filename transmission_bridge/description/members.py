@@ -180,9 +180,12 @@ def _only_value(
         if any(value != values[0] for value in values):
             found = ' and '.join(f"'{text}'" for _, text in texts)
             findings.error(
-                second, f'{what} is given more than once', expected='one value', found=found,
+                second,
+                f'{what} is given more than once',
+                expected='one value',
+                found=found,
                 subject=subject,
-            )  # fmt: skip
+            )
         else:
             findings.warning(second, f'{what} is given more than once', subject=subject)
     return values[0] if values else default

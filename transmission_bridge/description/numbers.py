@@ -17,6 +17,10 @@ def parse_number(text: str) -> float:
     """
     Return the number that a stripped text is, as a whole.
 
+    ::
+
+        number = [+-] (digits [. digits*] | . digits) [(e|E) [+-] digits]
+
     Narrower than :class:`float`, which also reads ``nan``, ``inf``, ``1_000`` and non-ASCII
     digits, and turns ``1e400`` into infinity and ``1e-400`` into zero.
 

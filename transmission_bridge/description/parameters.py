@@ -16,7 +16,8 @@ def element_parameter(element: Element) -> ParameterSpec:
     """
     Return an element that the dialect does not define, with all inside it.
 
-    Recursion is as deep as the XML, which is bounded.
+    Recursion is as deep as the XML, which is bounded; ``path`` comes first, each builds on the
+    one above it.
     """
     name = element.get('name') if element.tag == 'param' else None
     return ParameterSpec(
@@ -25,7 +26,7 @@ def element_parameter(element: Element) -> ParameterSpec:
         line=element.line,
         path=element.path,
         attributes=tuple(element.attributes.items()),
-        children=tuple(element_parameter(child) for child in element.children),
+        children=tuple(map(element_parameter, element.children)),
     )
 
 

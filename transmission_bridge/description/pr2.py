@@ -43,11 +43,13 @@ def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
     refusal = _refusal(element, name, simple)
     if refusal:
         findings.error(
-            element, f'PR2-style transmission refused: {refusal}',
+            element,
+            f'PR2-style transmission refused: {refusal}',
             expected='the reduction of a SimpleTransmission with one joint and one actuator, '
             'or the ROS 1 style',
-            found=f"type '{type_name}'", subject=name,
-        )  # fmt: skip
+            found=f"type '{type_name}'",
+            subject=name,
+        )
         return Draft(element, summary, None)
     # Exactly one, or it would have been refused.
     reduction = _reductions(element)[0]

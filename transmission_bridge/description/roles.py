@@ -39,7 +39,7 @@ def in_role_order(
     """
     if len(members) < 2:
         return tuple(members)
-    canonical = tuple(f'{side}{number}' for number in range(1, len(members) + 1))
+    canonical = {f'{side}{number + 1}': number for number in range(len(members))}
     expected = ', '.join(canonical)
     seen: set[str] = set()
     for member, element in zip(members, elements, strict=True):
@@ -56,7 +56,7 @@ def in_role_order(
         seen.add(member.role)
     foreign = seen.difference(canonical)
     if not foreign:
-        return tuple(sorted(members, key=lambda member: canonical.index(member.role)))
+        return tuple(sorted(members, key=lambda member: canonical[member.role]))
     odd = next(
         element
         for member, element in zip(members, elements, strict=True)
@@ -65,12 +65,18 @@ def in_role_order(
     found = ', '.join(f"'{member.role}'" for member in members)
     if len(foreign) < len(members):
         findings.error(
-            odd, f'only some {side} roles are canonical', expected=expected, found=found,
+            odd,
+            f'only some {side} roles are canonical',
+            expected=expected,
+            found=found,
             subject=transmission,
-        )  # fmt: skip
+        )
         return None
     findings.warning(
-        odd, f'no {side} role is canonical, taken in document order', expected=expected,
-        found=found, subject=transmission,
-    )  # fmt: skip
+        odd,
+        f'no {side} role is canonical, taken in document order',
+        expected=expected,
+        found=found,
+        subject=transmission,
+    )
     return tuple(members)

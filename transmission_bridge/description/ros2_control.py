@@ -41,13 +41,15 @@ def read_ros2_control(
         block = _block(element, findings)
         if block.name in names:
             findings.ignored(
-                element, f"two <ros2_control> blocks are called '{block.name}'; "
-                'ros2_control refuses that', subject=block.name,
-            )  # fmt: skip
+                element,
+                f"two <ros2_control> blocks are called '{block.name}'; ros2_control refuses that",
+                subject=block.name,
+            )
         names.add(block.name)
         blocks.append(block)
+        joints = {each.name: each for each in block.components if each.kind == 'joint'}
         for transmission in element.all('transmission'):
-            drafts.append(read_ros2_transmission(transmission, block, findings))
+            drafts.append(read_ros2_transmission(transmission, block, joints, findings))
     return tuple(blocks), drafts
 
 
@@ -59,9 +61,12 @@ def _block(element: Element, findings: Findings) -> Ros2ControlSpec:
     for child in element.children:
         if child.tag not in _TAGS:
             findings.error(
-                child, 'unknown element', expected='one of ' + ', '.join(_TAGS),
-                found=f'<{child.tag}>', subject=name,
-            )  # fmt: skip
+                child,
+                'unknown element',
+                expected='one of ' + ', '.join(_TAGS),
+                found=f'<{child.tag}>',
+                subject=name,
+            )
     rate = element.get('rw_rate')
     is_async = element.get('is_async')
     asynchronous = is_async is not None and bool(

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from transmission_bridge.description.control_specs import (
+    ComponentSpec,
     MemberSpec,
     ParameterSpec,
     Ros2ControlSpec,
@@ -33,11 +35,16 @@ __all__ = ['read_ros2_transmission']
 _REDUCTIONS = ('mechanical_reduction', 'mechanicalReduction')
 
 
-def read_ros2_transmission(element: Element, block: Ros2ControlSpec, findings: Findings) -> Draft:
+def read_ros2_transmission(
+    element: Element,
+    block: Ros2ControlSpec,
+    components: Mapping[str, ComponentSpec],
+    findings: Findings,
+) -> Draft:
     """
     Read one transmission of a block.
 
-    :param block: The block, for its type and the interfaces of its joints.
+    :param components: The block's joints by name; a transmission's joints have their interfaces.
     """
     errors = findings.errors
     name = element.get('name') or ''
@@ -56,12 +63,15 @@ def read_ros2_transmission(element: Element, block: Ros2ControlSpec, findings: F
         findings.error(element, '<transmission> without an <actuator>', subject=name)
     if lacks_actuator and joints is not None and len(joints) > 1:
         findings.error(
-            element, 'an actuator is implied only where there is exactly one joint',
-            expected='one joint', found=str(len(joints)), subject=name,
-        )  # fmt: skip
+            element,
+            'an actuator is implied only where there is exactly one joint',
+            expected='one joint',
+            found=str(len(joints)),
+            subject=name,
+        )
     _note_missing_roles(element, findings, name)
     parameters = _parameters(element, findings, name)
-    bound = _with_interfaces(element, joints or (), block, findings, name)
+    bound = _with_interfaces(element, joints or (), components, findings, name)
     summary = outline(element, plugin, 'ros2_control')
     if findings.errors > errors or joints is None or actuators is None:
         return Draft(element, summary, None, lacks_actuator)
@@ -90,9 +100,11 @@ def _note_missing_roles(element: Element, findings: Findings, name: str) -> None
             [members[0].get('role'), *(role.text for role in members[0].all('role'))]
         ):
             findings.ignored(
-                members[0], 'the role is missing; ros2_control refuses that',
-                expected=f"role '{tag}1'", subject=name,
-            )  # fmt: skip
+                members[0],
+                'the role is missing; ros2_control refuses that',
+                expected=f"role '{tag}1'",
+                subject=name,
+            )
 
 
 def _parameters(element: Element, findings: Findings, name: str) -> tuple[ParameterSpec, ...]:
@@ -112,22 +124,24 @@ def _parameters(element: Element, findings: Findings, name: str) -> tuple[Parame
 
 def _misplaced(element: Element, what: str, findings: Findings, name: str) -> None:
     findings.ignored(
-        element, f'{what} is ignored here', subject=name,
+        element,
+        f'{what} is ignored here',
+        subject=name,
         expected='<mechanical_reduction> inside <joint> or <actuator>',
-    )  # fmt: skip
+    )
 
 
 def _with_interfaces(
     transmission: Element,
     joints: tuple[MemberSpec, ...],
-    block: Ros2ControlSpec,
+    components: Mapping[str, ComponentSpec],
     findings: Findings,
     name: str,
 ) -> tuple[MemberSpec, ...]:
     elements = {element.path: element for element in transmission.all('joint')}
     bound: list[MemberSpec] = []
     for joint in joints:
-        component = block.component(joint.name)
+        component = components.get(joint.name)
         if component is None:
             findings.error(
                 elements[joint.path],

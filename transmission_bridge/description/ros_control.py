@@ -151,9 +151,11 @@ def _parameters(element: Element, findings: Findings, name: str) -> tuple[Parame
     for child in element.children:
         if child.tag in _REDUCTIONS:
             findings.ignored(
-                child, f'<{child.tag}> is ignored here',
-                expected='<mechanicalReduction> inside <actuator>', subject=name,
-            )  # fmt: skip
+                child,
+                f'<{child.tag}> is ignored here',
+                expected='<mechanicalReduction> inside <actuator>',
+                subject=name,
+            )
         elif child.tag not in ('type', 'joint', 'actuator'):
             parameters.append(element_parameter(child))
     return tuple(parameters)

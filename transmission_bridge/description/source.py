@@ -32,7 +32,7 @@ _DECLARATION = re.compile(r'\s*(<\?xml\s+version\s*=\s*["\']1\.\d["\'][^<>]*?\?>
 _SKIPPED = re.compile(r'\s+|<!--.*?-->|<\?.*?\?>', re.DOTALL)
 _QUOTED = r'(?:"[^"<>]*"|\'[^\'<>]*\')'
 _BARE_DOCTYPE = re.compile(
-    rf'<!DOCTYPE\s+[^\s<>\[\]"\']+\s*(?:SYSTEM\s+{_QUOTED}|PUBLIC\s+{_QUOTED}\s+{_QUOTED})?\s*>'
+    rf'<!DOCTYPE\s+[^\s<>\[\]"\']+(?:\s+(?:SYSTEM|PUBLIC\s+{_QUOTED})\s+{_QUOTED})?\s*>'
 )
 
 
@@ -108,7 +108,7 @@ def _check_size(size: int) -> None:
 
 def _read(path: str | os.PathLike[str]) -> bytes:
     try:
-        with open(path, 'rb') as file:
+        with open(os.fspath(path), 'rb') as file:
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or str(error)

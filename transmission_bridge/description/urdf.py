@@ -250,16 +250,18 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
     if limit is None:
         if joint.type in ('revolute', 'prismatic'):
             findings.ignored(
-                element, f'{joint.type} joint without <limit>, taken as unlimited',
+                element,
+                f'{joint.type} joint without <limit>, taken as unlimited',
                 subject=joint.name,
-            )  # fmt: skip
+            )
         return
     missing = [name for name in ('effort', 'velocity') if limit.get(name) is None]
     if missing and joint.is_scalar:
         findings.ignored(
-            limit, f'<limit> without {" and ".join(missing)}, taken as unlimited',
+            limit,
+            f'<limit> without {" and ".join(missing)}, taken as unlimited',
             subject=joint.name,
-        )  # fmt: skip
+        )
     lower = joint.limits.lower if joint.limits else None
     upper = joint.limits.upper if joint.limits else None
     if lower is not None and upper is not None and lower > upper:

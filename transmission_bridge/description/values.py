@@ -1,30 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-The grammar of values: numbers, booleans, vectors.
-
-A number is the whole stripped text, in ASCII, whatever the locale::
-
-    number = [+-] (digits [. digits*] | . digits) [(e|E) [+-] digits]
-
-and finite: ``nan``, ``inf``, hexadecimal, underscores, a decimal comma, a value beyond the range
-of a double, and one so small that it would become zero are refused.
-"""
+"""Values of attributes and texts: numbers, ratios, integers, booleans, vectors."""
 
 from __future__ import annotations
 
-import math
 import re
 
+from transmission_bridge.description.numbers import parse_number
 from transmission_bridge.description.xml import XML_SPACE
 
 __all__ = ['ValueFault', 'boolean', 'integer', 'number', 'ratio', 'vector']
 
-_NUMBER = re.compile(r'[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _INTEGER = re.compile(r'[+-]?[0-9]{1,18}')
 _SPACES = re.compile(r'[ \t\n\r]+')
-_NON_ZERO = re.compile(r'[1-9]')
 
 
 class ValueFault(ValueError):
@@ -47,16 +36,10 @@ def number(text: str) -> float:
 
     :raises ValueFault: If it is none.
     """
-    stripped = text.strip(XML_SPACE)
-    match = _NUMBER.fullmatch(stripped)
-    if match is None:
-        raise ValueFault('a finite number such as 1.5 or -2e-3', stripped)
-    value = float(stripped)
-    if math.isinf(value):
-        raise ValueFault('a number within the range of a double', stripped)
-    if value == 0.0 and _NON_ZERO.search(match[1]) is not None:
-        raise ValueFault('zero, or a number large enough for a double', stripped)
-    return value
+    try:
+        return parse_number(text)
+    except ValueError as error:
+        raise ValueFault(str(error), text.strip(XML_SPACE)) from None
 
 
 def ratio(text: str) -> float:

@@ -47,8 +47,19 @@ class Element:
     :ivar line: Line of the start tag's ``<``, from 1.
     """
 
-    __slots__ = ('_ordinal', '_pieces', '_totals', 'attributes', 'children', 'index', 'line',
-                 'parent', 'tag', 'text')  # fmt: skip
+    __slots__ = (
+        '_ordinal',
+        '_path',
+        '_pieces',
+        '_totals',
+        'attributes',
+        'children',
+        'index',
+        'line',
+        'parent',
+        'tag',
+        'text',
+    )
 
     def __init__(
         self, tag: str, attributes: dict[str, str], parent: Element | None, index: int
@@ -63,6 +74,7 @@ class Element:
         self._pieces: list[str] = []
         self._totals: dict[str, int] = {}
         self._ordinal = 1
+        self._path = ''
         if parent is not None:
             parent.children.append(self)
             self._ordinal = parent._totals[tag] = parent._totals.get(tag, 0) + 1
@@ -72,14 +84,12 @@ class Element:
     @property
     def path(self) -> str:
         """The path, for example ``/robot/joint[3]``, numbered where a tag has siblings."""
-        steps = []
-        element: Element | None = self
-        while element is not None:
-            parent = element.parent
-            alone = parent is None or parent._totals[element.tag] == 1
-            steps.append(element.tag if alone else f'{element.tag}[{element._ordinal}]')
-            element = parent
-        return '/' + '/'.join(reversed(steps))
+        if not self._path:
+            parent = self.parent
+            above = parent.path if parent is not None else ''
+            alone = parent is None or parent._totals[self.tag] == 1
+            self._path = f'{above}/{self.tag}' + ('' if alone else f'[{self._ordinal}]')
+        return self._path
 
     def all(self, *tags: str) -> list[Element]:
         """Return the children with one of these tags, in document order."""
@@ -132,7 +142,9 @@ class _TreeBuilder:
 
 
 def _local(name: str) -> str:
-    return name.rpartition('}')[2].rpartition(':')[2]
+    if '}' in name or ':' in name:
+        return name.rpartition('}')[2].rpartition(':')[2]
+    return name
 
 
 def _local_names(attributes: Mapping[str, str]) -> dict[str, str]:
