@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.layout import Layout
 
-__all__ = ['FIELDS', 'Places', 'PlanCache', 'find_places']
+__all__ = ['FIELDS', 'Places', 'PlanCache', 'find_places', 'shortened']
 
 #: The arrays of a JointState, in the order in which every array of this room holds them.
 FIELDS = ('position', 'velocity', 'effort')
@@ -60,19 +61,14 @@ def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
         )
     picks = [pick for pick, name in enumerate(layout.names) if name in index]
     places = [index[layout.names[pick]] for pick in picks]
-    repeated = (
-        sorted(
-            {
-                layout.names[pick]
-                for pick, place in zip(picks, places, strict=True)
-                if places.count(place) > 1
-            }
+    if len(set(places)) < len(places):
+        times = Counter(places)
+        repeated = tuple(
+            layout.names[pick]
+            for pick, place in zip(picks, places, strict=True)
+            if times[place] > 1
         )
-        if len(set(places)) < len(places)
-        else []
-    )
-    if repeated:
-        raise MessageError('duplicate_name', f'names given twice: {", ".join(repeated)}')
+        raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
     everything = len(picks) == len(layout.names)
     return Places(
         np.array(places, dtype=np.intp),

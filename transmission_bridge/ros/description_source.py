@@ -1,0 +1,61 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Where the robot's description comes from: a parameter, else a latched topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from transmission_bridge.ros.qos import DESCRIPTION
+
+__all__ = ['PARAMETER', 'DescriptionSource']
+
+PARAMETER = 'robot_description'
+
+
+class DescriptionSource:
+    """
+    The newest description; the parameter wins over the topic while it is not empty.
+
+    :param node: The node to declare the parameter on and to subscribe with.
+    :param arrived: Called when another description has arrived on the topic.
+    """
+
+    def __init__(self, node: Node, arrived: Callable[[], None]) -> None:
+        self._node = node
+        self._arrived = arrived
+        self._received = ''
+        node.declare_parameter(
+            PARAMETER,
+            '',
+            ParameterDescriptor(
+                description='URDF text of the robot. If empty, the topic robot_description is '
+                'used. Can be set while the node is unconfigured.'
+            ),
+        )
+        self._subscription = node.create_subscription(
+            String, 'robot_description', self._on_description, DESCRIPTION
+        )
+
+    @property
+    def text(self) -> str:
+        """The description, empty while there is none."""
+        return str(self._node.get_parameter(PARAMETER).value) or self._received
+
+    @property
+    def place(self) -> str:
+        """Where the description comes from, for a sentence."""
+        if self._node.get_parameter(PARAMETER).value:
+            return f'parameter {PARAMETER}'
+        return f'topic {self._subscription.topic_name}'
+
+    def _on_description(self, message: String) -> None:
+        before = self.text
+        self._received = message.data
+        if self.text != before:
+            self._arrived()

@@ -1,0 +1,219 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The parameters of the transmissions: declared at configure, tuned while active, gone at cleanup.
+
+Values are those of the URDF, then of the parameter file, then what was set since the node started;
+they are validated as one set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import re
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from transmission_bridge.errors import ParameterError, TransmissionBridgeError
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
+
+__all__ = ['PREFIX', 'LiveParameters']
+
+PREFIX = 'transmissions.'
+
+#: What a parameter file and the command line can carry as a name.
+_NAME = re.compile(r'[\w./-]+')
+
+#: Ranges shown to tools where the transmission states none; widened to hold the URDF's value.
+_RATIO_RANGE = 1e6
+_OFFSET_RANGE = 1e3
+
+
+class LiveParameters:
+    """
+    The link between ROS parameters and :meth:`RobotTransmissions.with_parameters`.
+
+    :param node: The node that the parameters belong to.
+    :param apply: Called with the new maps after parameters have changed.
+    """
+
+    def __init__(self, node: Node, apply: Callable[[RobotTransmissions], None]) -> None:
+        self._node = node
+        self._apply = apply
+        self._robot: RobotTransmissions | None = None
+        self._places: dict[str, tuple[str, ParameterPath]] = {}
+        self._set_since_start: dict[str, float | bool] = {}
+        self._declaring = False
+        self._checked: tuple[dict[str, Any], RobotTransmissions] | None = None
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def configure(self, robot: RobotTransmissions) -> RobotTransmissions:
+        """
+        Declare the parameters of a robot and return it with their values.
+
+        :raises ParameterError: If a value cannot be accepted; nothing is declared then.
+        """
+        declarations = self._declarations(robot)
+        overrides = self._node._parameter_overrides  # rclpy has no public access to them
+        values: dict[str, float | bool] = {}
+        for name, (default, _) in declarations.items():
+            if name in self._set_since_start:
+                values[name] = self._set_since_start[name]
+            elif name in overrides:
+                values[name] = _typed(name, overrides[name].value, default)
+        tuned = robot.with_parameters(self._nested(values))
+        self._declaring = True
+        try:
+            for name, (default, descriptor) in declarations.items():
+                self._node.declare_parameter(
+                    name, values.get(name, default), descriptor, ignore_override=True
+                )
+        finally:
+            self._declaring = False
+        self._robot = tuned
+        return tuned
+
+    def cleanup(self) -> None:
+        """Undeclare the parameters; what was set is remembered for the next configure."""
+        for name in self._places:
+            if self._node.has_parameter(name):
+                self._node.undeclare_parameter(name)
+        self._places = {}
+        self._robot = None
+        self._checked = None
+
+    def unmatched_overrides(self) -> tuple[str, ...]:
+        """Return the names in the parameter file that match no parameter."""
+        return tuple(
+            name
+            for name in self._node._parameter_overrides
+            if not self._node.has_parameter(name) and not name.startswith('qos_overrides.')
+        )
+
+    # -- callbacks -------------------------------------------------------------------------------
+
+    def check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        """Accept or refuse parameters that are about to be set; others than ours are accepted."""
+        values = self._ours(parameters)
+        if self._declaring or self._robot is None or not values:
+            return SetParametersResult(successful=True)
+        try:
+            tuned = self._robot.with_parameters(self._nested(values))
+        except TransmissionBridgeError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        self._checked = values, tuned
+        return SetParametersResult(successful=True)
+
+    def commit(self, parameters: Sequence[Parameter[Any]]) -> None:
+        """Take over parameters that have been set."""
+        values = self._ours(parameters)
+        if self._declaring or self._robot is None or not values:
+            return
+        if self._checked is not None and self._checked[0] == values:
+            self._robot = self._checked[1]
+        else:  # another callback's check came between
+            self._robot = self._robot.with_parameters(self._nested(values))
+        self._checked = None
+        self._set_since_start.update(values)
+        self._apply(self._robot)
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def _ours(self, parameters: Sequence[Parameter[Any]]) -> dict[str, Any]:
+        return {
+            parameter.name: parameter.value
+            for parameter in parameters
+            if parameter.name in self._places
+        }
+
+    def _nested(self, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            transmission, path = self._places[name]
+            level = nested.setdefault(transmission, {})
+            for part in path[:-1]:
+                level = level.setdefault(part, {})
+            level[path[-1]] = value
+        return nested
+
+    def _declarations(
+        self, robot: RobotTransmissions
+    ) -> dict[str, tuple[float | bool, ParameterDescriptor]]:
+        """Return default and descriptor of every parameter, and remember what its name means."""
+        declarations: dict[str, tuple[float | bool, ParameterDescriptor]] = {}
+        places: dict[str, tuple[str, ParameterPath]] = {}
+        colliding: set[str] = set()
+        for transmission, tunables in robot.tunables.items():
+            entries: list[tuple[ParameterPath, float | bool, ParameterDescriptor]] = [
+                (tunable.path, tunable.value, _descriptor(tunable)) for tunable in tunables
+            ]
+            built = robot.transmissions[transmission]
+            if built.n_joints == built.n_actuators:
+                entries.append(
+                    (
+                        (IGNORE_ABSOLUTE_ENCODER,),
+                        transmission in robot.ignore_absolute_encoder,
+                        ParameterDescriptor(
+                            description='Whether absolute positions pass from actuator to joint '
+                            'by role, unmapped.'
+                        ),
+                    )
+                )
+            for path, value, descriptor in entries:
+                name = PREFIX + '.'.join((transmission, *path))
+                if name in places:
+                    colliding.add(name)
+                elif _NAME.fullmatch(name) is None:
+                    self._warn(name, 'its name cannot stand in a parameter file')
+                else:
+                    places[name] = transmission, path
+                    declarations[name] = value, descriptor
+        for name in colliding:
+            self._warn(name, 'names in the description with dots in them make two of this name')
+            del places[name], declarations[name]
+        self._places = places
+        return declarations
+
+    def _warn(self, name: str, reason: str) -> None:
+        self._node.get_logger().warning(f"'{name}' cannot be a parameter: {reason}")
+
+
+def _typed(name: str, value: Any, default: float | bool) -> float | bool:
+    """
+    Return an override's value if it has the type of the parameter.
+
+    :raises ParameterError: If it has not.
+    """
+    if type(value) is type(default):
+        return value  # type: ignore[no-any-return]
+    expected = 'true or false' if isinstance(default, bool) else 'a number with a decimal point'
+    hint = f', write {value}.0' if type(value) is int and type(default) is float else ''
+    raise ParameterError(
+        f'parameter {name} has the wrong type{hint}',
+        parameter=name,
+        expected=expected,
+        found=repr(value),
+    )
+
+
+def _descriptor(tunable: Tunable) -> ParameterDescriptor:
+    widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
+    widest = max(widest, abs(tunable.default), abs(tunable.value))
+    return ParameterDescriptor(
+        description=tunable.description,
+        additional_constraints='Not zero.' if tunable.nonzero else '',
+        floating_point_range=[
+            FloatingPointRange(
+                from_value=-widest if tunable.minimum is None else tunable.minimum,
+                to_value=widest if tunable.maximum is None else tunable.maximum,
+                step=0.0,
+            )
+        ],
+    )

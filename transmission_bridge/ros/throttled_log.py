@@ -1,0 +1,57 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Log lines that would come with every message: each kind at most once per period."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+import time
+
+from rclpy.node import Node
+
+__all__ = ['ThrottledLog']
+
+#: Kinds remembered; a hostile sender must not be able to make this grow.
+_KINDS = 256
+
+
+class ThrottledLog:
+    """
+    Logs a kind of event at most once per period, saying how often it was held back.
+
+    rclpy throttles by the line of code, so that one bad topic would silence all others.
+
+    :param node: The node whose logger is used.
+    :param period: Seconds, by the steady clock: simulated time may stand still.
+    """
+
+    def __init__(self, node: Node, period: float = 5.0) -> None:
+        self._logger = node.get_logger()
+        self._period = period
+        self._kinds: OrderedDict[Hashable, tuple[float, int]] = OrderedDict()
+
+    def warning(self, kind: Hashable, text: str) -> None:
+        """Log a warning."""
+        text = self._due(kind, text)
+        if text:
+            self._logger.warning(text)
+
+    def error(self, kind: Hashable, text: str) -> None:
+        """Log an error."""
+        text = self._due(kind, text)
+        if text:
+            self._logger.error(text)
+
+    def _due(self, kind: Hashable, text: str) -> str:
+        now = time.monotonic()
+        since, held_back = self._kinds.get(kind, (-self._period, 0))
+        if now - since < self._period and kind in self._kinds:
+            self._kinds[kind] = since, held_back + 1
+            return ''
+        self._kinds[kind] = now, 0
+        self._kinds.move_to_end(kind)
+        if len(self._kinds) > _KINDS:
+            self._kinds.popitem(last=False)
+        return text + (f' ({held_back} more of this kind since)' if held_back else '')
