@@ -1,4 +1,34 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated drive. Needs numpy only."""
+"""The simulated drive: its plant, its commands and its faults. Needs numpy only."""
+
+from transmission_bridge.sim.commands import Command, read_command
+from transmission_bridge.sim.drive import Drive, Dynamics
+from transmission_bridge.sim.faults import (
+    Drop,
+    Duplicate,
+    Fault,
+    Freeze,
+    inject,
+    NotANumber,
+    Shuffle,
+    Subset,
+)
+from transmission_bridge.sim.modes import Mode
+
+__all__ = [
+    'Command',
+    'Drive',
+    'Drop',
+    'Duplicate',
+    'Dynamics',
+    'Fault',
+    'Freeze',
+    'Mode',
+    'NotANumber',
+    'Shuffle',
+    'Subset',
+    'inject',
+    'read_command',
+]

@@ -1,0 +1,214 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The plant of the simulated drive."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.errors import ParameterError, ShapeError
+from transmission_bridge.sim import Command, Drive, Dynamics, Mode
+
+MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
+values = st.floats(-10.0, 10.0)
+durations = st.floats(0.0, 2.0)
+dynamics = st.builds(
+    Dynamics,
+    time_constant=st.floats(0.01, 1.0),
+    inertia=st.floats(0.01, 1.0),
+    damping=st.floats(0.01, 1.0),
+)
+
+
+def command(*told):
+    """Return a command from pairs of mode and target."""
+    return Command(
+        np.array([mode for mode, _ in told], dtype=np.int8),
+        np.array([target for _, target in told], dtype=float),
+    )
+
+
+@st.composite
+def drives(draw):
+    """Draw a drive in motion: it has followed some commands for some time."""
+    drive = Drive.at_rest(['a', 'b', 'c'], dynamics=draw(dynamics), position=[0.1, -0.2, 0.3])
+    for _ in range(draw(st.integers(1, 3))):
+        told = [(draw(st.sampled_from([Mode.NONE, *MODES])), draw(values)) for _ in range(3)]
+        drive = drive.commanded(command(*told)).advanced(draw(durations))
+    return drive
+
+
+def state(drive):
+    """Return position, velocity and effort as rows."""
+    return np.array([drive.position, drive.velocity, drive.effort])
+
+
+def scale(drive):
+    """
+    Return, for each row of :func:`state`, the sum of the absolute terms that it is made of.
+
+    Velocity and effort are quotients by the time constant and by the damping, so what is lost in
+    a difference of positions or efforts comes back multiplied by them.
+    """
+    d = drive.dynamics
+    reach = 1.0 + np.abs(drive.position) + np.abs(drive.target) + np.abs(drive.velocity) * 2.0
+    reach = reach + (np.abs(drive.effort) + np.abs(drive.target)) / d.damping * 2.0
+    rate = reach / min(d.time_constant, 1.0)
+    return np.array([reach, rate, rate * (d.damping + d.inertia / d.time_constant)])
+
+
+def integral(drive, dt, quantity):
+    """Return the integral of a quantity over ``dt`` by Gauss-Legendre quadrature in pieces."""
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    edges = np.linspace(0.0, dt, 60)
+    total = np.zeros(len(drive.names))
+    for start, end in pairwise(edges):
+        for node, weight in zip(nodes, weights, strict=True):
+            time = (start + end) / 2 + (end - start) / 2 * node
+            total += weight * (end - start) / 2 * getattr(drive.advanced(time), quantity)
+    return total
+
+
+@given(drives(), durations, durations)
+def test_steps_compose(drive, first, second):
+    """Two steps lead to the state that one step of their sum leads to."""
+    once = drive.advanced(first + second)
+    twice = drive.advanced(first).advanced(second)
+    assert np.all(np.abs(state(once) - state(twice)) <= 1e-13 * scale(drive))
+
+
+@given(drives())
+def test_no_time_no_change(drive):
+    """A step of no time changes nothing, to the last bit."""
+    np.testing.assert_array_equal(state(drive.advanced(0.0)), state(drive))
+
+
+@settings(max_examples=30)
+@given(drives(), st.floats(0.001, 1.0))
+def test_velocity_is_the_derivative_of_position(drive, dt):
+    """The displacement over any time is the integral of the reported velocity."""
+    displacement = drive.advanced(dt).position - drive.position
+    expected = integral(drive, dt, 'velocity')
+    assert np.all(np.abs(displacement - expected) <= 1e-10 * scale(drive)[0])
+
+
+@settings(max_examples=30)
+@given(drives(), st.floats(0.001, 1.0))
+def test_effort_moves_a_damped_inertia(drive, dt):
+    """In every mode the impulse of the effort is what inertia and damping took up."""
+    d, after = drive.dynamics, drive.advanced(dt)
+    taken_up = d.inertia * (after.velocity - drive.velocity)
+    taken_up = taken_up + d.damping * (after.position - drive.position)
+    impulse = integral(drive, dt, 'effort')
+    assert np.all(np.abs(taken_up - impulse) <= 1e-10 * scale(drive)[2])
+
+
+@pytest.mark.parametrize(
+    ('mode', 'quantity'),
+    [(Mode.POSITION, 'position'), (Mode.VELOCITY, 'velocity'), (Mode.EFFORT, 'effort')],
+)
+@given(drives(), values, durations)
+def test_first_order_response(mode, quantity, drive, target, dt):
+    """The commanded quantity covers ``1 - exp(-dt / T)`` of the way to its target."""
+    start = drive.commanded(command(*[(mode, target)] * 3))
+    way = target - getattr(start, quantity)
+    expected = getattr(start, quantity) + way * (1.0 - np.exp(-dt / drive.dynamics.time_constant))
+    error = np.abs(getattr(start.advanced(dt), quantity) - expected)
+    assert np.all(error <= 1e-14 * (abs(target) + np.abs(getattr(start, quantity)) + np.abs(way)))
+
+
+@given(dynamics, values)
+def test_constant_effort_ends_in_the_velocity_that_damping_allows(numbers, effort):
+    """Under a constant effort the velocity becomes ``tau / b``."""
+    drive = Drive.at_rest(['a'], dynamics=numbers).commanded(command((Mode.EFFORT, effort)))
+    slowest = max(numbers.time_constant, numbers.inertia / numbers.damping)
+    final = drive.advanced(60.0 * slowest).velocity[0]
+    assert final == pytest.approx(effort / numbers.damping, rel=1e-13, abs=1e-300)
+
+
+@given(values, st.floats(0.0, 5.0), st.floats(0.05, 1.0))
+def test_equal_rates_are_no_special_case(effort, dt, time):
+    """Where ``T = I / b`` the velocity is that of a critically damped second-order lag."""
+    drive = Drive.at_rest(['a'], dynamics=Dynamics(time, inertia=0.5 * time, damping=0.5))
+    after = drive.commanded(command((Mode.EFFORT, effort))).advanced(dt)
+    s = dt / time
+    expected = effort / 0.5 * (1.0 - (1.0 + s) * np.exp(-s))
+    assert abs(after.velocity[0] - expected) <= 1e-14 * abs(effort) * 4.0
+
+
+def test_position_never_jumps():
+    """A command of any mode leaves the position where it is at that instant."""
+    drive = Drive.at_rest(['a', 'b', 'c'], position=[1.0, 2.0, 3.0])
+    after = drive.commanded(command(*[(mode, 7.0) for mode in MODES]))
+    np.testing.assert_array_equal(after.position, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(after.velocity, [6.0 / 0.05, 0.0, 0.0])
+
+
+def test_newest_interface_decides_and_others_go_on():
+    """An actuator follows the interface commanded last, one without a command its old target."""
+    drive = Drive.at_rest(['a', 'b']).commanded(
+        command((Mode.POSITION, 1.0), (Mode.VELOCITY, 2.0))
+    )
+    drive = drive.commanded(command((Mode.VELOCITY, 3.0), (Mode.NONE, np.nan))).advanced(10.0)
+    np.testing.assert_allclose(drive.velocity, [3.0, 2.0], rtol=1e-14)
+
+
+def test_drive_without_a_command_holds_still():
+    """A drive that was never commanded stays where it started."""
+    after = Drive.at_rest(['a'], position=[0.7]).advanced(100.0)
+    np.testing.assert_array_equal(state(after), [[0.7], [0.0], [0.0]])
+
+
+def test_other_dynamics_keep_target_and_position():
+    """Changing the numbers while a target is followed changes the pace, not the way."""
+    drive = Drive.at_rest(['a']).commanded(command((Mode.POSITION, 1.0))).advanced(0.02)
+    slower = drive.with_dynamics(Dynamics(time_constant=0.5))
+    np.testing.assert_array_equal(slower.position, drive.position)
+    np.testing.assert_allclose(slower.velocity, drive.velocity / 10.0, rtol=1e-15)
+    np.testing.assert_allclose(slower.advanced(30.0).position, [1.0], rtol=1e-15)
+
+
+def test_nothing_is_changed_in_place():
+    """Commands and steps leave the drive they start from as it was."""
+    drive = Drive.at_rest(['a', 'b', 'c'])
+    before = state(drive).copy()
+    drive.commanded(command(*[(mode, 7.0) for mode in MODES])).advanced(1.0)
+    np.testing.assert_array_equal(state(drive), before)
+
+
+@pytest.mark.parametrize('name', ['time_constant', 'inertia', 'damping'])
+@pytest.mark.parametrize('value', [0.0, -1.0, float('nan'), float('inf')])
+def test_impossible_dynamics_are_refused_by_name(name, value):
+    """A number that is not finite and positive is refused, and the error names it."""
+    with pytest.raises(ParameterError) as caught:
+        Dynamics(**{name: value})
+    assert caught.value.parameter == name
+
+
+@pytest.mark.parametrize('dt', [-1e-9, float('nan'), float('inf')])
+def test_time_runs_forward(dt):
+    """A step that is negative or not finite is refused."""
+    with pytest.raises(ValueError, match='dt'):
+        Drive.at_rest(['a']).advanced(dt)
+
+
+def test_start_of_another_length_is_refused():
+    """One start position per actuator is asked for."""
+    with pytest.raises(ShapeError, match='position'):
+        Drive.at_rest(['a'], position=[1.0, 2.0])
+
+
+def test_sample_reports_every_actuator():
+    """A sample holds the names and all three interfaces, without a stamp."""
+    drive = Drive.at_rest(['a', 'b']).commanded(command((Mode.EFFORT, 1.0), (Mode.POSITION, 2.0)))
+    drive = drive.advanced(0.3)
+    sample = drive.sample()
+    assert (sample.names, sample.stamp) == (('a', 'b'), (0, 0))
+    rows = [sample.position, sample.velocity, sample.effort]
+    np.testing.assert_array_equal(rows, state(drive))

@@ -1,0 +1,216 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The simulated drive: what every actuator does with the command that it follows.
+
+Each actuator has a position ``x``, a velocity ``v = x'`` and an effort ``tau``, which moves a
+damped inertia without gravity. With ``T`` the time constant, ``I`` the inertia, ``b`` the damping
+and ``*`` the target:
+
+========== ===================================== ====================================
+mode       what follows the target               the rest
+========== ===================================== ====================================
+position   ``x' = (x* - x) / T``                 ``v = x'``, ``tau = I v' + b v``
+velocity   ``v' = (v* - v) / T``                 ``x' = v``, ``tau = I v' + b v``
+effort     ``tau' = (tau* - tau) / T``           ``I v' = tau - b v``, ``x' = v``
+========== ===================================== ====================================
+
+So ``x' = v`` and ``I v' + b v = tau`` hold in every mode. Position is continuous throughout. A
+position command makes the velocity jump to ``(x* - x) / T``, a velocity command makes the effort
+jump, as a first-order response demands. A drive that was never commanded holds its position.
+
+Targets are constant between commands, so every step has a closed solution: the state after
+``dt`` does not depend on the number of steps that lead there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+import math
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from transmission_bridge.errors import ParameterError, ShapeError
+from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.sim.commands import Command
+from transmission_bridge.sim.modes import Mode
+
+__all__ = ['Drive', 'Dynamics']
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamics:
+    """
+    The numbers of the plant, the same for every actuator of a drive.
+
+    :param time_constant: ``T`` [s].
+    :param inertia: ``I`` [kg m^2, or kg for a linear drive].
+    :param damping: ``b`` [N m s/rad, or N s/m].
+    :raises ParameterError: If one of them is not finite and greater than zero.
+    """
+
+    time_constant: float = 0.05
+    inertia: float = 0.01
+    damping: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ParameterError(
+                    f'{name} cannot be accepted',
+                    parameter=name,
+                    expected='a finite number greater than zero',
+                    found=repr(value),
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """
+    The state of all actuators of a drive. Immutable; every method returns a new drive.
+
+    Made by :meth:`at_rest`. Arrays have shape ``(n,)`` in the order of ``names`` and are not to be
+    written to.
+
+    :param names: The actuators, distinct.
+    :param position: ``x`` [rad or m].
+    :param velocity: ``v`` [rad/s or m/s].
+    :param effort: ``tau`` [N m or N].
+    :param mode: What each actuator follows, values of :class:`Mode`.
+    :param target: What it is to reach, unit by mode.
+    """
+
+    names: tuple[str, ...]
+    dynamics: Dynamics
+    position: Array
+    velocity: Array
+    effort: Array
+    mode: NDArray[np.int8]
+    target: Array
+
+    @classmethod
+    def at_rest(
+        cls,
+        names: Sequence[str],
+        *,
+        dynamics: Dynamics | None = None,
+        position: npt.ArrayLike | None = None,
+    ) -> Drive:
+        """
+        Return a drive that holds still.
+
+        :param position: Where it holds, shape ``(n,)`` [rad or m]; zero by default.
+        :raises ShapeError: If ``position`` has another shape.
+        """
+        n = len(names)
+        start = np.zeros(n) if position is None else np.array(position, dtype=np.float64)
+        if start.shape != (n,):
+            raise ShapeError('position', expected=f'({n},)', found=start.shape)
+        return cls(
+            names=tuple(names),
+            dynamics=dynamics or Dynamics(),
+            position=start,
+            velocity=np.zeros(n),
+            effort=np.zeros(n),
+            mode=np.full(n, Mode.POSITION, dtype=np.int8),
+            target=start,
+        )
+
+    def commanded(self, command: Command) -> Drive:
+        """Return the drive at the instant after a command; actuators without one go on."""
+        given = command.mode != Mode.NONE
+        return replace(
+            self,
+            mode=np.where(given, command.mode, self.mode),
+            target=np.where(given, command.target, self.target),
+        )._consistent()
+
+    def with_dynamics(self, dynamics: Dynamics) -> Drive:
+        """Return the same drive with other numbers, following the same targets."""
+        return replace(self, dynamics=dynamics)._consistent()
+
+    def advanced(self, dt: float) -> Drive:
+        """
+        Return the drive ``dt`` later.
+
+        :param dt: [s], not negative.
+        :raises ValueError: If ``dt`` is negative or not finite.
+        """
+        if not (math.isfinite(dt) and dt >= 0.0):
+            raise ValueError(f'dt: expected a finite number of seconds from zero, found {dt!r}')
+        position, velocity, effort = self.position.copy(), self.velocity.copy(), self.effort.copy()
+        gain = -math.expm1(-dt / self.dynamics.time_constant)
+
+        chosen = self.mode == Mode.POSITION
+        position[chosen] += gain * (self.target - position)[chosen]
+
+        chosen = self.mode == Mode.VELOCITY
+        missing = (self.target - velocity)[chosen]
+        position[chosen] += self.target[chosen] * dt - missing * self.dynamics.time_constant * gain
+        velocity[chosen] += missing * gain
+
+        chosen = self.mode == Mode.EFFORT
+        moved = _move_by_effort(velocity[chosen], effort[chosen], self.target[chosen], dt, self)
+        position[chosen] += moved[0]
+        velocity[chosen] = moved[1]
+        effort[chosen] = moved[2]
+        return replace(self, position=position, velocity=velocity, effort=effort)._consistent()
+
+    def sample(self) -> JointStateRecord:
+        """Return what the drive reports: every actuator, stamp zero."""
+        return JointStateRecord((0, 0), '', self.names, self.position, self.velocity, self.effort)
+
+    def _consistent(self) -> Drive:
+        """Return the drive with the velocities and efforts that its modes imply at once."""
+        d = self.dynamics
+        lag = (self.target - self.position) / d.time_constant
+        velocity = np.where(self.mode == Mode.POSITION, lag, self.velocity)
+        acceleration = np.where(
+            self.mode == Mode.POSITION,
+            -velocity / d.time_constant,
+            (self.target - velocity) / d.time_constant,
+        )
+        effort = np.where(
+            self.mode == Mode.EFFORT,
+            self.effort,
+            d.inertia * acceleration + d.damping * velocity,
+        )
+        return replace(self, velocity=velocity, effort=effort)
+
+
+def _move_by_effort(
+    velocity: Array, effort: Array, target: Array, dt: float, drive: Drive
+) -> tuple[Array, Array, Array]:
+    """
+    Solve ``tau' = (tau* - tau)/T``, ``I v' = tau - b v``, ``x' = v`` over ``dt``.
+
+    With the rates ``p = 1/T`` and ``r = b/I``, ``e = tau* - tau(0)``::
+
+        tau(t) = tau(0) + e (1 - exp(-p t))
+        v(t)   = v(0) exp(-r t) + tau*/b (1 - exp(-r t)) - e/I D(t)
+        D(t)   = (exp(-p t) - exp(-r t)) / (r - p)
+        x(t)   = x(0) + (integral of tau - I (v(t) - v(0))) / b
+
+    :returns: Displacement, velocity and effort.
+    """
+    d = drive.dynamics
+    p, r = 1.0 / d.time_constant, d.damping / d.inertia
+    error = target - effort
+    # D as t exp(-min(p, r) t) (1 - exp(-z))/z with z = |p - r| t: no 0/0 where the rates meet.
+    z = abs(p - r) * dt
+    divided = dt * math.exp(-min(p, r) * dt) * (-math.expm1(-z) / z if z > 0.0 else 1.0)
+    after = (
+        velocity
+        - math.expm1(-r * dt) * (target / d.damping - velocity)
+        - error / d.inertia * divided
+    )
+    impulse = target * dt + error * d.time_constant * math.expm1(-p * dt)
+    displacement = (impulse - d.inertia * (after - velocity)) / d.damping
+    return displacement, after, effort - error * math.expm1(-p * dt)
