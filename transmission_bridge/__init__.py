@@ -15,6 +15,7 @@ A joint-space interface for any actuator-space driver, from the transmissions in
 Nothing here needs ROS; the node lives in :mod:`transmission_bridge.ros`.
 """
 
+from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.transmissions import (
     LinearTransmission,
@@ -26,10 +27,12 @@ from transmission_bridge.transmissions import (
 __all__ = [
     'LinearTransmission',
     'MapReport',
+    'RobotDescription',
     'RobotTransmissions',
     'Transmission',
     'TransmissionBridgeError',
     '__version__',
+    'load_description',
 ]
 
 __version__ = '0.1.0'

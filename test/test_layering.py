@@ -1,0 +1,112 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Who may import whom."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+import subprocess
+import sys
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / 'transmission_bridge'
+
+#: What each room may import of the package, besides itself. The arrows point one way.
+ALLOWED = {
+    'errors': set(),
+    'description': {'errors'},
+    'transmissions': {'errors', 'description'},
+    'kinematics': {'errors', 'description', 'transmissions'},
+    'messages': {'errors', 'description', 'transmissions'},
+    'bridge': {'errors', 'description', 'transmissions', 'kinematics', 'messages'},
+    'sim': {'errors', 'description', 'transmissions', 'kinematics', 'messages'},
+}
+ROS_MODULES = {
+    'rclpy', 'sensor_msgs', 'std_msgs', 'std_srvs', 'trajectory_msgs', 'diagnostic_msgs',
+    'geometry_msgs', 'lifecycle_msgs', 'rcl_interfaces', 'builtin_interfaces', 'launch',
+    'launch_ros',
+}  # fmt: skip
+
+#: A finder that fails every import of ROS, then an import of one module.
+BLOCKED = """
+import importlib, importlib.abc, sys
+
+class Block(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in {ros_modules!r}:
+            raise AssertionError(f'import of {{name}}')
+
+sys.meta_path.insert(0, Block())
+importlib.import_module({module!r})
+"""
+
+
+def modules(room: str) -> list[Path]:
+    """Return the files of a room."""
+    path = PACKAGE / room
+    return sorted(path.rglob('*.py')) if path.is_dir() else [PACKAGE / f'{room}.py']
+
+
+def imported(path: Path) -> set[str]:
+    """Return the dotted names that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f'{path}: relative import'
+            names.add(node.module)
+    return names
+
+
+@pytest.mark.parametrize('room', sorted(ALLOWED))
+def test_rooms_import_only_what_lies_below_them(room: str) -> None:
+    """A room imports itself and the rooms below it, never the rooms above."""
+    for path in modules(room):
+        for name in imported(path):
+            top, _, rest = name.partition('.')
+            if top == 'transmission_bridge':
+                assert rest.partition('.')[0] in ALLOWED[room] | {room}, f'{path}: {name}'
+
+
+@pytest.mark.parametrize('room', sorted(ALLOWED))
+def test_only_description_knows_xml_and_only_ros_knows_rclpy(room: str) -> None:
+    """The core needs numpy, and lxml in one room; it never needs ROS."""
+    for path in modules(room):
+        tops = {name.partition('.')[0] for name in imported(path)}
+        assert not tops & ROS_MODULES, path
+        assert room == 'description' or 'lxml' not in tops, path
+
+
+@pytest.mark.parametrize(
+    'module',
+    ['transmission_bridge']
+    + [f'transmission_bridge.{room}' for room in sorted(ALLOWED)]
+    + ['transmission_bridge.tools.main'],
+)
+def test_the_core_and_the_command_line_import_without_ros(module: str) -> None:
+    """With ROS out of reach, every room but ros can be imported."""
+    code = BLOCKED.format(ros_modules=ROS_MODULES, module=module)
+    result = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_every_module_of_the_core_imports_without_ros() -> None:
+    """No module below the rooms reaches for ROS when it is imported by itself."""
+    names = [
+        '.'.join(path.relative_to(PACKAGE.parent).with_suffix('').parts)
+        for room in ALLOWED
+        for path in modules(room)
+        if path.name != '__init__.py'
+    ]
+    code = BLOCKED.format(ros_modules=ROS_MODULES, module='transmission_bridge')
+    code += '\n'.join(f'importlib.import_module({name!r})' for name in names)
+    result = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
