@@ -10,7 +10,7 @@ here, so that is an error; the others are warnings, and errors in strict mode.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from transmission_bridge.description.control_specs import ComponentSpec, Ros2ControlSpec
 from transmission_bridge.description.findings import Findings
@@ -43,12 +43,18 @@ def check_block_joints(
             if joint is None:
                 findings.ignored(
                     place,
-                    f"the robot has no usable joint '{component.name}'",
+                    joints.complaint(component.name),
+                    expected='a joint of the URDF',
+                    found=f"'{component.name}'",
                     subject=component.name,
                 )
             elif joint.type == 'fixed':
                 findings.ignored(
-                    place, f"joint '{component.name}' is fixed", subject=component.name
+                    place,
+                    f"joint '{component.name}' cannot be controlled",
+                    expected='a joint that moves',
+                    found='a fixed joint',
+                    subject=component.name,
                 )
             else:
                 _check_mimic(place, component, joint, declared, findings)
@@ -66,7 +72,9 @@ def _check_mimic(
         if component.mimic:
             findings.error(
                 place,
-                f'mimic="true", but joint \'{name}\' has no <mimic> in the URDF',
+                f"joint '{name}' mimics nothing",
+                expected='<mimic> in the URDF joint',
+                found='mimic="true" only',
                 subject=name,
             )
         return
@@ -75,14 +83,17 @@ def _check_mimic(
     if component.command_interfaces:
         findings.ignored(
             place,
-            f"joint '{name}' mimics another and has command interfaces",
+            f"joint '{name}' follows another joint and cannot be commanded",
             expected='mimic="false", or no command interfaces',
+            found='command interfaces',
             subject=name,
         )
     if joint.mimic.joint not in declared:
         findings.ignored(
             place,
-            f"joint '{name}' mimics '{joint.mimic.joint}', which is not in this block",
+            f"joint '{name}' mimics a joint of another block",
+            expected='a joint of this block',
+            found=f"'{joint.mimic.joint}'",
             subject=name,
         )
 
@@ -97,11 +108,26 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
             way[at.name] = None
             at = joints.get(at.mimic.joint) if at.mimic is not None else None
         if at is not None and at.name in way:
-            findings.error(joints.element(at), f"joint '{at.name}' mimics itself", subject=at.name)
+            findings.error(
+                joints.element(at),
+                f"joint '{at.name}' mimics itself",
+                expected='another joint, which does not follow this one',
+                found=' after '.join(f"'{name}'" for name in _loop(way, at.name)),
+                subject=at.name,
+            )
         done.update(way)
         if joint.mimic is not None and joints.get(joint.mimic.joint) is None:
             findings.error(
                 joints.element(joint),
-                f'<mimic>: {joints.complaint(joint.mimic.joint)}',
+                f"joint '{joint.name}' cannot follow: {joints.complaint(joint.mimic.joint)}",
+                expected='a joint of the URDF',
+                found=f"'{joint.mimic.joint}'",
                 subject=joint.name,
             )
+
+
+def _loop(way: Iterable[str], entry: str) -> list[str]:
+    """Return the part of a way that is the loop, shortened where it is long."""
+    names = list(way)
+    loop = [*names[names.index(entry) :], entry]
+    return loop if len(loop) <= 6 else [*loop[:5], '…']

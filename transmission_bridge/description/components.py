@@ -29,12 +29,14 @@ def read_components(block: Element, findings: Findings) -> tuple[ComponentSpec, 
     for element in block.all(*COMPONENT_TAGS):
         name = element.get('name')
         if not name:
-            findings.error(element, f'<{element.tag}> without a name')
+            findings.nameless(element)
             continue
         if (element.tag, name) in seen:
             findings.ignored(
                 element,
-                f"{element.tag} '{name}' is declared twice in this block, first one kept",
+                f'{element.tag} declared twice in this block, the first one counts',
+                expected='another name',
+                found=f"'{name}'",
                 subject=name,
             )
             continue
@@ -68,7 +70,13 @@ def _limits_enabled(element: Element, findings: Findings, subject: str) -> bool:
         return True
     text = limits.get('enable')
     if text is None:
-        findings.error(limits, '<limits> without enable', subject=subject)
+        findings.error(
+            limits,
+            '<limits> without enable',
+            expected='enable="true" or "false"',
+            found='none',
+            subject=subject,
+        )
         return True
     return findings.value(limits, text, boolean, 'enable', subject) is not False
 
@@ -80,7 +88,7 @@ def _interfaces(
     for element in component.all(tag):
         name = element.get('name')
         if not name:
-            findings.error(element, f'<{tag}> without a name', subject=subject)
+            findings.nameless(element, subject)
             continue
         parameters = named_parameters(element, findings, subject)
         values = {parameter.name: parameter for parameter in parameters}
@@ -92,6 +100,7 @@ def _interfaces(
                 element,
                 'attribute initial_value is ignored here',
                 expected='<param name="initial_value">',
+                found='an attribute',
                 subject=subject,
             )
         initial = values.get('initial_value')
@@ -127,7 +136,7 @@ def _bound(
     except ValueFault as fault:
         findings.ignored(
             interface,
-            f'{parameter.name} cannot be read, taken as unlimited',
+            f'{parameter.name} is not usable, taken as unlimited',
             expected=fault.expected,
             found=fault.found,
             subject=subject,

@@ -67,13 +67,16 @@ def _check_joints(
             findings.error(
                 elements[member.path],
                 joints.complaint(member.name),
+                expected='a joint of the URDF',
+                found=f"'{member.name}'",
                 subject=spec.name,
             )
         elif not joint.is_scalar:
             findings.error(
                 elements[member.path],
-                f"joint '{member.name}' is {joint.type}, a transmission cannot move it",
-                expected='revolute, continuous or prismatic',
+                f"joint '{member.name}' cannot be moved by a transmission",
+                expected='a revolute, continuous or prismatic joint',
+                found=f'a {joint.type} joint',
                 subject=spec.name,
             )
 
@@ -90,21 +93,29 @@ class _Taken:
         """Report what this transmission would take from an earlier one."""
         if (other := self._names.get(spec.name)) is not None:
             findings.error(
-                element, f"transmission name '{spec.name}' is taken{_by(other)}", subject=spec.name
+                element,
+                f'the name of the transmission is taken{_by(other)}',
+                expected='another name',
+                found=f"'{spec.name}'",
+                subject=spec.name,
             )
         places = {member.path: member for member in element.children}
         for joint in spec.joints:
             if (other := self._joints.get(joint.name)) is not None:
                 findings.error(
                     places[joint.path],
-                    f"joint '{joint.name}' is already driven{_by(other)}",
+                    f'the joint is already driven{_by(other)}',
+                    expected='a joint that no other transmission drives',
+                    found=f"'{joint.name}'",
                     subject=spec.name,
                 )
         for name, path in _commanded(spec):
             if (other := self._commanded.get(name)) is not None:
                 findings.error(
                     places.get(path, element),
-                    f"actuator '{name}' is already commanded{_by(other)}",
+                    f'the actuator is already commanded{_by(other)}',
+                    expected='an actuator that no other transmission commands',
+                    found=f"'{name}'",
                     subject=spec.name,
                 )
 

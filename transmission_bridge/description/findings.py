@@ -33,8 +33,8 @@ class Findings:
         element: Element,
         message: str,
         *,
-        expected: str = '',
-        found: str = '',
+        expected: str,
+        found: str,
         subject: str = '',
     ) -> None:
         """Something that costs the element, or the value, it stands at."""
@@ -46,8 +46,8 @@ class Findings:
         element: Element,
         message: str,
         *,
-        expected: str = '',
-        found: str = '',
+        expected: str,
+        found: str,
         subject: str = '',
     ) -> None:
         """
@@ -62,8 +62,8 @@ class Findings:
         element: Element,
         message: str,
         *,
-        expected: str = '',
-        found: str = '',
+        expected: str,
+        found: str,
         subject: str = '',
     ) -> None:
         """Something odd that costs nothing, in strict mode neither."""
@@ -74,12 +74,20 @@ class Findings:
         element: Element,
         message: str,
         *,
-        expected: str = '',
-        found: str = '',
         subject: str = '',
     ) -> None:
         """Something worth knowing."""
-        self._add('info', element, message, expected, found, subject)
+        self._add('info', element, message, '', '', subject)
+
+    def nameless(self, element: Element, subject: str = '') -> None:
+        """An element that needs a name has none: an error."""
+        self.error(
+            element,
+            f'<{element.tag}> without a name',
+            expected='attribute name',
+            found='none' if element.get('name') is None else 'an empty one',
+            subject=subject,
+        )
 
     def value(
         self, element: Element, text: str, read: Callable[[str], T], what: str, subject: str = ''
@@ -94,7 +102,7 @@ class Findings:
         except ValueFault as fault:
             self.error(
                 element,
-                f'{what} cannot be read',
+                f'{what} is not usable',
                 expected=fault.expected,
                 found=fault.found,
                 subject=subject,

@@ -46,7 +46,9 @@ def _completed(draft: Draft, unique: bool, findings: Findings) -> Draft:
     else:
         findings.warning(
             draft.element,
-            f"actuator '{name}' is implied, because '{_NAME}' would not be unique",
+            f"actuator '{name}' is implied",
+            expected=f"'{_NAME}', were it unique in the robot",
+            found='more than one',
             subject=spec.name,
         )
     (joint,) = spec.joints

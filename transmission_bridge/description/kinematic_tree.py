@@ -30,7 +30,9 @@ def check_tree(
     """
     if not links:
         if joints.usable:
-            findings.ignored(root, 'joints but no links: there is no kinematic tree')
+            findings.ignored(
+                root, 'there is no kinematic tree', expected='links', found='joints only'
+            )
         return
     # A link that was refused is still one that a joint may name.
     known = {element.get('name') for element in root.all('link')}
@@ -39,13 +41,27 @@ def check_tree(
         element = joints.element(joint)
         for end, link in (('parent', joint.parent), ('child', joint.child)):
             if not link:
-                findings.ignored(element, f'joint without a {end} link', subject=joint.name)
+                findings.ignored(
+                    element,
+                    f'joint without a {end} link',
+                    expected=f'<{end} link="...">',
+                    found='none',
+                    subject=joint.name,
+                )
             elif link not in known:
-                findings.ignored(element, f"unknown {end} link '{link}'", subject=joint.name)
+                findings.ignored(
+                    element,
+                    f'unknown {end} link',
+                    expected='a link of the robot',
+                    found=f"'{link}'",
+                    subject=joint.name,
+                )
         if joint.child in parent_of:
             findings.ignored(
                 element,
-                f"link '{joint.child}' is the child of two joints",
+                'the child link has another parent already',
+                expected='a link that no other joint moves',
+                found=f"'{joint.child}'",
                 subject=joint.name,
             )
         elif joint.child and joint.parent:
@@ -72,6 +88,10 @@ def _check_loops(joints: RobotJoints, parent_of: Mapping[str, str], findings: Fi
             link = parent_of[link]
         if link in way:
             findings.ignored(
-                joints.element(joint), f"link '{link}' is its own ancestor", subject=joint.name
+                joints.element(joint),
+                'the joints form a loop',
+                expected='a tree',
+                found=f"link '{link}' above itself",
+                subject=joint.name,
             )
         done.update(way)

@@ -64,7 +64,7 @@ def load_description(
 def _robot(root: Element, findings: Findings) -> RobotDescription:
     name = root.get('name') or ''
     if not name:
-        findings.ignored(root, '<robot> without a name')
+        findings.ignored(root, '<robot> without a name', expected='attribute name', found='none')
     links = read_links(root, findings)
     joints = read_joints(root, findings)
     known: RobotJoints | None = None
@@ -80,7 +80,7 @@ def _robot(root: Element, findings: Findings) -> RobotDescription:
 def _sdf(root: Element, findings: Findings) -> RobotDescription:
     model = root.first('model')
     if model is None:
-        findings.error(root, '<sdf> without a <model>')
+        findings.error(root, '<sdf> without a <model>', expected='<model>', found='none')
         return RobotDescription(name='', findings=findings.in_document_order())
     findings.info(model, 'the joints of an SDF are not read: names of joints are not checked')
     return _with_control(model, model.get('name') or '', None, findings)

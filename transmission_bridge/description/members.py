@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from transmission_bridge.description.control_specs import (
-    Dialect,
     MemberSpec,
     ParameterSpec,
-    RejectedTransmission,
 )
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.parameters import attribute_parameter, element_parameter
-from transmission_bridge.description.roles import in_role_order
 from transmission_bridge.description.values import boolean, number, ratio, ValueFault
 from transmission_bridge.description.xml import Element
 
@@ -33,10 +30,8 @@ __all__ = [
     'ROS2_CONTROL',
     'ROS_CONTROL',
     'Spelling',
-    'outline',
+    'only_value',
     'read_member',
-    'read_side',
-    'single_text',
 ]
 
 T = TypeVar('T')
@@ -100,14 +95,14 @@ def read_member(
     errors = findings.errors
     name = element.get('name')
     if not name:
-        findings.error(element, f'<{element.tag}> without a name', subject=transmission)
+        findings.nameless(element, transmission)
     given: set[str] = set()
 
     def read(key: str, tag: str, parse: Callable[[str], T], default: T) -> T:
         texts = _texts(element, tag, spelling.attributes)
         if texts:
             given.add(key)
-        return _only_value(texts, tag, parse, default, findings, transmission)
+        return only_value(texts, tag, parse, default, findings, transmission)
 
     role = read('role', 'role', str, '')
     reduction = read('mechanical_reduction', spelling.reduction, ratio, 1.0)
@@ -121,7 +116,8 @@ def read_member(
         findings.error(
             element,
             f'<{spelling.reduction}> is missing',
-            expected=f'the ratio of {element.tag} {name or ""}'.strip(),
+            expected=f'the ratio inside <{element.tag}>',
+            found='none',
             subject=transmission,
         )
     if findings.errors > errors or not name:
@@ -139,23 +135,13 @@ def read_member(
     )
 
 
-def single_text(parent: Element, tag: str, findings: Findings, subject: str) -> str | None:
-    """
-    Return the text of a child that may come once.
-
-    :returns: The text, ``None`` where there is none, or where two differ (an error finding).
-    """
-    texts = [(child, child.text) for child in parent.all(tag)]
-    return _only_value(texts, tag, str, '', findings, subject) or None
-
-
 def _texts(element: Element, tag: str, attributes: bool) -> list[tuple[Element, str]]:
     texts = [(child, child.text) for child in element.all(tag)]
     attribute = element.get(tag) if attributes else None
     return texts if attribute is None else [(element, attribute), *texts]
 
 
-def _only_value(
+def only_value(
     texts: list[tuple[Element, str]],
     what: str,
     parse: Callable[[str], T],
@@ -163,6 +149,13 @@ def _only_value(
     findings: Findings,
     subject: str,
 ) -> T:
+    """
+    Return the one value that is given, in one place or in several.
+
+    :param texts: Each text with its element.
+    :param default: What it is where none is given.
+    :returns: The value. After an error finding, one of them or the default.
+    """
     values: list[T] = []
     for element, text in texts:
         try:
@@ -170,7 +163,7 @@ def _only_value(
         except ValueFault as fault:
             findings.error(
                 element,
-                f'{what} cannot be read',
+                f'{what} is not usable',
                 expected=fault.expected,
                 found=fault.found,
                 subject=subject,
@@ -187,7 +180,13 @@ def _only_value(
                 subject=subject,
             )
         else:
-            findings.warning(second, f'{what} is given more than once', subject=subject)
+            findings.warning(
+                second,
+                f'{what} is given more than once',
+                expected='one value',
+                found='the same again',
+                subject=subject,
+            )
     return values[0] if values else default
 
 
@@ -230,55 +229,9 @@ def _misspelt(
     element: Element, what: str, right: str, findings: Findings, transmission: str
 ) -> None:
     findings.ignored(
-        element, f'{what} is ignored here', expected=f'<{right}>', subject=transmission
-    )
-
-
-def read_side(
-    transmission: Element,
-    tag: str,
-    spelling: Spelling,
-    findings: Findings,
-    *,
-    reduction_required: bool = False,
-) -> tuple[MemberSpec, ...] | None:
-    """
-    Return all joints or all actuators of a transmission in role order, without interfaces.
-
-    :param tag: ``joint`` or ``actuator``.
-    :returns: The members, or ``None`` and at least one error finding. No members at all is left
-        to the caller.
-    """
-    subject = transmission.get('name') or ''
-    elements = transmission.all(tag)
-    members: list[MemberSpec] = []
-    names: set[str] = set()
-    sound = True
-    for element in elements:
-        member = read_member(
-            element, spelling, findings, subject, reduction_required=reduction_required
-        )
-        if member is None:
-            sound = False
-            continue
-        if member.name in names:
-            findings.error(element, f"{tag} '{member.name}' comes twice", subject=subject)
-            sound = False
-        names.add(member.name)
-        members.append(member)
-    return in_role_order(members, elements, tag, findings, subject) if sound else None
-
-
-def outline(
-    transmission: Element, type_name: str | None, dialect: Dialect
-) -> RejectedTransmission:
-    """Return what can be read of a transmission even if it is unusable."""
-    return RejectedTransmission(
-        name=transmission.get('name') or '',
-        type=type_name or '',
-        dialect=dialect,
-        joints=tuple(member.get('name') or '' for member in transmission.all('joint')),
-        actuators=tuple(member.get('name') or '' for member in transmission.all('actuator')),
-        line=transmission.line,
-        path=transmission.path,
+        element,
+        f'{what} is ignored here',
+        expected=f'<{right}>',
+        found=what,
+        subject=transmission,
     )

@@ -52,11 +52,15 @@ def named_parameters(
     for element in parent.all('param'):
         name = element.get('name')
         if name is None:
-            findings.error(element, '<param> without a name', subject=subject)
+            findings.nameless(element, subject)
             continue
         if name in last:
             findings.ignored(
-                element, f"parameter '{name}' is given twice, the last one counts", subject=subject
+                element,
+                'parameter given twice, the last one counts',
+                expected='another name',
+                found=f"'{name}'",
+                subject=subject,
             )
             del last[name]
         last[name] = ParameterSpec(name, element.text, line=element.line, path=element.path)

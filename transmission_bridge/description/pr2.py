@@ -16,8 +16,9 @@ from dataclasses import replace
 from transmission_bridge.description.control_specs import TransmissionSpec
 from transmission_bridge.description.draft import Draft
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.members import outline, read_member, ROS_CONTROL
+from transmission_bridge.description.members import read_member, ROS_CONTROL
 from transmission_bridge.description.parameters import attribute_parameter, element_parameter
+from transmission_bridge.description.transmission_element import outline
 from transmission_bridge.description.values import ratio
 from transmission_bridge.description.xml import Element
 
@@ -40,14 +41,14 @@ def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
     type_name = element.attributes['type']
     simple = type_name in _NAMES_OF_SIMPLE
     summary = outline(element, _SIMPLE if simple else type_name, 'ros_control')
-    refusal = _refusal(element, name, simple)
-    if refusal:
+    found = _unreadable(element, name, simple)
+    if found:
         findings.error(
             element,
-            f'PR2-style transmission refused: {refusal}',
-            expected='the reduction of a SimpleTransmission with one joint and one actuator, '
-            'or the ROS 1 style',
-            found=f"type '{type_name}'",
+            'a transmission in the style of the PR2 that cannot be read for certain',
+            expected='a named SimpleTransmission of one joint, one actuator and one '
+            f'<{_REDUCTION}>, or the style of ROS 1',
+            found=found,
             subject=name,
         )
         return Draft(element, summary, None)
@@ -94,14 +95,17 @@ def _reductions(element: Element) -> list[Element]:
     return [each for parent in (element, *members) for each in parent.all(_REDUCTION)]
 
 
-def _refusal(element: Element, name: str, simple: bool) -> str:
+def _unreadable(element: Element, name: str, simple: bool) -> str:
+    """Return what is found instead of a block that can be read, empty if it can be."""
+    joints = element.all('joint')
+    actuators = element.all('actuator')
     if not name:
-        return 'it has no name'
+        return 'no name'
     if not simple:
-        return 'only the simple transmission is known in this style'
-    if len(element.all('joint')) != 1 or len(element.all('actuator')) != 1:
-        return 'it does not have exactly one <joint> and one <actuator>'
-    in_joint = element.all('joint')[0].all(_REDUCTION)
-    if len(_reductions(element)) != 1 or in_joint:
-        return f'it does not have exactly one <{_REDUCTION}>'
-    return ''
+        return f"type '{element.attributes['type']}'"
+    if len(joints) != 1 or len(actuators) != 1:
+        return f'{len(joints)} joints and {len(actuators)} actuators'
+    if joints[0].all(_REDUCTION):
+        return f'<{_REDUCTION}> inside <joint>'
+    count = len(_reductions(element))
+    return '' if count == 1 else f'{count} <{_REDUCTION}> elements'

@@ -49,7 +49,7 @@ def in_role_order(
                 element,
                 f"{side} '{member.name}': {what}",
                 expected=expected,
-                found=f"'{member.role}'" if member.role else '',
+                found=f"'{member.role}'" if member.role else 'none',
                 subject=transmission,
             )
             return None

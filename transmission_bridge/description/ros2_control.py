@@ -42,7 +42,9 @@ def read_ros2_control(
         if block.name in names:
             findings.ignored(
                 element,
-                f"two <ros2_control> blocks are called '{block.name}'; ros2_control refuses that",
+                'two <ros2_control> blocks have one name; ros2_control refuses that',
+                expected='another name',
+                found=f"'{block.name}'",
                 subject=block.name,
             )
         names.add(block.name)
@@ -57,7 +59,13 @@ def _block(element: Element, findings: Findings) -> Ros2ControlSpec:
     name = element.get('name') or ''
     for attribute in ('name', 'type'):
         if element.get(attribute) is None:
-            findings.error(element, f'<ros2_control> without {attribute}', subject=name)
+            findings.error(
+                element,
+                f'<ros2_control> without a {attribute}',
+                expected=f'attribute {attribute}',
+                found='none',
+                subject=name,
+            )
     for child in element.children:
         if child.tag not in _TAGS:
             findings.error(
@@ -99,12 +107,22 @@ def _hardware(
         return '', '', ()
     if len(elements) > 1:
         findings.ignored(
-            elements[0], '<hardware> is given more than once, the last one counts', subject=name
+            elements[0],
+            '<hardware> is ignored, the last one counts',
+            expected='one <hardware>',
+            found=str(len(elements)),
+            subject=name,
         )
     hardware = elements[-1]
     plugin = hardware.first('plugin')
     if plugin is None or not plugin.text:
-        findings.error(hardware, '<plugin> of the hardware is missing', subject=name)
+        findings.error(
+            hardware,
+            'the hardware has no plugin',
+            expected='<plugin> with the type of the hardware',
+            found='none' if plugin is None else 'an empty one',
+            subject=name,
+        )
     group = hardware.first('group')
     return (
         plugin.text if plugin is not None else '',

@@ -17,16 +17,17 @@ from transmission_bridge.description.control_specs import (
 )
 from transmission_bridge.description.draft import Draft
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.members import (
-    outline,
-    read_side,
-    ROS2_CONTROL,
-    single_text,
-)
+from transmission_bridge.description.members import ROS2_CONTROL
 from transmission_bridge.description.parameters import (
     attribute_parameter,
     element_parameter,
     named_parameters,
+)
+from transmission_bridge.description.transmission_element import (
+    outline,
+    read_name,
+    read_side,
+    read_type,
 )
 from transmission_bridge.description.xml import Element
 
@@ -47,26 +48,17 @@ def read_ros2_transmission(
     :param components: The block's joints by name; a transmission's joints have their interfaces.
     """
     errors = findings.errors
-    name = element.get('name') or ''
-    if not name:
-        findings.error(element, '<transmission> without a name')
-    plugin = single_text(element, 'plugin', findings, name)
-    if plugin is None and findings.errors == errors + (not name):
-        hint = ' (<type> is for ROS 1 transmissions)' if element.all('type') else ''
-        findings.error(element, f'<plugin> is missing{hint}', subject=name)
+    name = read_name(element, findings)
+    plugin = read_type(element, 'plugin', 'type', findings)
     joints = read_side(element, 'joint', ROS2_CONTROL, findings)
-    actuators = read_side(element, 'actuator', ROS2_CONTROL, findings)
     lacks_actuator = block.type == 'actuator' and not element.all('actuator')
-    if joints == ():
-        findings.error(element, '<transmission> without a <joint>', subject=name)
-    if actuators == () and not lacks_actuator:
-        findings.error(element, '<transmission> without an <actuator>', subject=name)
+    actuators = read_side(element, 'actuator', ROS2_CONTROL, findings, may_be_empty=lacks_actuator)
     if lacks_actuator and joints is not None and len(joints) > 1:
         findings.error(
             element,
             'an actuator is implied only where there is exactly one joint',
-            expected='one joint',
-            found=str(len(joints)),
+            expected='one joint, or <actuator> elements',
+            found=f'{len(joints)} joints',
             subject=name,
         )
     _note_missing_roles(element, findings, name)
@@ -79,7 +71,7 @@ def read_ros2_transmission(
     moved = lacks_actuator or not all(actuator.read_only for actuator in actuators)
     spec = TransmissionSpec(
         name=name,
-        type=plugin or '',
+        type=plugin,
         dialect='ros2_control',
         joints=bound,
         actuators=actuators,
@@ -103,6 +95,7 @@ def _note_missing_roles(element: Element, findings: Findings, name: str) -> None
                 members[0],
                 'the role is missing; ros2_control refuses that',
                 expected=f"role '{tag}1'",
+                found='none',
                 subject=name,
             )
 
@@ -126,8 +119,9 @@ def _misplaced(element: Element, what: str, findings: Findings, name: str) -> No
     findings.ignored(
         element,
         f'{what} is ignored here',
-        subject=name,
         expected='<mechanical_reduction> inside <joint> or <actuator>',
+        found=what,
+        subject=name,
     )
 
 
@@ -145,7 +139,9 @@ def _with_interfaces(
         if component is None:
             findings.error(
                 elements[joint.path],
-                f"joint '{joint.name}' is not declared in this <ros2_control> block",
+                'the joint is not declared in this <ros2_control> block',
+                expected='a joint of the block',
+                found=f"'{joint.name}'",
                 subject=name,
             )
             continue

@@ -17,13 +17,16 @@ from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.members import (
     HARDWARE_INTERFACE,
     IGNORE_ABSOLUTE_ENCODER,
-    outline,
-    read_side,
     ROS_CONTROL,
-    single_text,
 )
 from transmission_bridge.description.parameters import attribute_parameter, element_parameter
 from transmission_bridge.description.pr2 import is_pr2_style, read_pr2_transmission
+from transmission_bridge.description.transmission_element import (
+    outline,
+    read_name,
+    read_side,
+    read_type,
+)
 from transmission_bridge.description.xml import Element
 
 __all__ = ['read_ros_control']
@@ -45,20 +48,12 @@ def read_ros_control(root: Element, findings: Findings) -> list[Draft]:
 
 def _transmission(element: Element, findings: Findings) -> Draft:
     errors = findings.errors
-    name = element.get('name') or ''
-    if not name:
-        findings.error(element, '<transmission> without a name')
-    type_name = single_text(element, 'type', findings, name)
-    if type_name is None and findings.errors == errors + (not name):
-        hint = ' (<plugin> is for <ros2_control> blocks)' if element.all('plugin') else ''
-        findings.error(element, f'<type> is missing{hint}', subject=name)
+    name = read_name(element, findings)
+    type_name = read_type(element, 'type', 'plugin', findings)
     joints = read_side(element, 'joint', ROS_CONTROL, findings)
     # What stands under the transmission is never taken for the ratio of an actuator: with a
     # <type> element it is not the older style, and which of the two was meant is unknown.
     actuators = read_side(element, 'actuator', ROS_CONTROL, findings, reduction_required=True)
-    for side, tag in ((joints, 'a <joint>'), (actuators, 'an <actuator>')):
-        if side == ():
-            findings.error(element, f'<transmission> without {tag}', subject=name)
     bound = _with_interfaces(element, 'joint', joints or (), findings, name)
     ignore = _ignores_absolute_encoder(element, findings, name)
     parameters = _parameters(element, findings, name)
@@ -67,7 +62,7 @@ def _transmission(element: Element, findings: Findings) -> Draft:
         return Draft(element, summary, None)
     spec = TransmissionSpec(
         name=name,
-        type=type_name or '',
+        type=type_name,
         dialect='ros_control',
         joints=bound,
         actuators=_with_interfaces(element, 'actuator', actuators, findings, name),
@@ -107,7 +102,9 @@ def _with_interfaces(
         if not texts and tag == 'joint':
             findings.ignored(
                 element,
-                f"joint '{member.name}' has no <{HARDWARE_INTERFACE}>; ROS 1 refuses that",
+                f"joint '{member.name}' has no interface; ROS 1 refuses that",
+                expected=f'<{HARDWARE_INTERFACE}>',
+                found='none',
                 subject=name,
             )
         bound.append(replace(member, command_interfaces=texts))
@@ -122,7 +119,9 @@ def _ignores_absolute_encoder(element: Element, findings: Findings, name: str) -
     if present and len(present) < len(joints):
         findings.ignored(
             present[0],
-            f'<{IGNORE_ABSOLUTE_ENCODER}> is ignored unless every joint has it',
+            f'<{IGNORE_ABSOLUTE_ENCODER}> is ignored here',
+            expected='it in every joint, or in none',
+            found=f'{len(present)} of {len(joints)}',
             subject=name,
         )
         return False
@@ -144,7 +143,11 @@ def _parameters(element: Element, findings: Findings, name: str) -> tuple[Parame
         if attribute == 'type' or attribute in _REDUCTIONS:
             expected = '<type>' if attribute == 'type' else 'it inside <actuator>'
             findings.ignored(
-                element, f'attribute {attribute} is ignored here', expected=expected, subject=name
+                element,
+                f'attribute {attribute} is ignored here',
+                expected=expected,
+                found=f"'{element.attributes[attribute]}'",
+                subject=name,
             )
         elif attribute != 'name':
             parameters.append(attribute_parameter(element, attribute))
@@ -154,6 +157,7 @@ def _parameters(element: Element, findings: Findings, name: str) -> tuple[Parame
                 child,
                 f'<{child.tag}> is ignored here',
                 expected='<mechanicalReduction> inside <actuator>',
+                found=f'<{child.tag}> under <transmission>',
                 subject=name,
             )
         elif child.tag not in ('type', 'joint', 'actuator'):

@@ -79,6 +79,11 @@ class Finding:
         )
         return f'{self.severity}: {text}'
 
+    @property
+    def text(self) -> str:
+        """The message with what was expected and found, without the place."""
+        return sentence(self.message, expected=self.expected, found=self.found)
+
 
 @dataclass(frozen=True, slots=True)
 class Pose:

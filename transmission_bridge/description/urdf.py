@@ -41,9 +41,7 @@ V = TypeVar('V')
 class _Fault(Exception):
     """What makes an element unusable, and where."""
 
-    def __init__(
-        self, element: Element, message: str, expected: str = '', found: str = ''
-    ) -> None:
+    def __init__(self, element: Element, message: str, *, expected: str, found: str) -> None:
         self.element = element
         self.message = message
         self.expected = expected
@@ -75,9 +73,20 @@ def _read_all(
         name = element.get('name') or ''
         try:
             if not name:
-                raise _Fault(element, f'<{element.tag}> without a name')
+                found = 'none' if element.get('name') is None else 'an empty one'
+                raise _Fault(
+                    element,
+                    f'<{element.tag}> without a name',
+                    expected='attribute name',
+                    found=found,
+                )
             if name in specs:
-                raise _Fault(element, f"{element.tag} '{name}' is described twice, first one kept")
+                raise _Fault(
+                    element,
+                    f'{element.tag} described twice, the first one counts',
+                    expected='another name',
+                    found=f"'{name}'",
+                )
             specs[name] = read(element)
         except _Fault as fault:
             findings.error(
@@ -123,7 +132,7 @@ def _joint(element: Element) -> JointSpec:
             element,
             'unknown joint type' if type_name else 'joint without a type',
             expected='one of ' + ', '.join(_JOINT_TYPES),
-            found=f"'{type_name}'" if type_name else '',
+            found=f"'{type_name}'" if type_name else 'none',
         )
     return JointSpec(
         name=element.attributes['name'],
@@ -165,7 +174,12 @@ def _axis(joint: Element) -> tuple[float, float, float]:
     if scale == 0.0:
         if joint.get('type') in ('fixed', 'floating', 'spherical'):
             return (1.0, 0.0, 0.0)
-        raise _Fault(element, 'the joint axis has no direction', 'a vector other than 0 0 0')
+        raise _Fault(
+            element,
+            'the joint axis has no direction',
+            expected='a vector other than 0 0 0',
+            found='0 0 0',
+        )
     x, y, z = x / scale, y / scale, z / scale
     length = math.sqrt(x * x + y * y + z * z)
     return (x / length, y / length, z / length)
@@ -200,7 +214,7 @@ def _mimic(element: Element | None) -> MimicSpec | None:
         return None
     joint = element.get('joint')
     if not joint:
-        raise _Fault(element, '<mimic> without a joint')
+        raise _Fault(element, '<mimic> without a joint', expected='attribute joint', found='none')
     return MimicSpec(
         joint=joint,
         multiplier=_optional(element, 'multiplier', number, 1.0),
@@ -229,12 +243,20 @@ def _calibration(element: Element | None) -> CalibrationSpec | None:
 def _required(element: Element, attribute: str, read: Callable[[str], T]) -> T:
     text = element.get(attribute)
     if text is None:
-        raise _Fault(element, f'<{element.tag}> without {attribute}')
+        raise _Fault(
+            element,
+            f'<{element.tag}> without {attribute}',
+            expected=f'attribute {attribute}',
+            found='none',
+        )
     try:
         return read(text)
     except ValueFault as fault:
         raise _Fault(
-            element, f'{attribute} of <{element.tag}> cannot be read', fault.expected, fault.found
+            element,
+            f'{attribute} of <{element.tag}> is not usable',
+            expected=fault.expected,
+            found=fault.found,
         ) from None
 
 
@@ -251,7 +273,9 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
         if joint.type in ('revolute', 'prismatic'):
             findings.ignored(
                 element,
-                f'{joint.type} joint without <limit>, taken as unlimited',
+                f'{joint.type} joint without limits, taken as unlimited',
+                expected='<limit>',
+                found='none',
                 subject=joint.name,
             )
         return
@@ -259,7 +283,9 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
     if missing and joint.is_scalar:
         findings.ignored(
             limit,
-            f'<limit> without {" and ".join(missing)}, taken as unlimited',
+            '<limit> is incomplete, what is missing is taken as unlimited',
+            expected=' and '.join(f'attribute {name}' for name in missing),
+            found='none',
             subject=joint.name,
         )
     lower = joint.limits.lower if joint.limits else None
@@ -268,6 +294,7 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
         findings.warning(
             limit,
             'the lower limit is above the upper one',
+            expected='lower at most upper',
             found=f'{lower} to {upper}',
             subject=joint.name,
         )
