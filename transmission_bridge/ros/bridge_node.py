@@ -11,7 +11,7 @@ topics and parameters are tables in the README.
 from __future__ import annotations
 
 from collections.abc import Sequence
-import traceback
+from functools import partial
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -26,11 +26,12 @@ from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.states import Stamp, StatePath
 from transmission_bridge.description import Finding, load_description
-from transmission_bridge.errors import DescriptionError, MessageError
-from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.errors import DescriptionError
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
+from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.joint_state_input import JointStateInput
+from transmission_bridge.ros.inputs import Inputs
 from transmission_bridge.ros.live_parameters import LiveParameters
 from transmission_bridge.ros.options import declare_options, read_options
 from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, STATE_INPUT
@@ -60,8 +61,8 @@ class TransmissionBridge(LifecycleNode):
         self._log = ThrottledLog(self)
         self._is_configured = False
         self._is_active = False
-        self._entities: list[Any] = []
-        self._publishers_of_ours: list[Any] = []
+        self._inputs = Inputs(self, lambda: self._is_active, self._log)
+        self._outputs: list[Any] = []
         declare_options(self)
         self._autostart = bool(
             self.declare_parameter(
@@ -186,44 +187,19 @@ class TransmissionBridge(LifecycleNode):
         self._actuator_commands = self.create_lifecycle_publisher(
             JointState, 'actuator_commands', OUTPUT, qos_overriding_options=overridable
         )
-        self._publishers_of_ours = [self._joint_states, self._actuator_commands]
+        self._outputs = [self._joint_states, self._actuator_commands]
+        self._inputs = Inputs(self, lambda: self._is_active, self._log)
         for topic in dict.fromkeys(options.actuator_state_topics):
-            self._subscribe(topic, STATE_INPUT, self._take_state)
-        self._subscribe('joint_commands', COMMAND_INPUT, self._take_command)
-
-    def _subscribe(self, topic: str, qos: Any, take: Any) -> None:
-        """Subscribe to bytes; whatever goes wrong with a message stays with that message."""
-        source = JointStateInput()
-
-        def receive(data: bytes) -> None:
-            if not self._is_active:
-                return
-            try:
-                take(topic, *source.read(data))
-            except MessageError as error:
-                self._log.warning((topic, error.reason), f'{topic}: {error}; message dropped')
-            except Exception:  # a bug must cost one message, not the executor
-                self._log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
-
-        self._entities.append(
-            self.create_subscription(
-                JointState,
-                topic,
-                receive,
-                qos,
-                raw=True,
-                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            )
-        )
+            self._inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
+        self._inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
 
     def _release(self) -> None:
         self._is_configured = False
         self._live.cleanup()
-        for subscription in self._entities:
-            self.destroy_subscription(subscription)
-        for publisher in self._publishers_of_ours:
+        self._inputs.destroy()
+        for publisher in self._outputs:
             self.destroy_lifecycle_publisher(publisher)
-        self._entities, self._publishers_of_ours = [], []
+        self._outputs = []
 
     def _stop(self) -> None:
         if not self._is_active:
@@ -236,13 +212,13 @@ class TransmissionBridge(LifecycleNode):
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _take_state(self, topic: str, layout: Any, data: Any) -> None:
+    def _take_state(self, topic: str, layout: Layout, data: JointStateData) -> None:
         self._states.update(topic, layout, data, self._stamp(data.stamp))
         state = self._states.joint_state()
         if state is not None:
             self._joint_states.publish(self._encoder.encode(state))
 
-    def _take_command(self, topic: str, layout: Any, data: Any) -> None:
+    def _take_command(self, layout: Layout, data: JointStateData) -> None:
         self._send(
             self._commands.command(
                 layout, data, self._states.joint_position, self._stamp(data.stamp)

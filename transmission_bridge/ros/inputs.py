@@ -1,0 +1,109 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Subscriptions, gated by the life cycle, that keep trouble to the message that brought it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import traceback
+from typing import Any
+
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import JointState
+
+from transmission_bridge.bridge.statistics import TopicStatistics
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.joint_state import JointStateData
+from transmission_bridge.messages.layout import Layout
+from transmission_bridge.ros.joint_state_input import JointStateInput
+from transmission_bridge.ros.throttled_log import ThrottledLog
+
+__all__ = ['Inputs']
+
+
+class Inputs:
+    """
+    The data topics that a configured node listens to.
+
+    :param node: The node to subscribe with.
+    :param is_open: Whether messages are to be taken; others are dropped unread, because rclpy has
+        no life-cycle subscriptions.
+    :param log: Where refused messages are reported.
+    :ivar statistics: Counts by topic.
+    """
+
+    def __init__(
+        self, node: LifecycleNode, is_open: Callable[[], bool], log: ThrottledLog
+    ) -> None:
+        self._node = node
+        self._is_open = is_open
+        self._log = log
+        self._subscriptions: list[Any] = []
+        self.statistics: dict[str, TopicStatistics] = {}
+
+    def joint_state(
+        self, topic: str, qos: QoSProfile, take: Callable[[Layout, JointStateData], None]
+    ) -> None:
+        """
+        Subscribe to JointState messages as bytes.
+
+        :param take: Called with layout and contents, which are valid during the call; may raise
+            :class:`MessageError`.
+        """
+        read = JointStateInput().read
+        self._subscribe(JointState, topic, qos, lambda data: take(*read(data)), raw=True)
+
+    def typed(
+        self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any], None]
+    ) -> None:
+        """
+        Subscribe to messages of another type.
+
+        :param take: Called with the message; may raise :class:`MessageError`.
+        """
+        self._subscribe(message_type, topic, qos, take, raw=False)
+
+    def destroy(self) -> None:
+        """Unsubscribe from everything."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions = []
+
+    def _subscribe(
+        self,
+        message_type: type,
+        topic: str,
+        qos: QoSProfile,
+        take: Callable[[Any], None],
+        *,
+        raw: bool,
+    ) -> None:
+        statistics = self.statistics[topic] = TopicStatistics(topic)
+        is_open, log = self._is_open, self._log
+
+        def receive(message: Any) -> None:
+            if not is_open():
+                return
+            statistics.received += 1
+            try:
+                take(message)
+            except MessageError as error:
+                statistics.rejected[error.reason] += 1
+                log.warning((topic, error.reason), f'{topic}: {error}; message dropped')
+            except Exception:  # a bug must cost one message, not the executor
+                statistics.rejected['bug'] += 1
+                log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
+
+        self._subscriptions.append(
+            self._node.create_subscription(
+                message_type,
+                topic,
+                receive,
+                qos,
+                raw=raw,
+                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            )
+        )
