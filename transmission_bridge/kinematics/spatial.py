@@ -1,0 +1,185 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Rigid motions: homogeneous transforms, and 6-vectors fixed in a body.
+
+A transform ``a_H_b`` is 4×4 with ``p_a = a_H_b p_b``; lengths in metres, angles in radians. A
+twist is ``[v; w]``, **linear part first**: velocity of the frame's origin and angular velocity,
+both in the axes of the frame itself (left-trivialised, body-fixed). A wrench is ``[f; m]``, so
+that ``wrench · twist`` is power. Both are iDynTree's conventions, after S. Traversaro, "Modelling,
+Estimation and Identification of Humanoid Robots Dynamics", chapter 2. Every function works along
+the last axes, over any number of leading batch axes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.description.specs import Pose
+
+__all__ = [
+    'Array',
+    'cross_motion',
+    'homogeneous',
+    'inverse',
+    'rotation_from_axis',
+    'rotation_from_quaternion',
+    'rotation_from_rpy',
+    'skew',
+    'transform_from_pose',
+    'twist_matrix',
+    'twist_transform',
+]
+
+Array = npt.NDArray[np.float64]
+
+
+def skew(vector: npt.ArrayLike) -> Array:
+    """
+    Return the matrix of the cross product, ``skew(a) b = a × b``.
+
+    :param vector: Shape ``(..., 3)``, any unit, any frame.
+    :returns: Shape ``(..., 3, 3)``, same unit and frame.
+    """
+    a = np.asarray(vector, dtype=np.float64)
+    matrix = np.zeros((*a.shape[:-1], 3, 3))
+    for row, column, axis in ((2, 1, 0), (0, 2, 1), (1, 0, 2)):
+        matrix[..., row, column] = a[..., axis]
+        matrix[..., column, row] = -a[..., axis]
+    return matrix
+
+
+def homogeneous(rotation: npt.ArrayLike, position: npt.ArrayLike) -> Array:
+    """
+    Return ``[[R, p], [0, 1]]``.
+
+    :param rotation: ``a_R_b``, shape ``(..., 3, 3)``.
+    :param position: Origin of ``b`` in ``a`` [m], shape ``(..., 3)``.
+    :returns: ``a_H_b``, shape ``(..., 4, 4)``, batch axes broadcast.
+    """
+    r = np.asarray(rotation, dtype=np.float64)
+    p = np.asarray(position, dtype=np.float64)
+    result = np.zeros((*np.broadcast_shapes(r.shape[:-2], p.shape[:-1]), 4, 4))
+    result[..., :3, :3] = r
+    result[..., :3, 3] = p
+    result[..., 3, 3] = 1.0
+    return result
+
+
+def inverse(transform: Array) -> Array:
+    """
+    Return the inverse of a rigid motion, ``[[Rᵀ, -Rᵀ p], [0, 1]]``.
+
+    :param transform: ``a_H_b``, shape ``(..., 4, 4)`` [translation in m].
+    :returns: ``b_H_a``, same shape.
+    """
+    transposed = np.swapaxes(transform[..., :3, :3], -1, -2)
+    return homogeneous(transposed, -(transposed @ transform[..., :3, 3:])[..., 0])
+
+
+def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
+    """
+    Return ``Rz(yaw) Ry(pitch) Rx(roll)``, URDF's rotation about the fixed axes x, y, z.
+
+    :param rpy: Roll, pitch and yaw [rad], shape ``(..., 3)``.
+    :returns: ``parent_R_child``, shape ``(..., 3, 3)``.
+    """
+    angles = np.asarray(rpy, dtype=np.float64)
+    (cr, cp, cy), (sr, sp, sy) = (
+        np.moveaxis(function(angles), -1, 0) for function in (np.cos, np.sin)
+    )
+    rows = (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def transform_from_pose(pose: Pose) -> Array:
+    """
+    Return the transform of an ``<origin>``.
+
+    :param pose: Position [m] and roll-pitch-yaw [rad] of the child frame in the parent frame.
+    :returns: ``parent_H_child``, shape ``(4, 4)``.
+    """
+    return homogeneous(rotation_from_rpy(pose.rpy), pose.xyz)
+
+
+def rotation_from_axis(axis: npt.ArrayLike, angle: npt.ArrayLike) -> Array:
+    """
+    Return the rotation by an angle about a unit axis, ``I + sin θ [a] + (1 - cos θ) [a]²``.
+
+    :param axis: Unit vector, shape ``(3,)``.
+    :param angle: ``θ`` [rad], shape ``(...)``.
+    :returns: Shape ``(..., 3, 3)``.
+    """
+    cross = skew(axis)
+    theta = np.asarray(angle, dtype=np.float64)[..., np.newaxis, np.newaxis]
+    # 1 - cos θ = 2 sin²(θ/2), without cancellation near zero.
+    rotation: Array = (
+        np.eye(3) + np.sin(theta) * cross + 2.0 * np.sin(0.5 * theta) ** 2 * (cross @ cross)
+    )
+    return rotation
+
+
+def rotation_from_quaternion(quaternion: npt.ArrayLike) -> Array:
+    """
+    Return the rotation of a unit quaternion.
+
+    :param quaternion: ``(w, x, y, z)`` of length one, shape ``(..., 4)``.
+    :returns: Shape ``(..., 3, 3)``.
+    """
+    q = np.asarray(quaternion, dtype=np.float64)
+    cross = skew(q[..., 1:])
+    rotation: Array = np.eye(3) + 2.0 * q[..., :1, np.newaxis] * cross + 2.0 * (cross @ cross)
+    return rotation
+
+
+def twist_matrix(twist: npt.ArrayLike) -> Array:
+    """
+    Return the 4×4 matrix ``V`` of a twist, such that ``d/dt a_H_b = a_H_b V``.
+
+    :param twist: Body twist of ``b`` relative to ``a`` [m/s; rad/s], in the axes of ``b``, shape
+        ``(..., 6)``.
+    :returns: ``[[[w], v], [0, 0]]``, shape ``(..., 4, 4)``.
+    """
+    v = np.asarray(twist, dtype=np.float64)
+    matrix = np.zeros((*v.shape[:-1], 4, 4))
+    matrix[..., :3, :3] = skew(v[..., 3:])
+    matrix[..., :3, 3] = v[..., :3]
+    return matrix
+
+
+def twist_transform(transform: Array) -> Array:
+    """
+    Return the 6×6 matrix ``a_X_b`` that moves twists of one body between its frames.
+
+    ``a_X_b = [[R, [p] R], [0, R]]``, so that ``v_a = a_X_b v_b``; wrenches move by its transpose,
+    ``f_b = a_X_bᵀ f_a``.
+
+    :param transform: ``a_H_b``, shape ``(..., 4, 4)`` [translation in m].
+    :returns: Shape ``(..., 6, 6)``.
+    """
+    rotation = transform[..., :3, :3]
+    matrix = np.zeros((*transform.shape[:-2], 6, 6))
+    matrix[..., :3, :3] = rotation
+    matrix[..., 3:, 3:] = rotation
+    matrix[..., :3, 3:] = skew(transform[..., :3, 3]) @ rotation
+    return matrix
+
+
+def cross_motion(left: npt.ArrayLike, right: npt.ArrayLike) -> Array:
+    """
+    Return the cross product of two twists, ``[w_l × v_r + v_l × w_r; w_l × w_r]``.
+
+    :param left: Body twist, shape ``(..., 6)``.
+    :param right: Body twist in the same frame, shape ``(..., 6)``.
+    :returns: Shape ``(..., 6)``, the product of the two units.
+    """
+    a = np.asarray(left, dtype=np.float64)
+    b = np.asarray(right, dtype=np.float64)
+    linear = np.cross(a[..., 3:], b[..., :3]) + np.cross(a[..., :3], b[..., 3:])
+    return np.concatenate([linear, np.cross(a[..., 3:], b[..., 3:])], axis=-1)
