@@ -152,9 +152,10 @@ def test_known_form_with_a_fault(samples, plain, data):
 
 
 @pytest.mark.parametrize('count', [1, 2, 3])
-def test_declared_padding(make_sample, plain, count):
+@pytest.mark.parametrize('fields', [(1, 1, 1), (1, 1, 0)])
+def test_declared_padding(make_sample, plain, count, fields):
     """Bytes that the options count as padding at the end do not belong to the message."""
-    sample = make_sample(NAMES)
+    sample = make_sample(NAMES, fields=fields)
     message = bytearray(sample.encode())
     message[3] = count
     known = JointStateReader()

@@ -31,8 +31,6 @@ from transmission_bridge.messages.layout import Layout, LayoutTable
 
 __all__ = ['JointStateReader', 'JointStateView']
 
-_FRAME_TEXT_OFFSET = FRAME_ID_OFFSET + 4
-
 
 class JointStateView:
     """
@@ -53,7 +51,7 @@ class JointStateView:
     __slots__ = (
         '_effort_count',
         '_expected',
-        '_frame_end',
+        '_frame_text',
         '_mask',
         '_masked',
         '_numbers',
@@ -92,15 +90,15 @@ class JointStateView:
         self._prefix_end = position.count_offset + 4
         self._size = effort.end
         self._prefix = data[FRAME_ID_OFFSET : self._prefix_end]
-        self._frame_end = form.frame_end
+        self._frame_text = slice(4, form.frame_end - FRAME_ID_OFFSET)
 
         self._prefix_words, self._prefix_bytes = _words(len(self._prefix))
         self._mask, mask_bytes = _words(len(self._prefix))
         mask_bytes[:] = b'\xff' * len(mask_bytes)
-        for start, end in (*form.gaps, (_FRAME_TEXT_OFFSET, form.frame_end)):
+        for start, end in (*form.gaps, (FRAME_ID_OFFSET + 4, form.frame_end)):
             mask_bytes[start - FRAME_ID_OFFSET : end - FRAME_ID_OFFSET] = bytes(end - start)
         self._masked = np.empty_like(self._mask)
-        self._expected = self._masked_bytes(data)
+        self._expected = self._without_padding(self._prefix)
 
         # Arrays that are not empty lie a multiple of eight bytes apart.
         self._numbers_offset = min(
@@ -142,26 +140,27 @@ class JointStateView:
             or len(data) - (options & PADDING_COUNT) < size
         ):
             return False
-        if not data.startswith(self._prefix, FRAME_ID_OFFSET) and not self._load_prefix(data):
+        if not data.startswith(self._prefix, FRAME_ID_OFFSET) and not self._load_prefix(
+            data[FRAME_ID_OFFSET : self._prefix_end]
+        ):
             return False
         self._numbers[:] = data[self._numbers_offset : size]
         self.stamp = (sec, nanosec)
         return True
 
-    def _load_prefix(self, data: bytes) -> bool:
-        if self._masked_bytes(data) != self._expected:
+    def _load_prefix(self, prefix: bytes) -> bool:
+        if self._without_padding(prefix) != self._expected:
             return False
-        # Neither the frame nor its length say anything about the joints; only the length is
-        # part of the form.
-        frame = data[_FRAME_TEXT_OFFSET : self._frame_end]
-        if not self._prefix.startswith(frame, _FRAME_TEXT_OFFSET - FRAME_ID_OFFSET):
+        # What the frame says is not part of the form, only how long it is.
+        frame = prefix[self._frame_text]
+        if frame != self._prefix[self._frame_text]:
             self.frame_id = decode_string(frame)
-        self._prefix = data[FRAME_ID_OFFSET : self._prefix_end]
+        self._prefix = prefix
         return True
 
-    def _masked_bytes(self, data: bytes) -> bytes:
-        self._prefix_bytes[:] = data[FRAME_ID_OFFSET : self._prefix_end]
-        return np.bitwise_and(self._prefix_words, self._mask, out=self._masked).tobytes()
+    def _without_padding(self, prefix: bytes) -> bytes:
+        self._prefix_bytes[:] = prefix
+        return np.bitwise_and(self._prefix_words, self._mask, self._masked).tobytes()
 
 
 class JointStateReader:
