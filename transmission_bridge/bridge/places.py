@@ -83,6 +83,14 @@ def shortened(names: Sequence[str], most: int = 5) -> str:
     return ', '.join(names[:most]) + more
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """What a :class:`MessageError` says; kept itself, it would keep the frames it went through."""
+
+    reason: str
+    message: str
+
+
 class PlanCache(Generic[Plan]):
     """
     What was worked out for a layout, or why it cannot be used.
@@ -92,9 +100,9 @@ class PlanCache(Generic[Plan]):
 
     def __init__(self, make: Callable[[Layout], Plan]) -> None:
         self._make = make
-        self._plans: WeakKeyDictionary[Layout, Plan | MessageError] = WeakKeyDictionary()
+        self._plans: WeakKeyDictionary[Layout, Plan | _Refusal] = WeakKeyDictionary()
         self._last_layout: Layout | None = None
-        self._last: Plan | MessageError | None = None
+        self._last: Plan | _Refusal | None = None
 
     def get(self, layout: Layout) -> Plan:
         """
@@ -108,10 +116,10 @@ class PlanCache(Generic[Plan]):
                 try:
                     plan = self._make(layout)
                 except MessageError as error:
-                    plan = error.with_traceback(None)
+                    plan = _Refusal(error.reason, str(error))
                 self._plans[layout] = plan
             self._last_layout, self._last = layout, plan
-        if isinstance(self._last, MessageError):
-            raise self._last.with_traceback(None)
+        if isinstance(self._last, _Refusal):
+            raise MessageError(self._last.reason, self._last.message)
         assert self._last is not None
         return self._last
