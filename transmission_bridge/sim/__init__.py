@@ -5,6 +5,7 @@
 
 from transmission_bridge.sim.commands import Command, read_command
 from transmission_bridge.sim.drive import Drive, Dynamics
+from transmission_bridge.sim.driver import Driver
 from transmission_bridge.sim.faults import (
     Drop,
     Duplicate,
@@ -16,10 +17,13 @@ from transmission_bridge.sim.faults import (
     Subset,
 )
 from transmission_bridge.sim.modes import Mode
+from transmission_bridge.sim.settings import DriverSettings
 
 __all__ = [
     'Command',
     'Drive',
+    'Driver',
+    'DriverSettings',
     'Drop',
     'Duplicate',
     'Dynamics',

