@@ -1,4 +1,8 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The command line."""
+"""
+The command line: ``transmission_bridge COMMAND``.
+
+A command is a module in :mod:`transmission_bridge.tools.commands`; nothing else has to know of it.
+"""

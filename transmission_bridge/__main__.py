@@ -1,0 +1,11 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m transmission_bridge`` is the command line."""
+
+from __future__ import annotations
+
+from transmission_bridge.tools.main import main
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,126 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Entry point of ``transmission_bridge``: find the command, run it, turn errors into sentences."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import contextlib
+import importlib
+import pkgutil
+import sys
+from typing import Any, NoReturn
+
+from transmission_bridge import __version__
+from transmission_bridge.errors import DescriptionError, TransmissionBridgeError
+from transmission_bridge.tools import commands
+from transmission_bridge.tools.command import Command, Exit, UsageError
+from transmission_bridge.tools.console import Console, OutputError, printable
+
+__all__ = ['command_names', 'load_command', 'main']
+
+PROGRAM = 'transmission_bridge'
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the command line.
+
+    :param arguments: Without the program's name; by default those of the process.
+    :returns: The exit code, see :class:`~transmission_bridge.tools.command.Exit`.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    console = Console.standard()
+    try:
+        code = _dispatch(arguments, console)
+        console.out.flush()
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    except (UsageError, OutputError, TransmissionBridgeError) as error:
+        code = Exit.ERRORS if isinstance(error, DescriptionError) else Exit.USAGE
+        _complain(console, str(error))
+    return int(code)
+
+
+def command_names() -> tuple[str, ...]:
+    """Return the names of the commands, sorted."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
+
+
+def load_command(name: str) -> Command:
+    """Import a command."""
+    command: Command = importlib.import_module(f'{commands.__name__}.{name}').COMMAND
+    return command
+
+
+def _dispatch(arguments: list[str], console: Console) -> Exit:
+    names = command_names()
+    first = arguments[0] if arguments else ''
+    if first in names:
+        return _run(first, arguments[1:], console)
+    if first in ('-h', '--help'):
+        console.out.write(_general_help(names))
+    elif first == '--version':
+        console.out.line(f'{PROGRAM} {__version__}')
+    else:
+        problem = f"unknown command '{first}'" if first else 'a command is missing'
+        raise UsageError(f"{problem}: {', '.join(names)} (see '{PROGRAM} --help')")
+    return Exit.OK
+
+
+def _general_help(names: Sequence[str]) -> str:
+    width = max(len(name) for name in names)
+    summaries = '\n'.join(f'  {name:{width}}  {load_command(name).summary}' for name in names)
+    return f"""\
+usage: {PROGRAM} [--help] [--version] COMMAND ...
+
+A joint-space interface for any actuator-space robot driver, from the transmissions in its URDF.
+
+commands:
+{summaries}
+
+'{PROGRAM} COMMAND --help' shows the arguments of a command and an example.
+"""
+
+
+def _run(name: str, arguments: list[str], console: Console) -> Exit:
+    command = load_command(name)
+    parser = _Parser(
+        console,
+        prog=f'{PROGRAM} {name}',
+        description=command.description,
+        epilog='example:\n' + command.example,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    try:
+        # Intermixed: ``name=value`` may stand before, between and behind the options.
+        options = parser.parse_intermixed_args(arguments)
+    except SystemExit:  # help was asked for, and given
+        return Exit.OK
+    return command.run(options, console)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that complains in one sentence, and answers on our own console."""
+
+    def __init__(self, console: Console, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._console = console
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see '{self.prog} --help')")
+
+    def print_help(self, file: object = None) -> None:
+        self._console.out.write(self.format_help())
+
+
+def _complain(console: Console, sentence: str) -> None:
+    with contextlib.suppress(OutputError):
+        console.out.flush()
+    with contextlib.suppress(OutputError):
+        console.err.line(f'{PROGRAM}: {printable(sentence)}')
+        console.err.flush()

@@ -1,0 +1,78 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Maps values that are given by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transmission_bridge.description import load_description
+from transmission_bridge.tools.check_report import lost_names
+from transmission_bridge.tools.named_values import in_order, named_values
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['MappedValues', 'map_values']
+
+
+@dataclass(frozen=True, slots=True)
+class MappedValues:
+    """
+    The result.
+
+    :param values: By name, NaN where it depends on something unknown.
+    :param n_errors: Number of error findings in the description.
+    """
+
+    values: dict[str, float]
+    n_errors: int
+
+
+def map_values(
+    data: bytes,
+    *,
+    to: str,
+    interface: str,
+    values: Sequence[str],
+    at: Sequence[str] = (),
+    rate: Sequence[str] = (),
+    aliases: Mapping[str, str] | None = None,
+) -> MappedValues:
+    """
+    Map values of one interface.
+
+    :param data: The robot description.
+    :param to: ``joint`` or ``actuator``.
+    :param values: Texts ``name=value`` in the other space.
+    :param at: Positions in that space, where a ratio depends on position.
+    :param rate: Velocities in that space.
+    :raises DescriptionError: If the description cannot be read at all.
+    :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+    :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
+    :raises UsageError: If a text is no ``name=value``, or a name is not of this robot.
+    """
+    robot = load_description(data)
+    transmissions = RobotTransmissions(robot, aliases=aliases)
+    what = 'actuator' if to == 'joint' else 'joint'
+    names = {'joint': transmissions.joint_names, 'actuator': transmissions.actuator_names}
+    lost = lost_names(robot, transmissions)[what]
+
+    def read(pairs: Sequence[str]) -> list[float]:
+        return in_order(named_values(pairs, names[what], what, lost), names[what])
+
+    to_other = (
+        transmissions.actuator_to_joint if to == 'joint' else transmissions.joint_to_actuator
+    )
+    # A value beyond double precision becomes infinite, and is then as unknown as any other.
+    with np.errstate(all='ignore'):
+        mapped = to_other(
+            interface,
+            read(values),
+            at=read(at) if at else None,
+            rate=read(rate) if rate else None,
+        )
+    n_errors = sum(finding.severity == 'error' for finding in transmissions.findings)
+    return MappedValues(dict(zip(names[to], mapped.tolist(), strict=True)), n_errors)
