@@ -29,6 +29,7 @@ _BYTE_ORDER_MARKS = (
 _ENCODINGS = re.compile(r'utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp125\d')
 _ENCODING_NAME = re.compile(rb'^\s*<\?xml\s[^>]*?\bencoding\s*=\s*["\']([A-Za-z][\w.-]*)["\']')
 _DECLARATION = re.compile(r'\s*(<\?xml\s+version\s*=\s*["\']1\.\d["\'][^<>]*?\?>)')
+_MARKS_AND_BLANKS = re.compile(r'[\s\ufeff]*')
 _SKIPPED = re.compile(r'\s+|<!--.*?-->|<\?.*?\?>', re.DOTALL)
 _QUOTED = r'(?:"[^"<>]*"|\'[^\'<>]*\')'
 _BARE_DOCTYPE = re.compile(
@@ -52,9 +53,6 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
         text = _decode(bytes(source))
     else:
         text = _decode(_read(source))
-    text = text.replace('\ufeff', '', 1) if text.lstrip().startswith('\ufeff') else text
-    if not text.strip():
-        raise DescriptionError('the robot description is empty')
     try:
         _check_size(len(text.encode('utf-8')))
     except UnicodeEncodeError as error:
@@ -63,7 +61,13 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
             line=text.count('\n', 0, error.start) + 1,
             found='a lone surrogate code point',
         ) from None
-    return text.replace('\r\n', '\n').replace('\r', '\n')
+    text = text.replace('\r\n', '\n').replace('\r', '\n')
+    # The parser would drop a mark of its own accord, and see what without_prolog() did not.
+    start = _MARKS_AND_BLANKS.match(text)
+    end = start.end() if start is not None else 0
+    if end == len(text):
+        raise DescriptionError('the robot description is empty')
+    return '\n' * text.count('\n', 0, end) + text[end:]
 
 
 def without_prolog(text: str) -> str:

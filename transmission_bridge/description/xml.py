@@ -24,8 +24,8 @@ from transmission_bridge.errors import DescriptionError
 
 __all__ = ['MAX_DEPTH', 'MAX_ELEMENTS', 'XML_SPACE', 'Element', 'parse_xml']
 
-#: Deepest nesting that is read.
-MAX_DEPTH = 255
+#: Deepest nesting that is read; descriptions need about ten.
+MAX_DEPTH = 100
 #: Most elements that are read.
 MAX_ELEMENTS = 250_000
 #: White space in the sense of XML; ``str.strip()`` alone would also take no-break spaces.
@@ -153,7 +153,8 @@ def _local_names(attributes: Mapping[str, str]) -> dict[str, str]:
         local = _local(name)
         # Where x:name and name are both given, the plain one is meant.
         if local == name or local not in attributes:
-            names[local] = value.strip(XML_SPACE)
+            # With entities unresolved, the parser hands over every & of an attribute like this.
+            names[local] = value.replace('&#38;', '&').strip(XML_SPACE)
     return names
 
 

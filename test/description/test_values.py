@@ -1,0 +1,148 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers, booleans and vectors against independent definitions."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+import locale
+import math
+import string
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.description.values import (
+    boolean,
+    integer,
+    number,
+    ratio,
+    ValueFault,
+    vector,
+)
+
+CHARACTERS = '0123456789+-.eE_ xnaif,٣½\u00a0'
+DIGITS = st.text('0123456789', min_size=1, max_size=6)
+
+
+def oracle(text: str) -> float | None:
+    """Return the number by decimal arithmetic and set operations only, or None."""
+    stripped = text.strip(' \t\r\n')
+    if not set(stripped) <= set('0123456789+-.eE') or not stripped:
+        return None
+    try:
+        exact = Decimal(stripped)
+    except InvalidOperation:
+        return None
+    if not exact.is_finite():
+        return None
+    value = float(exact)
+    if math.isinf(value) or (value == 0.0 and exact != 0):
+        return None
+    return value
+
+
+@given(st.text(CHARACTERS, max_size=12) | st.text(max_size=6) | st.floats().map(str))
+@example('1e400')
+@example('-1e-400')
+@example('0e-999')
+@example('5.')
+@example('.5')
+@example('.')
+@example('1e')
+@example('0x10')
+@example('1_000')
+@example('٣')
+@example('\u00a05')
+@example('4.9e-324')
+@example('2e-324')
+@example('1.7976931348623157e308')
+@example('1,5')
+def test_numbers_follow_the_grammar(text: str) -> None:
+    """Whole text, ASCII, finite, not lost to underflow: as decimal arithmetic sees it."""
+    expected = oracle(text)
+    if expected is None:
+        with pytest.raises(ValueFault) as caught:
+            number(text)
+        assert caught.value.expected
+        assert caught.value.found
+    else:
+        assert number(text) == expected
+
+
+@given(
+    st.sampled_from(['', '+', '-']),
+    DIGITS.map(lambda digits: digits + '.') | DIGITS | DIGITS.map(lambda digits: '.' + digits),
+    st.sampled_from(['', 'e5', 'E-3', 'e+02']),
+    st.sampled_from(['', ' ', '\n\t']),
+)
+def test_every_number_of_the_grammar_is_read(
+    sign: str, digits: str, power: str, space: str
+) -> None:
+    """Each combination of parts is the value that Python gives the same literal."""
+    assert number(space + sign + digits + power + space) == float(sign + digits + power)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_are_read_back_exactly(value: float) -> None:
+    """What repr writes is read without loss."""
+    assert number(repr(value)) == value
+
+
+def test_numbers_do_not_depend_on_the_locale() -> None:
+    """A comma is no decimal point, also where it is one for the C library."""
+    before = locale.setlocale(locale.LC_NUMERIC)
+    try:
+        for name in ('de_DE.UTF-8', 'de_DE.utf8', 'fr_FR.UTF-8', ''):
+            try:
+                locale.setlocale(locale.LC_NUMERIC, name)
+            except locale.Error:
+                continue
+            assert number('1.5') == 1.5
+            with pytest.raises(ValueFault):
+                number('1,5')
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
+
+
+@pytest.mark.parametrize('text', ['0', '-0', '0.0', '+.0', '0e5'])
+def test_a_ratio_is_not_zero(text: str) -> None:
+    """Zero is a number and no ratio."""
+    assert number(text) == 0.0
+    with pytest.raises(ValueFault, match='other than zero'):
+        ratio(text)
+    assert ratio('-50') == -50.0
+
+
+@given(st.text(string.ascii_letters + ' 01', max_size=6))
+@example('TRUE')
+@example(' False ')
+@example('1')
+@example('yes')
+@example('')
+def test_booleans_are_two_words_in_any_case(text: str) -> None:
+    """Nothing but true and false is a boolean."""
+    word = text.strip().lower()
+    if word in ('true', 'false'):
+        assert boolean(text) is (word == 'true')
+    else:
+        with pytest.raises(ValueFault, match='true or false'):
+            boolean(text)
+
+
+@pytest.mark.parametrize('text', ['', '1.0', 'ILLEGAL', '-4', '0', '12345678901', '9' * 5000, '٣'])
+def test_integers_are_whole_and_in_range(text: str) -> None:
+    """Anything but digits, and anything out of range, is refused."""
+    with pytest.raises(ValueFault, match='an integer from 1 to'):
+        integer(text, least=1)
+    assert integer(' +7 ', least=1) == 7
+
+
+@pytest.mark.parametrize('text', ['', '1', '1 2', '1 2 3 4', '1,2,3', '1 2 x', '1\u00a02\u00a03'])
+def test_vectors_have_three_numbers(text: str) -> None:
+    """Two, four, commas or words are refused."""
+    with pytest.raises(ValueFault):
+        vector(text)
+    assert vector(' 1\t2 \n -3e1 ') == (1.0, 2.0, -30.0)
