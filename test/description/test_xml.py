@@ -295,8 +295,20 @@ def test_size_is_bounded(tmp_path: Path) -> None:
         load_description(path)
 
 
-PROLOG = ['\ufeff', ' ', '\n', '\xa0', '<?xml version="1.0"?>', '<?p <!x?>', '<!-- > -->', '<!---->',
-          '<?xml version="1.1" encoding="utf-16"?>', '<!DOCTYPE robot>', '\0', '&#32;']  # fmt: skip
+PROLOG = [
+    '\ufeff',
+    ' ',
+    '\n',
+    '\xa0',
+    '<?xml version="1.0"?>',
+    '<?xml version="1.1" encoding="utf-16"?>',
+    '<?p <!x?>',
+    '<!-- > -->',
+    '<!---->',
+    '<!DOCTYPE robot>',
+    '\0',
+    '&#32;',
+]
 
 
 @given(
