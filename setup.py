@@ -28,6 +28,11 @@ BUILT_IN = {
     'transmission_interface/FourBarLinkageTransmission': (
         'four_bar_linkage:FourBarLinkageTransmission'
     ),
+    'transmission_bridge/CoupledTransmission': 'coupled:CoupledTransmission',
+    'transmission_bridge/CrankSliderTransmission': 'crank_slider:CrankSliderTransmission',
+    'transmission_bridge/ParallelAnkleTransmission': 'parallel_ankle:ParallelAnkleTransmission',
+    'transmission_bridge/ScrewTransmission': 'screw:ScrewTransmission',
+    'transmission_bridge/TabulatedTransmission': 'tabulated:TabulatedTransmission',
 }
 
 setup(

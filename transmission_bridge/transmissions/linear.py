@@ -22,6 +22,7 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
     quantity_of,
 )
+from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
 __all__ = ['LinearTransmission', 'ratios', 'reciprocal']
@@ -222,9 +223,13 @@ def _frozen(name: str, values: npt.ArrayLike) -> Array:
 
 
 def _inverse(matrix: Array) -> Array:
-    """Return the inverse or pseudo-inverse, its rank checked."""
+    """Return the inverse or pseudo-inverse, its rank checked and its structural zeros exact."""
+    # Rows of different units and ratios differ in size; that is no lack of rank.
+    rows = np.abs(matrix).max(axis=1, keepdims=True)
+    scaled = matrix / np.where(rows > 0.0, rows, 1.0)
+    columns = np.abs(scaled).max(axis=0)
     full = min(matrix.shape)
-    rank = int(np.linalg.matrix_rank(matrix))
+    rank = int(np.linalg.matrix_rank(scaled / np.where(columns > 0.0, columns, 1.0)))
     if rank != full:
         raise TransmissionError(
             'the matrix from actuators to joints has not full rank',
@@ -232,6 +237,6 @@ def _inverse(matrix: Array) -> Array:
             expected=f'rank {full}',
             found=f'rank {rank}: {matrix.tolist()}',
         )
-    if matrix.shape[0] == matrix.shape[1]:
-        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    return np.asarray(np.linalg.pinv(matrix), dtype=np.float64)
+    square = matrix.shape[0] == matrix.shape[1]
+    inverse = np.linalg.inv(matrix) if square else np.linalg.pinv(matrix, rcond=0.0)
+    return np.where(inverse_pattern(matrix), inverse, 0.0)

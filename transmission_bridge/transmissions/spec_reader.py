@@ -10,7 +10,7 @@ in a URDF is ignored in silence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from transmission_bridge.description.control_specs import (
     MemberSpec,
@@ -140,6 +140,71 @@ class SpecReader:
         return self._tunable(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
+
+    def numbers(
+        self,
+        name: str,
+        labels: Sequence[str],
+        *,
+        description: str,
+        default: Sequence[float] | None = None,
+        joint: int | None = None,
+        actuator: int | None = None,
+    ) -> tuple[float, ...]:
+        """
+        Return several numbers of one parameter, for example a vector ``0.1 0 -0.2``.
+
+        Each is a live parameter of its own, ``name.label``.
+
+        :param labels: One per number, for example ``'xyz'``.
+        :param default: Used where the description has none; ``None`` makes it required.
+        :raises TransmissionError: If it is missing, not made of numbers, or of another length.
+        """
+        prefix, parameters = self._scope(joint, actuator)
+        found = self._find(name, parameters)
+        if found is not None:
+            values = self.parse_numbers(name, found.value)
+        elif default is not None:
+            values = tuple(default)
+        else:
+            raise self.error(f'parameter {".".join((*prefix, name))} is missing', parameter=name)
+        if len(values) != len(labels):
+            raise self.error(
+                f'parameter {".".join((*prefix, name))} has another number of values',
+                parameter=name,
+                expected=f'{len(labels)} ({" ".join(labels)})',
+                found=f'{len(values)}: {" ".join(f"{value:g}" for value in values)}',
+            )
+        return tuple(
+            self.declare((*prefix, name, label), value, description)
+            for label, value in zip(labels, values, strict=True)
+        )
+
+    def parse_numbers(self, name: str, text: str) -> tuple[float, ...]:
+        """
+        Return the numbers of a text, separated by white space or commas.
+
+        :param name: The parameter, for the message.
+        :raises TransmissionError: If one of them is not a number.
+        """
+        try:
+            return tuple(parse_number(part) for part in text.replace(',', ' ').split())
+        except ValueError as error:
+            raise self.error(
+                f'parameter {name} is not made of numbers',
+                parameter=name,
+                expected=f'numbers, each {error}',
+                found=repr(text),
+            ) from None
+
+    def declare(self, path: ParameterPath, value: float, description: str) -> float:
+        """
+        Make a number that the plugin read in its own way a live parameter.
+
+        :param path: Its name below the transmission, for example ``('matrix', 'joint1')``.
+        :returns: The value to use: that of the description, or what was set in its place.
+        """
+        return self._tunable(path, value, description)
 
     def text(
         self,

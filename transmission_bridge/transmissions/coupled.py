@@ -1,0 +1,132 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Any number of actuators on any number of joints, through a constant matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.transmissions.linear import LinearTransmission, ratios
+from transmission_bridge.transmissions.spec_reader import SpecReader
+
+__all__ = ['CoupledTransmission']
+
+
+class CoupledTransmission(LinearTransmission):
+    """
+    ``M`` actuators drive ``N`` joints through any matrix of full rank: tendons, belts, gears.
+
+    With ``C`` the matrix of ``N`` rows and ``M`` columns, ``ar`` the actuator reductions and
+    ``off`` the joint offsets:
+
+    ===================== ======================================== ==============================
+    interface             actuator to joint                        joint to actuator
+    ===================== ======================================== ==============================
+    position,             ``j_i = sum_k C_ik a_k / ar_k + off_i``  ``a_k = ar_k sum_i C^+_ki q_i``
+    absolute_position                                              with ``q = j - off``
+    velocity,             ``j_i = sum_k C_ik a_k / ar_k``          ``a_k = ar_k sum_i C^+_ki j_i``
+    acceleration
+    effort, torque,       ``j_i = sum_k C^+_ki ar_k a_k``          ``a_k = sum_i C_ik j_i / ar_k``
+    force
+    ===================== ======================================== ==============================
+
+    ``C^+`` is the inverse, or the pseudo-inverse where ``M != N``. With one motor on several
+    joints (``M < N``) a joint position that the motor cannot give is met in the least-squares
+    sense, and joint efforts from the motor's are those without a part that the motor does not
+    feel. With more actuators than joints the actuators share the motion with the least effort.
+    Entries of the inverse that are zero by the structure of ``C`` are exactly zero, so that an
+    unknown value touches only what depends on it.
+
+    In the description the matrix is given row by row, a row per joint role, or as one parameter
+    with rows separated by semicolons, or entry by entry in the names of the ROS 2 design draft::
+
+        <param name="joint1">1.0 0.0</param>        <param name="matrix">1 0; -0.5 0.5</param>
+        <param name="joint2">-0.5 0.5</param>
+
+        <param name="joint1_output1">1.0</param> <param name="joint1_output2">0.0</param> ...
+
+    Each entry is tunable as ``matrix.joint1.actuator2``.
+
+    Convention: ``C`` maps actuators to joints; source of the spelling: ros-controls roadmap,
+    design drafts of ros2_control, which define no equations.
+
+    :param matrix: ``C``, shape ``(n_joints, n_actuators)``.
+    :param actuator_reduction: ``ar``, ones by default.
+    :param joint_offset: ``off`` [rad or m], zeros by default.
+    :raises TransmissionError: If the matrix has not full rank, a reduction is zero, or a number
+        is not finite.
+    """
+
+    api_version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        matrix: npt.ArrayLike,
+        actuator_reduction: Sequence[float] | None = None,
+        joint_offset: npt.ArrayLike | None = None,
+    ) -> None:
+        entries = np.asarray(matrix, dtype=np.float64)
+        reductions: tuple[float, ...] | None = None
+        if actuator_reduction is not None:
+            reductions = ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
+            entries = entries / np.array(reductions)
+        super().__init__(entries, joint_offset, actuator_reduction=reductions)
+
+    @classmethod
+    def from_spec(cls, reader: SpecReader) -> CoupledTransmission:
+        """Build from any numbers of joints and actuators and one of the three spellings."""
+        return cls(_matrix(reader), reader.actuator_reductions(), reader.joint_offsets())
+
+
+def _matrix(reader: SpecReader) -> list[list[float]]:
+    n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
+    text = reader.text('matrix', default='')
+    if text:
+        rows = [reader.parse_numbers('matrix', row) for row in text.strip(' \t\r\n;').split(';')]
+        spelling = 'matrix'
+    else:
+        rows = [_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
+        spelling = 'rows'
+    if [len(row) for row in rows] != [n_actuators] * n_joints:
+        raise reader.error(
+            'the matrix does not fit the joints and actuators',
+            parameter=spelling,
+            expected=f'{n_joints} rows (joints) of {n_actuators} numbers (actuators)',
+            found='; '.join(' '.join(f'{entry:g}' for entry in row) for row in rows),
+        )
+    return [
+        [
+            reader.declare(
+                ('matrix', f'joint{i}', f'actuator{k}'),
+                entry,
+                f'Motion of joint{i} per motion of actuator{k}.',
+            )
+            for k, entry in enumerate(row, 1)
+        ]
+        for i, row in enumerate(rows, 1)
+    ]
+
+
+def _row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
+    text = reader.text(f'joint{joint}', default='')
+    if text:
+        return reader.parse_numbers(f'joint{joint}', text)
+    names = [f'joint{joint}_output{actuator + 1}' for actuator in range(n_actuators)]
+    entries = [reader.text(name, default='') for name in names]
+    if not any(entries):
+        raise reader.error(
+            f'the row of joint{joint} is missing',
+            parameter=f'joint{joint}',
+            expected=f'<param name="joint{joint}"> with {n_actuators} numbers, or '
+            '<param name="matrix"> with all rows',
+        )
+    return tuple(
+        number
+        for name, entry in zip(names, entries, strict=True)
+        for number in reader.parse_numbers(name, entry)
+    )

@@ -1,0 +1,87 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The range of positions in which a mechanism is mapped, and its assembly branch is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['SLACK', 'Domain']
+
+#: Share of the range by which a bound may be passed: what rounding does to a position on it.
+SLACK = 1e-10
+
+
+@dataclass(frozen=True)
+class Domain:
+    """
+    A box of positions, bounds included.
+
+    The box is in the space that the closed form starts from: joint positions where a transmission
+    gives ``a = f^-1(q)``, actuator positions where it gives ``q = f(a)``. Not all of it has to be
+    reachable; a point that the closed form answers with NaN is outside as well.
+
+    :param space: ``joint`` or ``actuator``.
+    :param lower: Lower bounds [rad or m], one per coordinate.
+    :param upper: Upper bounds [rad or m].
+    :raises TransmissionError: If a bound is not finite or a range is empty.
+    """
+
+    space: Literal['joint', 'actuator']
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        lower, upper = _floats(self.lower), _floats(self.upper)
+        if len(lower) != len(upper) or not lower:
+            raise TransmissionError(
+                'a domain needs a lower and an upper bound per coordinate',
+                found=f'{lower} and {upper}',
+            )
+        if not all(
+            math.isfinite(low) and math.isfinite(high) and low < high
+            for low, high in zip(lower, upper, strict=True)
+        ):
+            raise TransmissionError(
+                f'the range of the {self.space} positions is empty or not finite',
+                expected='lower below upper',
+                found=', '.join(
+                    f'[{low:g}, {high:g}]' for low, high in zip(lower, upper, strict=True)
+                ),
+            )
+        object.__setattr__(self, 'lower', lower)
+        object.__setattr__(self, 'upper', upper)
+
+    @property
+    def span(self) -> Array:
+        """Width of each range, shape ``(n,)``."""
+        span: Array = np.array(self.upper) - np.array(self.lower)
+        return span
+
+    def contains(self, position: Array) -> npt.NDArray[np.bool_]:
+        """
+        Tell which positions are inside; NaN is not.
+
+        :param position: Shape ``(..., n)``.
+        :returns: Shape ``(...)``.
+        """
+        inside = np.array(True)
+        for place, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+            slack = SLACK * (high - low)
+            value = position[..., place]
+            inside = inside & (value >= low - slack) & (value <= high + slack)
+        return np.asarray(inside)
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

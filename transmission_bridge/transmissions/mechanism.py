@@ -1,0 +1,252 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+One closed position map and its Jacobian, and every interface in both directions from them.
+
+The mechanism knows neither actuators nor joints: ``x`` is the space that the closed form starts
+from, ``y = g(x)`` the other one, ``G = dg/dx``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.interfaces import Quantity
+from transmission_bridge.transmissions.newton import solve
+from transmission_bridge.transmissions.seeds import seed_table
+from transmission_bridge.transmissions.small_matrix import (
+    apply,
+    apply_transposed,
+    inverse,
+    orientation,
+    singular_values,
+)
+
+__all__ = ['POSITIONS', 'ClosedForm', 'Mechanism']
+
+POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """
+    What is known of a mechanism in closed form.
+
+    :param value: ``g``, ``(..., n)`` to ``(..., m)``.
+    :param slope: ``G``, ``(..., n)`` to ``(..., m, n)``.
+    :param slope_rate: ``G'`` at a position and a velocity, to ``(..., m, n)``.
+    :param inverse_value: ``g^-1``, or ``None``: it is solved.
+    """
+
+    value: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+    slope_rate: Callable[[Array, Array], Array]
+    inverse_value: Callable[[Array], Array] | None = None
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """Return ``g`` and ``G``."""
+        return self.value(x), self.slope(x)
+
+
+class Mechanism:
+    """
+    Every interface of a closed form, with domain, singularities and branch watched.
+
+    Arrays are ``(n,)`` or ``(samples, n)``. What cannot be answered is NaN and counted; see
+    :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`
+    for the reasons. The caller silences numpy.
+
+    :param closed_form: The maps.
+    :param domain: Positions ``x`` that are mapped.
+    :param condition_limit: How singular ``G`` may be.
+    :raises TransmissionError: If no position can be reached or the maps do not fit together.
+    """
+
+    def __init__(self, closed_form: ClosedForm, domain: Domain, condition_limit: float) -> None:
+        self._form = closed_form
+        self._domain = domain
+        self._condition_limit = condition_limit
+        self._span = domain.span
+        self.n_x = len(domain.lower)
+        self.n_y = self._checked_length()
+        self._seeds = seed_table(domain, closed_form.evaluate, condition_limit)
+
+    def mapped(
+        self,
+        quantity: Quantity,
+        along: bool,
+        arrays: list[Array],
+        guess: Array | None,
+        counts: Counter[str],
+    ) -> Array:
+        """
+        Map one quantity.
+
+        :param along: From ``x`` to ``y``, else back.
+        :param arrays: The values, then the positions and the velocities where needed.
+        :param guess: Where to start a solution, in ``x``.
+        """
+        if quantity in POSITIONS:
+            return self._position(along, arrays[0], guess, counts)
+        value, at = arrays[:2]
+        x, slope = self._locate(along, at, guess, counts)
+        if quantity is Quantity.EFFORT:
+            slope = self._regular(x, slope, along, counts)
+            return apply_transposed(inverse(slope) if along else slope, value)
+        slope = self._regular(x, slope, not along, counts)
+        if quantity is Quantity.VELOCITY:
+            return apply(slope if along else inverse(slope), value)
+        rate = arrays[2]
+        if along:
+            return apply(slope, value) + apply(self._slope_rate(x, rate, counts), rate)
+        inverted = inverse(slope)
+        x_rate = apply(inverted, rate)
+        bias = apply(self._slope_rate(x, x_rate, counts), x_rate)
+        return apply(inverted, value - bias)
+
+    def jacobian(self, along: bool, at: Array) -> Array:
+        """Return ``G`` at ``x``, or ``G^-1`` at ``y``; NaN where it does not exist."""
+        counts: Counter[str] = Counter()
+        x, slope = self._locate(along, at, None, counts)
+        slope = self._regular(x, slope, not along, counts)
+        return slope if along else inverse(slope)
+
+    # -- where the mechanism is ------------------------------------------------------------------
+
+    def _position(
+        self, along: bool, position: Array, guess: Array | None, counts: Counter[str]
+    ) -> Array:
+        if not along:
+            return self._located(position, guess, counts)[0]
+        x = self._inside(position, _known(position), counts)
+        if not self._seeds.is_whole:
+            x = self._on_branch(x, self._form.slope(x), counts)[0]
+        y = self._form.value(x)
+        _count(counts, 'domain', _known(x) & ~_known(y))
+        return y
+
+    def _locate(
+        self, along: bool, position: Array, guess: Array | None, counts: Counter[str]
+    ) -> tuple[Array, Array]:
+        """Return ``x`` and ``G`` at a position of the input's space; NaN where there is none."""
+        if along:
+            x, slope = self._inside(position, _known(position), counts), None
+        else:
+            x, slope = self._located(position, guess, counts)
+        if slope is None:
+            slope = self._form.slope(x)
+        return (x, slope) if self._seeds.is_whole else self._on_branch(x, slope, counts)
+
+    def _located(
+        self, y: Array, guess: Array | None, counts: Counter[str]
+    ) -> tuple[Array, Array | None]:
+        """Return ``x`` of ``y``, and ``G`` where the solver had it anyway."""
+        known = _known(y)
+        if self._form.inverse_value is not None:
+            return self._inside(self._form.inverse_value(y), known, counts), None
+        may_reach = known & self._seeds.may_reach(y)
+        _count(counts, 'domain', known & ~may_reach)
+        start = self._seeds.nearest(y)
+        if guess is not None:
+            start = _where(self._domain.contains(guess), guess, start)
+        start = _where(may_reach, start, np.nan)
+        x, slope, converged = solve(self._form.evaluate, y, start, self._span, self._seeds.y_span)
+        _count(counts, 'no_convergence', may_reach & ~converged)
+        x = _where(converged, x, np.nan)
+        x, slope = self._on_branch(x, slope, counts)
+        x = self._inside(x, _known(x), counts)
+        slope = self._regular(x, slope, True, counts)
+        return _where(np.isfinite(slope[..., 0, 0]), x, np.nan), slope
+
+    # -- what is watched -------------------------------------------------------------------------
+
+    def _inside(self, x: Array, known: Mask, counts: Counter[str]) -> Array:
+        inside = self._domain.contains(x)
+        if inside.all():
+            return x
+        _count(counts, 'domain', known & ~inside)
+        return _where(inside, x, np.nan)
+
+    def _on_branch(self, x: Array, slope: Array, counts: Counter[str]) -> tuple[Array, Array]:
+        # The sign of a singular determinant is a matter of rounding.
+        off = (orientation(slope) * self._seeds.branch < 0.0) & self._is_regular(slope)
+        if not off.any():
+            return x, slope
+        _count(counts, 'branch', off & _known(x))
+        return _where(~off, x, np.nan), np.where(off[..., np.newaxis, np.newaxis], np.nan, slope)
+
+    def _regular(self, x: Array, slope: Array, inverts: bool, counts: Counter[str]) -> Array:
+        """Return ``G``, NaN where it does not exist or is too singular for its use."""
+        largest, _ = singular_values(slope)
+        regular = largest <= self._condition_limit * self._seeds.gain
+        if inverts:
+            regular = regular & self._is_regular(slope)
+        if regular.all():
+            return slope
+        missing = np.isnan(largest)
+        _count(counts, 'domain', _known(x) & missing)
+        _count(counts, 'singular', _known(x) & ~missing & ~regular)
+        return np.where(regular[..., np.newaxis, np.newaxis], slope, np.nan)
+
+    def _is_regular(self, slope: Array) -> Mask:
+        largest, smallest = singular_values(slope)
+        typical = np.maximum(largest, self._seeds.gain)
+        return np.asarray(typical <= self._condition_limit * smallest)
+
+    def _slope_rate(self, x: Array, rate: Array, counts: Counter[str]) -> Array:
+        result = self._form.slope_rate(x, rate)
+        missing = _known(x) & _known(rate) & np.isnan(result).any(axis=(-2, -1))
+        _count(counts, 'domain', missing)
+        return result
+
+    def _checked_length(self) -> int:
+        """Call every map with one sample and with three, and return the length of ``y``."""
+        form = self._form
+        middle = np.array(self._domain.lower) + 0.5 * self._span
+        n_y = np.shape(form.value(middle))[-1:]
+        for x in (middle, np.tile(middle, (3, 1))):
+            batch = x.shape[:-1]
+            y = form.value(x)
+            answers = [
+                ('position', y, (*batch, *n_y)),
+                ('jacobian', form.slope(x), (*batch, *n_y, self.n_x)),
+                ('jacobian_rate', form.slope_rate(x, x), (*batch, *n_y, self.n_x)),
+            ]
+            if form.inverse_value is not None:
+                answers.append(('inverse position', form.inverse_value(y), (*batch, self.n_x)))
+            for name, answer, expected in answers:
+                if np.shape(answer) != expected:
+                    raise TransmissionError(
+                        f'the {name} map answers positions of shape {x.shape} with another shape',
+                        expected=str(expected),
+                        found=str(np.shape(answer)),
+                    )
+        return int(n_y[0])
+
+
+def _known(array: Array) -> Mask:
+    known = np.isfinite(array[..., 0])
+    for place in range(1, array.shape[-1]):
+        known = known & np.isfinite(array[..., place])
+    return np.asarray(known)
+
+
+def _where(condition: Mask, one: Array, other: Array | float) -> Array:
+    return np.where(np.asarray(condition)[..., np.newaxis], one, other)
+
+
+def _count(counts: Counter[str], reason: str, mask: Mask) -> None:
+    count = int(np.count_nonzero(mask))
+    if count:
+        counts[reason] += count

@@ -1,0 +1,99 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The bounded solver for the direction of a mechanism that has no closed form.
+
+A damped Gauss-Newton iteration on whole batches; each sample goes its own way, so that a batch and
+a loop over its samples give the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.small_matrix import apply, inverse
+
+__all__ = ['ITERATION_LIMIT', 'STALL_TOLERANCE', 'STEP_TOLERANCE', 'solve']
+
+#: Iterations after which a sample is given up. A good start needs two to five; at a singular
+#: position, where convergence is linear, each iteration gains one binary digit.
+ITERATION_LIMIT = 60
+
+#: A step below this share of the range ends the iteration: the next one would be its square.
+STEP_TOLERANCE = 1e-13
+
+#: A step below this share that no longer improves anything is rounding, and ends it as well.
+STALL_TOLERANCE = 1e-9
+
+#: A sample whose damping falls below this is given up.
+SMALLEST_DAMPING = 2.0**-20
+
+
+def solve(
+    evaluate: Callable[[Array], tuple[Array, Array]],
+    target: Array,
+    start: Array,
+    span: Array,
+    target_span: Array,
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """
+    Solve ``g(x) = target`` near ``start``, in the least-squares sense where ``g`` has more rows.
+
+    A step ``-G^+ (g(x) - target)`` is taken if it makes the residual or the next step smaller,
+    else it is halved. Lengths are measured in shares of ``span`` and ``target_span``.
+
+    :param evaluate: ``g`` and its Jacobian ``G`` at ``x``, NaN where there is no answer.
+    :param target: Shape ``(..., m)``.
+    :param start: Shape ``(..., n)``.
+    :param span: Range of each coordinate of ``x``, shape ``(n,)``.
+    :param target_span: Range of each coordinate of ``g``, shape ``(m,)``.
+    :returns: ``x``, shape ``(..., n)``; ``G`` there, ``(..., m, n)``; which samples converged,
+        ``(...)``. ``x`` means nothing in the others.
+    """
+
+    def at(x: Array) -> tuple[Array, Array, Array, Array]:
+        value, slope = evaluate(x)
+        miss = value - target
+        step = -apply(inverse(slope), miss)
+        return slope, step, _length(miss, target_span), _length(step, span)
+
+    x = start
+    slope, step, miss, size = at(x)
+    active = np.isfinite(size)
+    converged = active & (size <= STEP_TOLERANCE)
+    active = active & ~converged
+    damping = np.ones(np.shape(size))
+    for _ in range(ITERATION_LIMIT):
+        if not active.any():
+            break
+        next_x = x + damping[..., np.newaxis] * step
+        next_slope, next_step, next_miss, next_size = at(next_x)
+        better = (next_size < size) | (next_miss < miss)
+        taken = active & better & np.isfinite(next_size)
+        stalled = active & ~taken & (size <= STALL_TOLERANCE)
+        x = _chosen(taken, next_x, x)
+        step = _chosen(taken, next_step, step)
+        slope = np.where(taken[..., np.newaxis, np.newaxis], next_slope, slope)
+        size = np.where(taken, next_size, size)
+        miss = np.where(taken, next_miss, miss)
+        damping = np.where(taken, np.minimum(1.0, 2.0 * damping), 0.5 * damping)
+        small = active & (size <= STEP_TOLERANCE)
+        converged = converged | small | stalled
+        active = active & ~small & ~stalled & (damping >= SMALLEST_DAMPING)
+    return _chosen(size <= STEP_TOLERANCE, x + step, x), slope, np.asarray(converged)
+
+
+def _length(vector: Array, scale: Array) -> Array:
+    total = np.abs(vector[..., 0] / scale[0])
+    for place in range(1, vector.shape[-1]):
+        total = total + np.abs(vector[..., place] / scale[place])
+    return np.asarray(total)
+
+
+def _chosen(condition: npt.NDArray[np.bool_], one: Array, other: Array) -> Array:
+    return np.where(np.asarray(condition)[..., np.newaxis], one, other)

@@ -1,0 +1,158 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Two motors with cranks and push-rods that pitch and roll a foot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.ankle_leg import AnkleLeg, FootPoint, Vector
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.small_matrix import matrix_of, vector_of
+from transmission_bridge.transmissions.spec_reader import SpecReader
+
+__all__ = ['ParallelAnkleTransmission']
+
+
+class ParallelAnkleTransmission(PositionDependentTransmission):
+    """
+    A humanoid's ankle: two motors in the shank, two push-rods, a universal joint.
+
+    Joint 1 is pitch, joint 2 roll; the foot's orientation in the shank is ``Ry(pitch) Rx(roll)``
+    (the pitch axis is fixed to the shank, x ahead, y left, z up, origin where the axes cross).
+    With ``m_i`` the motor, ``r_i`` the crank, ``l_i`` the rod, ``b_i`` the rod's end on the foot,
+    ``ar_i`` the actuator reduction and ``off`` the joint offsets::
+
+        p_i = Ry(pitch - off_1) Rx(roll - off_2) b_i        the rod's end on the foot
+        c_i = r_i (cos(t_i) u_i + sin(t_i) v_i)             the crank, u_i at actuator zero
+        |p_i - m_i - c_i| = l_i                             closed for t_i, two elbows
+        a_i = ar_i t_i
+
+        n_i = p_i - m_i - c_i                               the rod
+        da_i/dq = ar_i (n_i dp_i/dq) / (n_i dc_i/dt_i)
+
+    The inverse ``a = f^-1(q)`` is closed, the forward map is solved. Of the two elbows the one is
+    taken whose crank is nearer to actuator zero when the foot is in the middle of the domain.
+    ``a`` is within half a turn of actuator zero.
+
+    The domain is ``lower`` to ``upper`` of both joints, less what the rods do not reach. Where a
+    crank is in line with its rod, or the rods lose their lever, the mechanism is singular.
+
+    :param legs: The two motors with their cranks and rods.
+    :param lower: Lowest pitch and roll [rad].
+    :param upper: Highest pitch and roll [rad].
+    :param actuator_reduction: ``(ar_1, ar_2)``.
+    :param joint_offset: ``(off_1, off_2)`` [rad].
+    :raises TransmissionError: If a dimension cannot be used or the rods reach nowhere.
+    """
+
+    api_version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        legs: tuple[AnkleLeg, AnkleLeg],
+        *,
+        lower: Sequence[float],
+        upper: Sequence[float],
+        actuator_reduction: Sequence[float] = (1.0, 1.0),
+        joint_offset: Sequence[float] = (0.0, 0.0),
+    ) -> None:
+        self._ratios = ratios('actuator_reduction', actuator_reduction, 2)
+        self._offset = tuple(float(value) for value in joint_offset)
+        domain = Domain('joint', tuple(lower), tuple(upper))
+        middle = np.array(domain.lower) + 0.5 * domain.span
+        self._legs: tuple[AnkleLeg, ...] = legs
+        self._legs = tuple(
+            leg.chosen(foot.position) for leg, foot in zip(legs, self._feet(middle), strict=True)
+        )
+        super().__init__(domain)
+
+    @classmethod
+    def from_spec(cls, reader: SpecReader) -> ParallelAnkleTransmission:
+        """Build from joints pitch and roll and two actuators with their dimensions."""
+        reader.require_members(joints=2, actuators=2)
+        bounds = [
+            [
+                reader.number(name, joint=joint, description=f'{name.title()} end [rad].')
+                for joint in (0, 1)
+            ]
+            for name in ('lower', 'upper')
+        ]
+        return cls(
+            (_leg(reader, 0), _leg(reader, 1)),
+            lower=bounds[0],
+            upper=bounds[1],
+            actuator_reduction=reader.actuator_reductions(),
+            joint_offset=reader.joint_offsets(),
+        )
+
+    @property
+    def actuator_reduction(self) -> tuple[float, ...]:
+        """Reductions between motors and cranks."""
+        return self._ratios
+
+    @property
+    def joint_offset(self) -> tuple[float, ...]:
+        """Joint offsets [rad]."""
+        return self._offset
+
+    def actuator_position(self, joint_position: Array) -> Array:
+        """Return the crank angles, times the reductions."""
+        feet = self._feet(joint_position)
+        return vector_of(
+            *(
+                ratio * leg.angle(foot.position)
+                for leg, foot, ratio in zip(self._legs, feet, self._ratios, strict=True)
+            )
+        )
+
+    def actuator_jacobian(self, joint_position: Array) -> Array:
+        """Return ``da/dq``, shape ``(..., 2, 2)``."""
+        feet = self._feet(joint_position)
+        slopes = [leg.slopes(foot) for leg, foot in zip(self._legs, feet, strict=True)]
+        return matrix_of(
+            *(
+                (ratio * pitch, ratio * roll)
+                for (pitch, roll), ratio in zip(slopes, self._ratios, strict=True)
+            )
+        )
+
+    def _feet(self, joint_position: Array) -> list[FootPoint]:
+        pitch = joint_position[..., 0] - self._offset[0]
+        roll = joint_position[..., 1] - self._offset[1]
+        cosines = (np.cos(pitch), np.sin(pitch), np.cos(roll), np.sin(roll))
+        return [FootPoint.at(leg.foot, cosines) for leg in self._legs]
+
+
+def _leg(reader: SpecReader, actuator: int) -> AnkleLeg:
+    def length(name: str, description: str) -> float:
+        return reader.number(
+            name, description=description, minimum=0.0, nonzero=True, actuator=actuator
+        )
+
+    def vector(name: str, description: str, default: Vector | None = None) -> Vector:
+        x, y, z = reader.numbers(
+            name, 'xyz', description=description, default=default, actuator=actuator
+        )
+        return (x, y, z)
+
+    return AnkleLeg(
+        motor=vector('motor_position', "Centre of the crank's circle, from the ankle [m]."),
+        axis=vector('motor_axis', 'Direction of the motor axis.', (0.0, 1.0, 0.0)),
+        crank=length('crank_radius', 'Length of the crank [m].'),
+        crank_angle=reader.number(
+            'crank_angle',
+            description='Angle of the crank at actuator zero [rad].',
+            default=0.0,
+            actuator=actuator,
+        ),
+        rod=length('rod_length', 'Length of the push-rod between its joints [m].'),
+        foot=vector('foot_attachment', "The rod's end on the foot, from the ankle [m]."),
+    )

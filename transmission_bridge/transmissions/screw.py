@@ -1,0 +1,65 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""From rotation to translation by the lead of a screw."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from transmission_bridge.transmissions.linear import LinearTransmission, ratios, reciprocal
+from transmission_bridge.transmissions.spec_reader import SpecReader
+
+__all__ = ['ScrewTransmission']
+
+
+class ScrewTransmission(LinearTransmission):
+    """
+    A rotary actuator moves a prismatic joint by a screw, a rack and pinion, or a belt.
+
+    With ``lead`` the travel per revolution, ``ar`` the reduction between motor and screw and
+    ``off`` the joint offset:
+
+    ============================ ===================================== ==================================
+    interface                    actuator to joint                     joint to actuator
+    ============================ ===================================== ==================================
+    position, absolute_position  ``j = lead / (2 pi) a / ar + off``    ``a = ar (2 pi / lead) (j - off)``
+    velocity, acceleration       ``j = lead / (2 pi) a / ar``          ``a = ar (2 pi / lead) j``
+    effort, torque, force        ``j = ar (2 pi / lead) a`` [N]        ``a = lead / (2 pi) j / ar`` [N m]
+    ============================ ===================================== ==================================
+
+    Actuator values are in [rad], joint values in [m]. The sign of the lead is the handedness:
+    positive where a turn in the positive sense moves the joint in its positive sense. Friction is
+    not modelled: power is conserved.
+
+    :param lead: Travel [m] per revolution, negative for the other hand.
+    :param actuator_reduction: ``ar``.
+    :param joint_offset: ``off`` [m].
+    :raises TransmissionError: If lead or reduction is zero or a number is not finite.
+    """  # noqa: E501 (a table row cannot be broken)
+
+    api_version: ClassVar[int] = 1
+
+    def __init__(
+        self, lead: float, actuator_reduction: float = 1.0, joint_offset: float = 0.0
+    ) -> None:
+        (travel,) = ratios('lead', (lead,), 1)
+        (reduction,) = ratios('actuator_reduction', (actuator_reduction,), 1)
+        turns = 2.0 * math.pi * reduction
+        super().__init__(
+            [[travel * reciprocal(turns)]],
+            [joint_offset],
+            inverse=[[turns * reciprocal(travel)]],
+            actuator_reduction=(reduction,),
+        )
+
+    @classmethod
+    def from_spec(cls, reader: SpecReader) -> ScrewTransmission:
+        """Build from one actuator, one joint and ``<param name="lead">``."""
+        reader.require_members(joints=1, actuators=1)
+        lead = reader.number(
+            'lead', description='Travel per revolution, negative for the other hand [m].',
+            nonzero=True,
+        )  # fmt: skip
+        return cls(lead, reader.actuator_reductions()[0], reader.joint_offsets()[0])

@@ -1,0 +1,173 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The two linkages that turn a straight stroke into a rotation, as laws ``s(phi)``.
+
+``phi`` is the angle of the crank [rad], ``s`` the stroke [m], ``r`` the length of the crank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+import numpy as np
+
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['GuidedSlider', 'HingedCylinder', 'StrokeLaw', 'Strokes']
+
+#: Stroke and its first and second derivative with respect to the crank angle.
+Strokes = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True)
+class GuidedSlider:
+    """
+    A slider on a straight guide pushes the crank by a rod: the slider-crank.
+
+    The crank's pivot is the origin, the guide runs along ``x`` at ``y = e``, the slider is at
+    ``(s, e)`` with the rod pointing back to the crank::
+
+        s = r cos(phi) + sqrt(l^2 - (r sin(phi) - e)^2)
+
+    :param crank: ``r`` [m].
+    :param rod: ``l`` [m].
+    :param offset: ``e`` [m].
+    """
+
+    crank: float
+    rod: float
+    offset: float = 0.0
+
+    def strokes(self, angle: Array) -> Strokes:
+        """Return ``s``, ``ds/dphi`` and its derivative."""
+        along, across = self.crank * np.cos(angle), self.crank * np.sin(angle)
+        lift = across - self.offset
+        reach = np.sqrt((self.rod - lift) * (self.rod + lift))
+        reach_slope = -lift * along / reach
+        curvature = (lift * across - along * along - reach_slope * reach_slope) / reach
+        return along + reach, reach_slope - across, curvature - along
+
+    def angle(self, stroke: Array, side: float) -> Array:
+        """
+        Return ``phi`` for a stroke; the crank is left (``side`` 1) or right of the slider.
+
+        The angle at the pivot of the triangle crank, rod, distance, by its half-angle formula.
+        """
+        distance = np.hypot(stroke, self.offset)
+        near = (self.rod - distance + self.crank) * (self.rod + distance - self.crank)
+        far = (distance + self.crank - self.rod) * (distance + self.crank + self.rod)
+        inner = 2.0 * np.arctan2(_root(near, self.rod), _root(far, self.rod))
+        return np.asarray(np.arctan2(self.offset, stroke) + side * inner)
+
+    def range_around(self, angle: float) -> tuple[float, float, float]:
+        """
+        Return the bounds of the branch that holds ``angle``, and its side.
+
+        Bounds are the dead centres, where crank and rod are in line, or where the rod is
+        perpendicular to the guide.
+        """
+        outer = math.asin(self.offset / (self.crank + self.rod))
+        turned = _wrapped(angle - outer)
+        base = angle - turned
+        if turned >= 0.0:
+            return base, base - outer + self._upper_end(self.offset), 1.0
+        return base - outer - self._upper_end(-self.offset), base, -1.0
+
+    def _upper_end(self, offset: float) -> float:
+        """Return the next end of the branch above the outer dead centre."""
+        outer = math.asin(offset / (self.crank + self.rod))
+        inner = _angle_of_sine(offset, self.rod - self.crank)
+        above = _angle_of_sine(offset + self.rod, self.crank)
+        below = _angle_of_sine(offset - self.rod, self.crank)
+        return min(end for end in (math.pi + inner, above, math.pi - below) if end > outer)
+
+    @property
+    def misfit(self) -> str:
+        """What keeps the linkage from closing anywhere, empty if nothing does."""
+        if abs(self.offset) < self.crank + self.rod:
+            return ''
+        return 'crank and rod together are shorter than the offset of the guide'
+
+
+@dataclass(frozen=True)
+class HingedCylinder:
+    """
+    A cylinder hinged at its base and at the crank: the inverted slider-crank.
+
+    ``d`` is the distance of the base hinge from the crank's pivot, ``phi`` the angle between the
+    two, ``e`` the distance of the base hinge from the axis of the stroke::
+
+        s = sqrt(r^2 + d^2 - 2 r d cos(phi) - e^2)
+
+    :param crank: ``r`` [m].
+    :param base: ``d`` [m].
+    :param offset: ``e`` [m].
+    """
+
+    crank: float
+    base: float
+    offset: float = 0.0
+
+    def strokes(self, angle: Array) -> Strokes:
+        """Return ``s``, ``ds/dphi`` and its derivative."""
+        # 1 - cos(phi) = 2 sin^2(phi / 2) does not cancel at small angles.
+        half = np.sin(0.5 * angle)
+        square = (self.crank - self.base) * (self.crank - self.base) - self.offset * self.offset
+        stroke = np.sqrt(square + 4.0 * self.crank * self.base * half * half)
+        slope = self.crank * self.base * np.sin(angle) / stroke
+        curvature = (self.crank * self.base * np.cos(angle) - slope * slope) / stroke
+        return stroke, slope, curvature
+
+    def angle(self, stroke: Array, side: float) -> Array:
+        """
+        Return ``phi`` for a stroke, positive (``side`` 1) or negative.
+
+        The angle at the pivot of the triangle crank, base, cylinder, by its half-angle formula.
+        """
+        length = np.where(stroke >= 0.0, np.hypot(stroke, self.offset), np.nan)
+        near = (length - self.crank + self.base) * (length + self.crank - self.base)
+        far = (self.crank + self.base - length) * (self.crank + self.base + length)
+        return np.asarray(side * 2.0 * np.arctan2(_root(near, self.base), _root(far, self.base)))
+
+    def range_around(self, angle: float) -> tuple[float, float, float]:
+        """Return the bounds of the branch that holds ``angle``, and its side."""
+        turned = _wrapped(angle)
+        base = angle - turned
+        smallest = 0.0
+        if abs(self.offset) > abs(self.crank - self.base):
+            smallest = math.acos(
+                (self.crank**2 + self.base**2 - self.offset**2) / (2.0 * self.crank * self.base)
+            )
+        if turned >= 0.0:
+            return base + smallest, base + math.pi, 1.0
+        return base - math.pi, base - smallest, -1.0
+
+    @property
+    def misfit(self) -> str:
+        """What keeps the linkage from closing anywhere, empty if nothing does."""
+        if abs(self.offset) < self.crank + self.base:
+            return ''
+        return 'crank and base together are shorter than the offset of the axis'
+
+
+StrokeLaw = GuidedSlider | HingedCylinder
+
+
+def _angle_of_sine(side: float, hypotenuse: float) -> float:
+    """Return the angle, NaN where there is none; a triangle that is flat but for rounding is."""
+    if hypotenuse == 0.0 or abs(side) > abs(hypotenuse) * (1.0 + 1e-12):
+        return math.nan
+    return math.asin(min(1.0, max(-1.0, side / hypotenuse)))
+
+
+def _root(square: Array, length: float) -> Array:
+    """Return the square root, zero where rounding has carried a dead centre below zero."""
+    return np.sqrt(np.where(np.abs(square) < 1e-14 * length * length, 0.0, square))
+
+
+def _wrapped(angle: float) -> float:
+    """Return the angle in (-pi, pi]."""
+    return math.pi - (math.pi - angle) % (2.0 * math.pi)

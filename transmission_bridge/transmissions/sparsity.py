@@ -1,0 +1,85 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Which entries of an inverse are zero whatever the numbers are.
+
+A computed inverse holds ``1e-17`` where the exact one holds zero, and a term that is not absent
+spreads an unknown value to outputs that do not depend on it. The pattern of a matrix decides more
+than its numbers can.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['inverse_pattern']
+
+Pattern = npt.NDArray[np.bool_]
+
+
+def inverse_pattern(matrix: Array) -> Pattern:
+    """
+    Tell which entries of the inverse or pseudo-inverse may differ from zero.
+
+    Square: with a matching of rows to columns through nonzero entries, ``M`` is a permutation of a
+    matrix ``B`` with a full diagonal. ``B^-1`` is a polynomial in ``B`` (Cayley-Hamilton), hence
+    zero from ``i`` to ``j`` where no path of nonzero entries leads from ``i`` to ``j``. The
+    pattern does not depend on which matching was found.
+
+    Not square: rows and columns that no chain of nonzero entries connects have nothing to do with
+    each other, so the pseudo-inverse is zero between connected components. It has in general no
+    other zeros by structure.
+
+    :param matrix: Shape ``(m, n)``, of full rank.
+    :returns: Shape ``(n, m)``.
+    """
+    present = matrix != 0.0
+    if present.shape[0] == present.shape[1]:
+        column_of = _perfect_matching(present)
+        # B[i, j] = M[i, column_of[j]], so row i of B is coupled with the match of row j.
+        reach = _closure(present[:, column_of])
+        pattern = np.empty_like(reach)
+        pattern[column_of] = reach
+        return pattern
+    n_rows = len(present)
+    graph = np.zeros((sum(present.shape),) * 2, dtype=bool)
+    graph[:n_rows, n_rows:] = present
+    graph[n_rows:, :n_rows] = present.T
+    return _closure(graph)[n_rows:, :n_rows]
+
+
+def _closure(graph: Pattern) -> Pattern:
+    """Return which node reaches which along edges, each node itself."""
+    reach = graph | np.eye(len(graph), dtype=bool)
+    for middle in range(len(reach)):
+        reach |= reach[:, middle, np.newaxis] & reach[middle]
+    return reach
+
+
+def _perfect_matching(present: Pattern) -> list[int]:
+    """
+    Return a column for each row, all different, each through a nonzero entry.
+
+    Augmenting paths; every matrix of full rank has such a matching, as one term of its
+    determinant is not zero.
+    """
+    row_of: dict[int, int] = {}
+
+    def augment(row: int, seen: set[int]) -> bool:
+        for column in np.flatnonzero(present[row]).tolist():
+            if column in seen:
+                continue
+            seen.add(column)
+            if column not in row_of or augment(row_of[column], seen):
+                row_of[column] = row
+                return True
+        return False
+
+    for row in range(len(present)):
+        augment(row, set())
+    column_of = {row: column for column, row in row_of.items()}
+    return [column_of[row] for row in range(len(present))]
