@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.command_plan import command_names, CommandPlan, plan_command
 from transmission_bridge.bridge.coupled import coupled_joints
-from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache, shortened
-from transmission_bridge.bridge.states import Stamp
+from transmission_bridge.bridge.limits import CommandLimits
+from transmission_bridge.bridge.merged_states import Stamp
+from transmission_bridge.bridge.places import FIELDS, PlanCache
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
@@ -27,16 +32,19 @@ class CommandPath:
     Checks, completes and maps joint commands.
 
     Position, velocity and effort of a message are commands, NaN is no command. A message that
-    names a joint that cannot be commanded, holds an infinite number, or leaves a coupled joint
-    without anything to hold, is refused as a whole.
+    cannot be used is refused as a whole and changes nothing. See
+    :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
 
     :param robot: The maps; exchanged by :meth:`use`.
-    :param mixed_commands: ``split`` or ``nan``, see
-        :class:`~transmission_bridge.bridge.options.BridgeOptions`.
+    :param mixed_commands: ``split``, ``nan`` or ``reject``.
     :param partial_commands: ``hold`` or ``reject``.
+    :param limits: ``clamp``, ``reject`` or ``off``.
     :param on_stop: ``zero_rates`` or ``nothing``.
     :param zero_effort: Whether stopping also sends effort zero.
+    :param timeout: Seconds after which a joint's command is over; 0: never.
     :ivar report: What became NaN in position-dependent transmissions, and why.
+    :ivar limits: The limits, with the counts of what they changed and refused.
+    :ivar contested: Commands to a joint that another source had commanded, by joint.
     """
 
     def __init__(
@@ -45,18 +53,25 @@ class CommandPath:
         *,
         mixed_commands: str = 'split',
         partial_commands: str = 'hold',
+        limits: str = 'clamp',
         on_stop: str = 'zero_rates',
         zero_effort: bool = False,
+        timeout: float = 0.0,
     ) -> None:
-        self._split = mixed_commands == 'split'
+        self._mixed = mixed_commands
         self._hold = partial_commands == 'hold'
-        self._stops = {'velocity', *(['effort'] if zero_effort else [])}
-        if on_stop == 'nothing':
-            self._stops = set()
+        stops = ('velocity', 'effort') if zero_effort else ('velocity',)
+        self._stopped_fields = [
+            on_stop == 'zero_rates' and interface in stops for interface in FIELDS
+        ]
+        self._timeout = timeout
         self.report = MapReport()
+        self.limits = CommandLimits(robot, limits)
+        self.contested: Counter[str] = Counter()
         self.use(robot)
-        self._index = _commandable(robot)
-        self._plans: PlanCache[Places] = PlanCache(self._plan)
+        known = command_names(robot)
+        self._index = known.commandable
+        self._plans: PlanCache[CommandPlan] = PlanCache(lambda layout: plan_command(layout, known))
         self.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
@@ -66,11 +81,29 @@ class CommandPath:
 
     def reset(self) -> None:
         """Forget every command."""
-        self._held: Array = np.full((len(FIELDS), len(self._robot.joint_names)), np.nan)
+        n_joints = len(self._robot.joint_names)
+        self._held: Array = np.full((len(FIELDS), n_joints), np.nan)
         self._sent: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
+        self._received: Array = np.full(n_joints, np.inf)
+        self._commanded_by: list[str] = [''] * n_joints
+
+    @property
+    def held_positions(self) -> Mask:
+        """Which joints hold a position command, shape ``(n_joints,)``."""
+        held: Mask = ~np.isnan(self._held[0])
+        return held
+
+    # -- commands --------------------------------------------------------------------------------
 
     def command(
-        self, layout: Layout, data: JointStateData, measured_position: Array, stamp: Stamp
+        self,
+        layout: Layout,
+        data: JointStateData,
+        measured_position: Array,
+        stamp: Stamp,
+        *,
+        source: str = 'joint_commands',
+        now: float = 0.0,
     ) -> list[JointStateRecord]:
         """
         Return the actuator commands that a joint command means.
@@ -79,61 +112,83 @@ class CommandPath:
         :param data: The message.
         :param measured_position: Joint positions, shape ``(n_joints,)``, NaN where unknown.
         :param stamp: Stamp of the result.
+        :param source: Where the command comes from.
+        :param now: Time of receipt [s].
         :returns: Messages that hold only actuators with a finite command, interfaces not
             commanded being empty arrays. Empty if nothing was commanded.
         :raises MessageError: If the message is refused; then nothing has changed.
         """
-        plan = self._plans.get(layout)
+        command = self._plans.get(layout).read(data, len(self._robot.joint_names))
+        return self._apply(command, measured_position, stamp, source, now)
+
+    def command_interface(
+        self,
+        interface: str,
+        names: Sequence[str],
+        values: Array,
+        measured_position: Array,
+        stamp: Stamp,
+        *,
+        source: str,
+        now: float = 0.0,
+    ) -> list[JointStateRecord]:
+        """
+        Return the actuator commands that a plain array of one interface means.
+
+        A wrong size or any value that is not finite drops it all, as ros2_control's
+        forward_command_controller does. For the rest see :meth:`command`.
+
+        :param interface: ``position``, ``velocity`` or ``effort``.
+        :param names: The joints that the values are for, each commandable.
+        :param values: One per joint.
+        :raises MessageError: If it is refused; then nothing has changed.
+        """
+        if len(values) != len(names):
+            raise MessageError('size', f'expected {len(names)} values, found {len(values)}')
+        if not np.isfinite(values).all():
+            raise MessageError('not_finite', 'a value is not finite')
         command = np.full(self._held.shape, np.nan)
-        for field, numbers in enumerate((data.position, data.velocity, data.effort)):
-            if len(numbers):
-                command[field, plan.places] = numbers
-        if np.isnan(command).all():
+        command[FIELDS.index(interface), [self._index[name] for name in names]] = values
+        return self._apply(command, measured_position, stamp, source, now)
+
+    def _apply(
+        self, command: Array, measured_position: Array, stamp: Stamp, source: str, now: float
+    ) -> list[JointStateRecord]:
+        given: Mask = ~np.isnan(command)
+        if not given.any():
             return []
-        self._refuse_infinite(command)
+        self._refuse_mixed(given)
+        self.limits.apply(command)
         for group in self._groups:
             group.complete(command, self._held, measured_position, hold=self._hold)
         sent = self._map(command, measured_position)
         self._remember(command, sent)
+        for place in np.flatnonzero(given.any(axis=0)):
+            if self._commanded_by[place] not in ('', source):
+                self.contested[self._robot.joint_names[place]] += 1
+            self._commanded_by[place] = source
+            self._received[place] = now
         return self._messages(sent, stamp)
 
-    def stop(self, stamp: Stamp) -> list[JointStateRecord]:
-        """
-        Return what is to be sent before falling silent, and forget every command.
-
-        Only an interface that an actuator was commanded last is set to zero.
-        """
-        zeros = np.where(np.isnan(self._sent), np.nan, 0.0)
-        for field, interface in enumerate(FIELDS):
-            if interface not in self._stops:
-                zeros[field] = np.nan
-        self.reset()
-        return self._messages(zeros, stamp)
-
-    def _plan(self, layout: Layout) -> Places:
-        plan = find_places(layout, self._index)
-        if plan.unknown:
+    def _refuse_mixed(self, given: Mask) -> None:
+        modes = given[:, given.any(axis=0)]
+        if self._mixed == 'reject' and not (modes == modes[:, :1]).all():
             raise MessageError(
-                'unknown_joint',
-                f'joints that cannot be commanded: {shortened(plan.unknown)}',
+                'mixed', 'joints commanded in different modes (mixed_commands is reject)'
             )
-        return plan
-
-    def _refuse_infinite(self, command: Array) -> None:
-        infinite = np.isinf(command).any(axis=0)
-        if infinite.any():
-            names = [self._robot.joint_names[place] for place in np.flatnonzero(infinite)]
-            raise MessageError('infinite', f'infinite commands for {", ".join(names)}')
 
     def _map(self, command: Array, measured_position: Array) -> Array:
-        """Map all interfaces; rates use the commanded position, else the measured one."""
-        position = self._robot.joint_to_actuator('position', command[0], report=self.report)
-        at = np.where(np.isnan(command[0]), measured_position, command[0])
-        velocity = self._robot.joint_to_actuator('velocity', command[1], at=at, report=self.report)
-        effort = self._robot.joint_to_actuator(
-            'effort', command[2], at=measured_position, report=self.report
-        )
-        sent = np.stack([position, velocity, effort])
+        """Map all interfaces; velocities use the commanded position, else the measured one."""
+        sent = np.full(self._sent.shape, np.nan)
+        for row, interface in enumerate(FIELDS):
+            if np.isnan(command[row]).all():
+                continue
+            at = measured_position
+            if interface == 'velocity':
+                at = np.where(np.isnan(command[0]), measured_position, command[0])
+            sent[row] = self._robot.joint_to_actuator(
+                interface, command[row], at=at, guess=self._sent[0], report=self.report
+            )
         self._refuse_unmapped(command, sent)
         return sent
 
@@ -141,11 +196,10 @@ class CommandPath:
         """Refuse a command that a transmission could not map: it must not be half applied."""
         for binding in self._robot.bindings:
             joints, actuators = list(binding.joints), list(binding.actuators)
-            owned = [place for place, own in zip(actuators, binding.owned, strict=True) if own]
             asked = ~np.isnan(command[:, joints]).all(axis=1)
-            lost = asked & ~np.isfinite(sent[:, owned]).all(axis=1)
+            lost = asked & ~np.isfinite(sent[:, actuators]).all(axis=1)
             if lost.any():
-                fields = ', '.join(FIELDS[field] for field in np.flatnonzero(lost))
+                fields = ', '.join(FIELDS[row] for row in np.flatnonzero(lost))
                 raise MessageError(
                     'unmapped',
                     f'{fields} commands cannot be mapped by {binding.spec.name}: out of its '
@@ -158,6 +212,52 @@ class CommandPath:
             commanded = ~np.isnan(new).all(axis=0)
             held[:, commanded] = new[:, commanded]
 
+    # -- ends of commands ------------------------------------------------------------------------
+
+    def expire(self, measured_position: Array, stamp: Stamp, now: float) -> list[JointStateRecord]:
+        """
+        Return what ends the commands that are older than the timeout; each is ended once.
+
+        Velocity and effort become zero; a position command is no longer held.
+
+        :param now: Time [s], of the clock that gave the times of receipt.
+        """
+        if not self._timeout:
+            return []
+        over: Mask = now - self._received > self._timeout
+        if not over.any():
+            return []
+        self._received[over] = np.inf
+        ending = np.where(over & ~np.isnan(self._held), 0.0, np.nan)
+        ending[0] = np.nan
+        self._held[0, over] = np.nan
+        try:
+            return self._end(ending, measured_position, stamp)
+        finally:
+            self._held[:, over] = np.nan
+
+    def _end(
+        self, ending: Array, measured_position: Array, stamp: Stamp
+    ) -> list[JointStateRecord]:
+        for group in self._groups:
+            group.complete(ending, self._held, measured_position, hold=True)
+        sent = self._map(ending, measured_position)
+        self._remember(ending, sent)
+        return self._messages(sent, stamp)
+
+    def stop(self, stamp: Stamp) -> list[JointStateRecord]:
+        """
+        Return what is to be sent before falling silent, and forget every command.
+
+        Only an interface that an actuator was commanded last is set to zero.
+        """
+        zeros = np.where(np.isnan(self._sent), np.nan, 0.0)
+        zeros[~np.array(self._stopped_fields)] = np.nan
+        self.reset()
+        return self._messages(zeros, stamp)
+
+    # -- messages --------------------------------------------------------------------------------
+
     def _messages(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
         given: Mask = ~np.isnan(sent)
         commanded: Mask = np.any(given, axis=0)
@@ -165,12 +265,11 @@ class CommandPath:
         if not commanded.any():
             return []
         modes = given[:, commanded]
-        if not self._split or (modes == modes[:, :1]).all():
+        if self._mixed == 'nan' or (modes == modes[:, :1]).all():
             return [self._message(sent, commanded, fields, stamp)]
         return [
-            self._message(sent, given[field], np.arange(len(FIELDS)) == field, stamp)
-            for field in range(len(FIELDS))
-            if given[field].any()
+            self._message(sent, given[row], np.arange(len(FIELDS)) == row, stamp)
+            for row in np.flatnonzero(fields)
         ]
 
     def _message(
@@ -178,8 +277,7 @@ class CommandPath:
     ) -> JointStateRecord:
         names = self._robot.actuator_names
         position, velocity, effort = (
-            sent[field][actuators] if fields[field] else np.empty(0)
-            for field in range(len(FIELDS))
+            sent[row][actuators] if fields[row] else np.empty(0) for row in range(len(FIELDS))
         )
         return JointStateRecord(
             stamp,
@@ -189,20 +287,3 @@ class CommandPath:
             velocity,
             effort,
         )
-
-
-def _commandable(robot: RobotTransmissions) -> dict[str, int]:
-    """
-    Return the places of the joints that may be commanded.
-
-    Not those whose transmission only reads: an actuator of it is commanded through another one,
-    or the description says ``read_only``.
-    """
-    barred = {
-        member.name
-        for binding in robot.bindings
-        for member in binding.spec.joints
-        if not all(binding.owned)
-        or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
-    }
-    return {name: place for place, name in enumerate(robot.joint_names) if name not in barred}

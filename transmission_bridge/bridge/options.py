@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, Field, field, fields
+import math
 from typing import Any
 
 from transmission_bridge.errors import ParameterError
@@ -45,6 +46,58 @@ class BridgeOptions:
     pass_through: bool = _option(
         True, 'Whether joints without a transmission pass through to an actuator of their name.'
     )
+    wrap_period: tuple[str, ...] = _option(
+        (),
+        'Periods of single-turn encoders [rad or m], unwrapped before the reduction, each as '
+        "'actuator=period'.",
+    )
+    command_joints: tuple[str, ...] = _option(
+        (),
+        'Order of the joints in position_commands, velocity_commands and effort_commands; these '
+        'topics are there if it is not empty.',
+    )
+    command_actuators: tuple[str, ...] = _option(
+        (),
+        'Order of the actuators in actuator_position_commands, actuator_velocity_commands and '
+        'actuator_effort_commands, for drivers that want plain arrays; these topics are there if '
+        'it is not empty.',
+    )
+    state_timeout: float = _option(
+        0.0,
+        'Seconds after which an actuator that was not heard of makes its joints unknown; 0: '
+        'never.',
+    )
+    command_timeout: float = _option(
+        0.0,
+        'Seconds after which the command of a joint is over: velocity and effort are set to zero '
+        'once, a position is no longer held; 0: never.',
+    )
+    publish: str = _option(
+        'on_any',
+        'When joint_states is published: on every message of a driver, when every driver (but '
+        'those that timed out) has sent one since, or at publish_rate.',
+        ('on_any', 'on_all', 'rate'),
+    )
+    publish_rate: float = _option(100.0, 'Rate of joint_states [Hz] where publish is rate.')
+    limits: str = _option(
+        'clamp',
+        'What becomes of a command outside the joint limits (URDF, narrowed by ros2_control): it '
+        'is clamped, its message is rejected, or it passes.',
+        ('clamp', 'reject', 'off'),
+    )
+    undeclared_interfaces: str = _option(
+        'auto',
+        'What to publish of state interfaces that a joint does not declare in its ros2_control '
+        'block: everything; nothing (NaN); or nothing where the hardware plugin is topic-based, '
+        'because that fails on them.',
+        ('auto', 'publish', 'hide'),
+    )
+    unknown_rates: str = _option(
+        'nan',
+        'What to publish for an unknown velocity or effort of a known joint: NaN (an empty array '
+        'where all are unknown), or zero, for consumers that need full finite arrays.',
+        ('nan', 'zero'),
+    )
     unknown_joints: str = _option(
         'omit',
         'What to publish of a joint whose position is unknown: nothing, or NaN.',
@@ -52,9 +105,9 @@ class BridgeOptions:
     )
     mixed_commands: str = _option(
         'split',
-        'What becomes of a command with several modes: one message per interface, or one message '
-        'with NaN where an actuator has no command.',
-        ('split', 'nan'),
+        'What becomes of a command with several modes: one message per interface, one message '
+        'with NaN where an actuator has no command, or its rejection.',
+        ('split', 'nan', 'reject'),
     )
     partial_commands: str = _option(
         'hold',
@@ -93,8 +146,20 @@ class BridgeOptions:
                 expected='at least one topic, none of them empty',
                 found=repr(list(self.actuator_state_topics)),
             )
-        pairs('actuator_names', self.actuator_names)
-        pairs('plugin_aliases', self.plugin_aliases)
+        for name in ('actuator_names', 'plugin_aliases', 'wrap_period'):
+            pairs(name, getattr(self, name))
+        for name in ('state_timeout', 'command_timeout', 'publish_rate'):
+            self._check_number(name, positive=name == 'publish_rate')
+
+    def _check_number(self, name: str, *, positive: bool) -> None:
+        value = getattr(self, name)
+        if not (math.isfinite(value) and value >= 0.0) or (positive and value == 0.0):
+            raise ParameterError(
+                f'{name} cannot be accepted',
+                parameter=name,
+                expected='a positive number' if positive else 'zero or a positive number',
+                found=repr(value),
+            )
 
 
 def description_of(option: Field[Any]) -> str:

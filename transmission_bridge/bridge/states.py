@@ -5,53 +5,42 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache
+from transmission_bridge.bridge.merged_states import MergedStates, Stamp
+from transmission_bridge.bridge.mimic import mimic_joints
+from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['Stamp', 'StatePath']
-
-#: Seconds and nanoseconds, as in a message header.
-Stamp = tuple[int, int]
-
-#: Unknown names that are counted each by itself.
-UNKNOWN_NAMES = 64
+__all__ = ['StatePath']
 
 _EMPTY: Array = np.empty(0)
 _EMPTY.setflags(write=False)
-
-
-class _Source:
-    """What one driver has said so far: which numbers are its own, and its newest stamp."""
-
-    def __init__(self, n_actuators: int, index: Mapping[str, int]) -> None:
-        self.supplied: npt.NDArray[np.bool_] = np.zeros((len(FIELDS), n_actuators), dtype=bool)
-        self.stamp: Stamp | None = None
-        self.plans: PlanCache[Places] = PlanCache(lambda layout: find_places(layout, index))
 
 
 class StatePath:
     """
     Merges actuator states by name and maps them to joint states.
 
-    Every number is the newest that a driver gave for it. NaN and inf mean unknown. A driver that
-    leaves out an interface it used to give for an actuator makes it unknown; what other drivers
-    give stays. A message is taken whole or, if it cannot be used, not at all.
+    Every number is the newest that a driver gave for it; NaN and inf mean unknown. A message is
+    taken whole or, if it cannot be used, not at all. See
+    :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
 
     :param robot: The maps; exchanged by :meth:`use`.
-    :param unknown_joints: ``omit`` or ``nan``, see
-        :class:`~transmission_bridge.bridge.options.BridgeOptions`.
+    :param unknown_joints: ``omit`` or ``nan``.
+    :param unknown_rates: ``nan`` or ``zero``.
+    :param undeclared: ``auto``, ``publish`` or ``hide``.
     :param actuator_names: Driver's name to URDF name, where they differ.
+    :param wrap_period: Period of single-turn encoders [rad or m] by actuator.
+    :param timeout: Seconds after which an actuator that was not heard of is unknown; 0: never.
+    :ivar merged: What the drivers have said.
     :ivar report: What became NaN in position-dependent transmissions, and why.
-    :ivar unknown_names: Names in messages that the robot does not have, with their counts.
     """
 
     def __init__(
@@ -59,17 +48,25 @@ class StatePath:
         robot: RobotTransmissions,
         *,
         unknown_joints: str = 'omit',
+        unknown_rates: str = 'nan',
+        undeclared: str = 'auto',
         actuator_names: Mapping[str, str] | None = None,
+        wrap_period: Mapping[str, float] | None = None,
+        timeout: float = 0.0,
     ) -> None:
         self._omit = unknown_joints == 'omit'
-        index = {name: place for place, name in enumerate(robot.actuator_names)}
-        # A renamed actuator is known under the driver's name only: its own name may be another's.
-        renamed = {old: index[new] for old, new in (actuator_names or {}).items() if new in index}
-        taken = set(renamed.values())
-        self._index = {name: place for name, place in index.items() if place not in taken}
-        self._index.update(renamed)
+        self._fill = unknown_rates == 'zero'
+        self.merged = MergedStates(
+            robot.actuator_names,
+            driver_names=actuator_names or {},
+            wrap_period=wrap_period or {},
+            timeout=timeout,
+        )
+        self._mimic = mimic_joints(robot)
+        followers = self._mimic.names if self._mimic is not None else ()
+        self._names = (*robot.joint_names, *followers)
+        self._hidden = undeclared_interfaces(robot.robot, self._names, undeclared)
         self.report = MapReport()
-        self.unknown_names: Counter[str] = Counter()
         self.use(robot)
         self.reset()
 
@@ -79,17 +76,12 @@ class StatePath:
 
     def reset(self) -> None:
         """Forget everything that drivers have said."""
-        self._values: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
-        self._given = [False] * len(FIELDS)
-        self._sources: dict[str, _Source] = {}
-        self._joint_position: Array = np.full(len(self._robot.joint_names), np.nan)
+        self.merged.reset()
+        self._solution: Array = np.full(len(self._robot.joint_names), np.nan)
 
-    @property
-    def joint_position(self) -> Array:
-        """Newest joint positions, shape ``(n_joints,)``, NaN where unknown; do not change."""
-        return self._joint_position
-
-    def update(self, source: str, layout: Layout, data: JointStateData, stamp: Stamp) -> None:
+    def update(
+        self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
+    ) -> None:
         """
         Take over the message of one driver.
 
@@ -97,35 +89,16 @@ class StatePath:
         :param layout: Names and lengths of the message.
         :param data: The message; copied from, not kept.
         :param stamp: Its stamp, never zero.
+        :param now: Time of receipt [s].
         :raises MessageError: If it cannot be used; then nothing has changed.
         """
-        known = self._sources.get(source)
-        if known is None:
-            known = _Source(len(self._robot.actuator_names), self._index)
-            self._sources[source] = known
-        plan = known.plans.get(layout)
-        if plan.unknown:
-            self._count_unknown(plan.unknown)
-        places, picks = plan.places, plan.picks
-        for field, numbers in enumerate((data.position, data.velocity, data.effort)):
-            if len(numbers):
-                self._values[field, places] = numbers if picks is None else numbers[picks]
-                known.supplied[field, places] = True
-                self._given[field] = True
-            elif self._given[field]:
-                forgotten = places[known.supplied[field, places]]
-                self._values[field, forgotten] = np.nan
-                known.supplied[field, forgotten] = False
-        np.copyto(self._values, np.nan, where=np.isinf(self._values))
-        known.stamp = stamp
+        self.merged.update(source, layout, data, stamp, now)
 
-    def _count_unknown(self, names: tuple[str, ...]) -> None:
-        """Count names; the number of names remembered is bounded, whatever arrives."""
-        for name in names:
-            if name in self.unknown_names or len(self.unknown_names) < UNKNOWN_NAMES:
-                self.unknown_names[name] += 1
+    def joint_position(self, now: float = 0.0) -> Array:
+        """Return the joints' positions, shape ``(n_joints,)``, NaN where unknown or stale."""
+        return self._position(self.merged.values(now)[0])
 
-    def joint_state(self) -> JointStateRecord | None:
+    def joint_state(self, now: float = 0.0) -> JointStateRecord | None:
         """
         Return the state of every joint that is known, stamped with the newest input's stamp.
 
@@ -133,31 +106,57 @@ class StatePath:
 
         :returns: ``None`` while nothing is known.
         """
-        stamps = [source.stamp for source in self._sources.values() if source.stamp is not None]
-        actuators = self._values[0]
-        position = self._robot.actuator_to_joint(
-            'position', actuators, guess=self._joint_position, report=self.report
-        )
-        rates = [
-            self._robot.actuator_to_joint(
-                interface, self._values[field], at=actuators, report=self.report
-            )
-            if self._given[field]
-            else _EMPTY
-            for field, interface in ((1, 'velocity'), (2, 'effort'))
-        ]
-        self._joint_position = position
-        names = self._robot.joint_names
-        known = np.isfinite(position)
-        if self._omit and not known.all():
-            names = tuple(name for name, is_known in zip(names, known, strict=True) if is_known)
-            position = position[known]
-            rates = [rate[known] if len(rate) else rate for rate in rates]
-        fields = [_known_or_empty(values) for values in (position, *rates)]
-        if not stamps or not any(len(values) for values in fields):
+        stamp = self.merged.stamp
+        if stamp is None:
             return None
-        return JointStateRecord(max(stamps), '', names, *fields)
+        joints = self._map(self.merged.values(now))
+        if self._mimic is not None:
+            joints = self._mimic.extend(joints)
+        names = self._names
+        if self._omit:
+            known = np.isfinite(joints[0])
+            if not known.all():
+                names = tuple(np.array(names, dtype=object)[known])
+                joints = joints[:, known]
+                hidden = None if self._hidden is None else self._hidden[:, known]
+            else:
+                hidden = self._hidden
+        else:
+            hidden = self._hidden
+        return self._record(stamp, names, joints, hidden)
 
+    def _record(
+        self,
+        stamp: Stamp,
+        names: tuple[str, ...],
+        joints: Array,
+        hidden: npt.NDArray[np.bool_] | None,
+    ) -> JointStateRecord | None:
+        if not np.isfinite(joints).any():
+            return None
+        if self._fill:
+            joints[1:] = np.where(np.isnan(joints[1:]), 0.0, joints[1:])
+        if hidden is not None:
+            joints[hidden] = np.nan
+        position, velocity, effort = (
+            _EMPTY if np.isnan(values).all() else values for values in joints
+        )
+        return JointStateRecord(stamp, '', names, position, velocity, effort)
 
-def _known_or_empty(values: Array) -> Array:
-    return _EMPTY if np.isnan(values).all() else values
+    def _map(self, actuators: Array) -> Array:
+        joints = np.full((3, len(self._robot.joint_names)), np.nan)
+        joints[0] = self._position(actuators[0])
+        for row, interface in ((1, 'velocity'), (2, 'effort')):
+            if self.merged.given[row]:
+                joints[row] = self._robot.actuator_to_joint(
+                    interface, actuators[row], at=actuators[0], report=self.report
+                )
+        return joints
+
+    def _position(self, actuators: Array) -> Array:
+        """Map positions, beginning an iterative solution at the last one found."""
+        position = self._robot.actuator_to_joint(
+            'position', actuators, guess=self._solution, report=self.report
+        )
+        np.copyto(self._solution, position, where=np.isfinite(position))
+        return position

@@ -5,17 +5,47 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+import sys
+from typing import Any
 
-from transmission_bridge.ros.bridge_node import TransmissionBridge
 from transmission_bridge.ros.executors import run
 
 __all__ = ['main']
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the bridge until it is told to stop; return the exit code."""
-    return run(TransmissionBridge, args, on_stop=TransmissionBridge.trigger_shutdown)
+    """
+    Run the bridge until it is told to stop.
+
+    :param args: Command line without the program's name, ``sys.argv[1:]`` by default.
+    :returns: The exit code. A mistake in the command line exits with 2, as argparse does.
+    """
+    given = list(sys.argv[1:] if args is None else args)
+    ours = given[: given.index('--ros-args')] if '--ros-args' in given else given
+    parser = argparse.ArgumentParser(
+        prog='bridge_node',
+        description='Gives an actuator-space robot driver a joint-space interface, from the '
+        'transmissions in the robot description.',
+        epilog='ROS arguments follow --ros-args, for example: '
+        '--ros-args --params-file bridge.yaml -p autostart:=true',
+    )
+    parser.add_argument(
+        '--executor',
+        default='auto',
+        choices=('auto', 'events', 'single_threaded'),
+        help='what runs the callbacks; auto takes the first of the others that is there',
+    )
+    executor = parser.parse_args(ours).executor
+
+    def make_node() -> Any:
+        # Inside, because run() handles signals by now and this import is slow.
+        from transmission_bridge.ros.bridge_node import TransmissionBridge
+
+        return TransmissionBridge()
+
+    return run(make_node, given, executor=executor, on_stop=lambda node: node.trigger_shutdown())
 
 
 if __name__ == '__main__':

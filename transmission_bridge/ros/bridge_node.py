@@ -2,39 +2,28 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The life-cycle node: a thin shell around the state path and the command path.
+The life-cycle node: description, parameters and states of life around a session.
 
-It reads bytes, hands them to :mod:`transmission_bridge.bridge`, and publishes bytes. Names of
-topics and parameters are tables in the README.
+Names of topics and parameters are tables in the README.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos_overriding_options import QoSOverridingOptions
-from sensor_msgs.msg import JointState
 
-from transmission_bridge.bridge.commands import CommandPath
-from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.states import Stamp, StatePath
+from transmission_bridge.bridge.options import pairs
 from transmission_bridge.description import Finding, load_description
 from transmission_bridge.errors import DescriptionError
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
-from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.inputs import Inputs
 from transmission_bridge.ros.live_parameters import LiveParameters
 from transmission_bridge.ros.options import declare_options, read_options
-from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, STATE_INPUT
+from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.transitions import transition
 from transmission_bridge.transmissions import RobotTransmissions
@@ -43,9 +32,6 @@ __all__ = ['TransmissionBridge']
 
 #: Seconds between reminders that there is no description yet.
 _REMINDER_PERIOD = 5.0
-
-#: Seconds that stopping waits for drivers to acknowledge the last command.
-_ACKNOWLEDGE_PERIOD = 0.3
 
 
 class TransmissionBridge(LifecycleNode):
@@ -59,10 +45,7 @@ class TransmissionBridge(LifecycleNode):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('transmission_bridge', **kwargs)
         self._log = ThrottledLog(self)
-        self._is_configured = False
-        self._is_active = False
-        self._inputs = Inputs(self, lambda: self._is_active, self._log)
-        self._outputs: list[Any] = []
+        self._session: Session | None = None
         declare_options(self)
         self._autostart = bool(
             self.declare_parameter(
@@ -92,48 +75,43 @@ class TransmissionBridge(LifecycleNode):
                 'there is no robot_description: set the parameter, or publish the topic'
             )
         options = read_options(self)
-        robot = load_description(text)
-        transmissions = RobotTransmissions(
-            robot,
+        robot = RobotTransmissions(
+            load_description(text),
             pass_through=options.pass_through,
             aliases=pairs('plugin_aliases', options.plugin_aliases),
         )
-        self._log_findings(transmissions.findings)
-        if not transmissions.joint_names:
+        self._log_findings(robot.findings)
+        if not robot.joint_names:
             raise DescriptionError(
-                f"nothing to bridge in robot '{robot.name}': no usable transmission and no joint "
-                f'to pass through, see the findings above ({self._description.place})'
+                f"nothing to bridge in robot '{robot.robot.name}': no usable transmission and no "
+                f'joint to pass through, see the findings above ({self._description.place})'
             )
-        transmissions = self._live.configure(transmissions)
         try:
-            self._create(transmissions, options)
+            self._session = Session(self, self._live.configure(robot), options, self._log)
         except BaseException:
             self._release()
             raise
         for name in self._live.unmatched_overrides():
             self.get_logger().warning(f"parameter file: '{name}' matches no parameter")
-        self._is_configured = True
         self.get_logger().info(
-            f"robot '{robot.name}': {len(transmissions.joint_names)} joints, "
-            f'{len(transmissions.actuator_names)} actuators, '
-            f'{len(transmissions.transmissions)} transmissions, '
-            f'{len(transmissions.pass_through)} joints passed through'
+            f"robot '{robot.robot.name}': {len(robot.joint_names)} joints, "
+            f'{len(robot.actuator_names)} actuators, {len(robot.transmissions)} transmissions, '
+            f'{len(robot.pass_through)} joints passed through'
         )
         return TransitionCallbackReturn.SUCCESS
 
     @transition
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin with nothing known, then open the gate."""
-        self._states.reset()
-        self._commands.reset()
+        """Activate the publishers, then open the session."""
         result = super().on_activate(state)
-        self._is_active = result == TransitionCallbackReturn.SUCCESS
+        if self._session is not None and result == TransitionCallbackReturn.SUCCESS:
+            self._session.open()
         return result
 
     @transition
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send what ``on_stop`` says, then be silent."""
-        self._stop()
+        self._close()
         return super().on_deactivate(state)
 
     @transition
@@ -145,16 +123,26 @@ class TransmissionBridge(LifecycleNode):
     @transition
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop and release, from whatever state."""
-        self._stop()
+        self._close()
         self._release()
         return super().on_shutdown(state)
 
     @transition
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Release everything; the node is unconfigured afterwards and can be configured again."""
-        self._stop()
+        self._close()
         self._release()
         return TransitionCallbackReturn.SUCCESS
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+
+    def _release(self) -> None:
+        self._live.cleanup()
+        session, self._session = self._session, None
+        if session is not None:
+            session.destroy()
 
     def _log_findings(self, findings: Sequence[Finding]) -> None:
         # One line each: rclpy allows one severity per line of code.
@@ -166,80 +154,10 @@ class TransmissionBridge(LifecycleNode):
             else:
                 self.get_logger().info(str(finding))
 
-    def _create(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
-        self._states = StatePath(
-            robot,
-            unknown_joints=options.unknown_joints,
-            actuator_names=pairs('actuator_names', options.actuator_names),
-        )
-        self._commands = CommandPath(
-            robot,
-            mixed_commands=options.mixed_commands,
-            partial_commands=options.partial_commands,
-            on_stop=options.on_stop,
-            zero_effort=options.zero_effort,
-        )
-        self._encoder = JointStateEncoder()
-        overridable = QoSOverridingOptions.with_default_policies()
-        self._joint_states = self.create_lifecycle_publisher(
-            JointState, 'joint_states', OUTPUT, qos_overriding_options=overridable
-        )
-        self._actuator_commands = self.create_lifecycle_publisher(
-            JointState, 'actuator_commands', OUTPUT, qos_overriding_options=overridable
-        )
-        self._outputs = [self._joint_states, self._actuator_commands]
-        self._inputs = Inputs(self, lambda: self._is_active, self._log)
-        for topic in dict.fromkeys(options.actuator_state_topics):
-            self._inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
-        self._inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
-
-    def _release(self) -> None:
-        self._is_configured = False
-        self._live.cleanup()
-        self._inputs.destroy()
-        for publisher in self._outputs:
-            self.destroy_lifecycle_publisher(publisher)
-        self._outputs = []
-
-    def _stop(self) -> None:
-        if not self._is_active:
-            return
-        self._is_active = False
-        last = self._commands.stop(self._now())
-        self._send(last)
-        if last:
-            self._actuator_commands.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_PERIOD))
-
-    # -- messages --------------------------------------------------------------------------------
-
-    def _take_state(self, topic: str, layout: Layout, data: JointStateData) -> None:
-        self._states.update(topic, layout, data, self._stamp(data.stamp))
-        state = self._states.joint_state()
-        if state is not None:
-            self._joint_states.publish(self._encoder.encode(state))
-
-    def _take_command(self, layout: Layout, data: JointStateData) -> None:
-        self._send(
-            self._commands.command(
-                layout, data, self._states.joint_position, self._stamp(data.stamp)
-            )
-        )
-
-    def _send(self, commands: Sequence[JointStateRecord]) -> None:
-        for command in commands:
-            self._actuator_commands.publish(self._encoder.encode(command))
-
-    def _stamp(self, stamp: Stamp) -> Stamp:
-        return stamp if stamp != (0, 0) else self._now()
-
-    def _now(self) -> Stamp:
-        now: Stamp = self.get_clock().now().seconds_nanoseconds()
-        return now
-
-    # -- parameters and description --------------------------------------------------------------
+    # -- parameters ------------------------------------------------------------------------------
 
     def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        if self._is_configured and any(
+        if self._session is not None and any(
             parameter.name == description_source.PARAMETER for parameter in parameters
         ):
             return SetParametersResult(
@@ -255,30 +173,36 @@ class TransmissionBridge(LifecycleNode):
             self._description_arrived()
 
     def _use(self, robot: RobotTransmissions) -> None:
-        """Exchange the maps between two messages."""
-        self._states.use(robot)
-        self._commands.use(robot)
+        if self._session is not None:
+            self._session.use(robot)
+
+    # -- starting by itself ----------------------------------------------------------------------
 
     def _description_arrived(self) -> None:
-        if self._is_configured:
+        if self._session is not None:
             self.get_logger().warning(
                 'another robot_description arrived; it is used at the next configure'
             )
-        elif self._autostart and self._starter is None:
-            self._starter = self.create_timer(0.0, self._start)
+        elif self._autostart:
+            self._start_in(0.0)
+
+    def _start_in(self, delay: float) -> None:
+        if self._starter is not None:
+            self.destroy_timer(self._starter)
+        self._starter = self.create_timer(delay, self._start)
 
     def _start(self) -> None:
         """Configure and activate; while there is no description, say so and look again."""
         if self._starter is not None:
             self.destroy_timer(self._starter)
             self._starter = None
-        if self._is_configured:
+        if self._session is not None:
             return
         if not self._description.text:
             self.get_logger().info(
                 f'waiting for a description on {self._description.place} or in parameter '
                 f'{description_source.PARAMETER}'
             )
-            self._starter = self.create_timer(_REMINDER_PERIOD, self._start)
+            self._start_in(_REMINDER_PERIOD)
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()

@@ -47,5 +47,5 @@ def read_options(node: Node) -> BridgeOptions:
             value = node.get_parameter(option.name).value
         except ParameterUninitializedException:
             continue
-        values[option.name] = value if isinstance(value, str | bool) else tuple(value)
+        values[option.name] = value if isinstance(value, str | bool | float) else tuple(value)
     return BridgeOptions(**values)

@@ -1,0 +1,179 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Where the entries of a joint command go, and which must not hold a value.
+
+ros2_control's topic-based hardware names every joint in ``name`` but fills each array only for the
+joints that declare the command interface, so that its arrays are shorter than, and misaligned
+with, the names. Such a message is repaired from the declarations where they leave no doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.bridge.places import FIELDS, shortened
+from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.joint_state import JointStateData
+from transmission_bridge.messages.layout import Layout
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['CommandNames', 'CommandPlan', 'command_names', 'plan_command']
+
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandNames:
+    """
+    What the robot knows of names in commands.
+
+    :param commandable: Place of each joint that may be commanded.
+    :param barred: Joints that exist but may not, with the reason.
+    :param declared: By interface, the joints whose ros2_control joint declares it as a command
+        interface.
+    """
+
+    commandable: Mapping[str, int]
+    barred: Mapping[str, str]
+    declared: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One array of a message: ``command[places] = values[picks]``; no value at ``barred``."""
+
+    places: Index
+    picks: Index
+    barred: Index
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPlan:
+    """
+    How messages of one layout are read.
+
+    :param fields: One entry per array, ``None`` where the array is empty.
+    """
+
+    names: tuple[str, ...]
+    reasons: Mapping[str, str]
+    fields: tuple[_Field | None, ...]
+
+    def read(self, data: JointStateData, n_joints: int) -> Array:
+        """
+        Return rows position, velocity, effort, shape ``(3, n_joints)``, NaN: no command.
+
+        :raises MessageError: If a joint that may not be commanded holds a value
+            (``not_commandable``), or a value is infinite (``infinite``).
+        """
+        command = np.full((len(FIELDS), n_joints), np.nan)
+        for row, field in enumerate(self.fields):
+            if field is None:
+                continue
+            values = (data.position, data.velocity, data.effort)[row]
+            command[row, field.places] = values[field.picks]
+            if len(field.barred) and not np.isnan(values[field.barred]).all():
+                self._refuse(field.barred[~np.isnan(values[field.barred])], row)
+            if np.isinf(values).any():
+                raise MessageError('infinite', f'an infinite {FIELDS[row]} command')
+        return command
+
+    def _refuse(self, picks: Index, row: int) -> None:
+        sentences = [f'{self.names[pick]} ({self.reasons[self.names[pick]]})' for pick in picks]
+        raise MessageError('not_commandable', f'{FIELDS[row]} command for {shortened(sentences)}')
+
+
+def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
+    """
+    Work out how messages of a layout are read.
+
+    :raises MessageError: If a name is unknown (``unknown_joint``) or given twice
+        (``duplicate_name``), or an array fits neither the names nor the declarations
+        (``ragged``).
+    """
+    unknown = [n for n in layout.names if n not in known.commandable and n not in known.barred]
+    if unknown:
+        raise MessageError('unknown_joint', f'the robot has no joint {shortened(unknown)}')
+    if len(set(layout.names)) < len(layout.names):
+        times = {name: layout.names.count(name) for name in set(layout.names)}
+        repeated = [name for name, count in times.items() if count > 1]
+        raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
+    fields = tuple(
+        _field(layout, interface, length, known) if length else None
+        for interface, length in zip(FIELDS, layout.lengths, strict=True)
+    )
+    return CommandPlan(layout.names, known.barred, fields)
+
+
+def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> _Field:
+    named = layout.names
+    if length != len(named):
+        named = tuple(n for n in layout.names if n in known.declared.get(interface, ()))
+        if length != len(named):
+            raise MessageError(
+                'ragged',
+                f'{length} {interface} values: expected none, {len(layout.names)} as there are '
+                f'names, or {len(named)} as there are named joints that declare the '
+                f'{interface} command interface',
+            )
+    commandable = [pick for pick, name in enumerate(named) if name in known.commandable]
+    return _Field(
+        np.array([known.commandable[named[pick]] for pick in commandable], dtype=np.intp),
+        np.array(commandable, dtype=np.intp),
+        np.array([p for p, name in enumerate(named) if name in known.barred], dtype=np.intp),
+    )
+
+
+def command_names(robot: RobotTransmissions) -> CommandNames:
+    """Return what a robot knows of names in commands."""
+    reading = {
+        member.name: 'its transmission only reads'
+        for binding in robot.bindings
+        for member in binding.spec.joints
+        if not all(binding.owned)
+        or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
+    }
+    barred = dict(reading)
+    for joint in robot.robot.joints:
+        if joint.name not in robot.joint_names:
+            barred[joint.name] = (
+                f'it follows {joint.mimic.joint}' if joint.mimic is not None else 'not bridged'
+            )
+    for name in _block_joints(robot.robot):
+        if name not in robot.joint_names:
+            barred.setdefault(name, 'not bridged')
+    return CommandNames(
+        {name: place for place, name in enumerate(robot.joint_names) if name not in reading},
+        barred,
+        _declared(robot.robot),
+    )
+
+
+def _block_joints(robot: RobotDescription) -> Iterable[str]:
+    return (
+        component.name
+        for block in robot.blocks
+        for component in block.components
+        if component.kind == 'joint'
+    )
+
+
+def _declared(robot: RobotDescription) -> dict[str, frozenset[str]]:
+    return {
+        interface: frozenset(
+            component.name
+            for block in robot.blocks
+            for component in block.components
+            if component.kind == 'joint'
+            and any(declared.name == interface for declared in component.command_interfaces)
+        )
+        for interface in FIELDS
+    }

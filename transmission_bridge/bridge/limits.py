@@ -1,0 +1,94 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Joint limits on commands: clamp, reject, or let pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.bridge.places import FIELDS, shortened
+from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.errors import MessageError
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['CommandLimits']
+
+Mask = npt.NDArray[np.bool_]
+
+
+class CommandLimits:
+    """
+    Position bounds, velocity and effort magnitudes of every joint.
+
+    :param robot: Gives the joints and, through its description, their limits.
+    :param policy: ``clamp``, ``reject`` or ``off``.
+    :ivar clamped: Commands changed, by joint.
+    :ivar rejected: Commands refused, by joint.
+    """
+
+    def __init__(self, robot: RobotTransmissions, policy: str) -> None:
+        self._names = robot.joint_names
+        self._policy = policy
+        limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
+        self._lower: Array = np.array(
+            [
+                [limit.lower for limit in limits],
+                [-limit.velocity for limit in limits],
+                [-limit.effort for limit in limits],
+            ]
+        ).reshape(len(FIELDS), len(limits))
+        self._upper: Array = np.array(
+            [
+                [limit.upper for limit in limits],
+                [limit.velocity for limit in limits],
+                [limit.effort for limit in limits],
+            ]
+        ).reshape(len(FIELDS), len(limits))
+        self.clamped: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+
+    def apply(self, command: Array, field: int | slice = slice(None)) -> None:
+        """
+        Hold a command to the limits, in place; NaN is no command and stays.
+
+        :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
+            one of them, shape ``(..., n_joints)``.
+        :param field: Which row the values are, where they are one.
+        :raises MessageError: If a value is outside and the policy is ``reject`` or nothing is
+            inside (``limit``).
+        """
+        if self._policy == 'off':
+            return
+        lower, upper = self._lower[field], self._upper[field]
+        # NaN compares false: no command is within every limit.
+        outside = (command < lower) | (command > upper)
+        if not outside.any():
+            return
+        impossible = outside & (lower > upper)
+        refused = outside if self._policy == 'reject' else impossible
+        if refused.any():
+            self._refuse(command, refused, np.broadcast_to(lower, command.shape), upper)
+        for place in _joints(outside):
+            self.clamped[self._names[place]] += 1
+        np.clip(command, lower, upper, out=command)
+
+    def _refuse(self, command: Array, refused: Mask, lower: Array, upper: Array) -> None:
+        places = _joints(refused)
+        for place in places:
+            self.rejected[self._names[place]] += 1
+        upper = np.broadcast_to(upper, command.shape)
+        sentences = [
+            f'{self._names[index[-1]]}: {command[tuple(index)]:g} is not in '
+            f'[{lower[tuple(index)]:g}, {upper[tuple(index)]:g}]'
+            for index in np.argwhere(refused)
+        ]
+        raise MessageError('limit', f'outside the limits: {shortened(sentences)}')
+
+
+def _joints(mask: Mask) -> list[int]:
+    return [int(place) for place in np.flatnonzero(mask.reshape(-1, mask.shape[-1]).any(axis=0))]

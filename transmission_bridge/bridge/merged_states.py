@@ -1,0 +1,160 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What one or several drivers have said, merged by actuator name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache
+from transmission_bridge.bridge.unwrap import Unwrapper
+from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.messages.joint_state import JointStateData
+from transmission_bridge.messages.layout import Layout
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['MergedStates', 'Stamp']
+
+#: Seconds and nanoseconds, as in a message header.
+Stamp = tuple[int, int]
+
+#: Unknown names that are counted each by itself; a hostile sender must not make this grow.
+UNKNOWN_NAMES = 64
+
+_NOBODY = -1
+
+
+class _Source:
+    """One driver: its number, its newest stamp, and what is known of its layouts."""
+
+    def __init__(self, number: int, index: Mapping[str, int]) -> None:
+        self.number = number
+        self.stamp: Stamp | None = None
+        self.plans: PlanCache[Places] = PlanCache(lambda layout: find_places(layout, index))
+
+
+class MergedStates:
+    """
+    The newest number of every actuator and interface, NaN where it is not known.
+
+    A driver that leaves out an interface it used to give for an actuator makes it unknown; what
+    other drivers give stays. With a timeout, an actuator that no message has named for longer is
+    unknown until it is heard of again. Time going backwards forgets everything.
+
+    :param names: The actuators.
+    :param driver_names: Driver's name to URDF name, where they differ.
+    :param wrap_period: Period of single-turn encoders by actuator.
+    :param timeout: Seconds; 0: never.
+    :ivar given: Whether position, velocity, effort were ever given.
+    :ivar unknown_names: Names in messages that the robot does not have, with their counts.
+    :raises UnknownNameError: If ``driver_names`` mean an actuator that is not there.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        *,
+        driver_names: Mapping[str, str],
+        wrap_period: Mapping[str, float],
+        timeout: float,
+    ) -> None:
+        self._names = names
+        self._index = _driver_index(names, driver_names)
+        self._unwrap: Unwrapper | None = None
+        if wrap_period:
+            places = [names.index(name) for name in wrap_period]
+            self._unwrap = Unwrapper(places, list(wrap_period.values()))
+        self._timeout = timeout
+        self.unknown_names: Counter[str] = Counter()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything that drivers have said."""
+        self._values: Array = np.full((len(FIELDS), len(self._names)), np.nan)
+        # Number of the driver that gave the value, so that no driver takes back another's.
+        self._givers: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
+        self._heard: Array = np.full(len(self._names), -np.inf)
+        self._latest = -np.inf
+        self._sources: dict[str, _Source] = {}
+        self.given = [False] * len(FIELDS)
+        if self._unwrap is not None:
+            self._unwrap.reset()
+
+    def update(
+        self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float
+    ) -> None:
+        """
+        Take over a message; see :meth:`StatePath.update`.
+
+        :raises MessageError: If it cannot be used; then nothing has changed.
+        """
+        known = self._sources.get(source)
+        plan = (known or self._add(source)).plans.get(layout)
+        if now < self._latest:
+            self.reset()
+        self._latest = now
+        known = self._sources.get(source) or self._add(source)
+        if plan.unknown:
+            self._count_unknown(plan.unknown)
+        places, picks = plan.places, plan.picks
+        for field, numbers in enumerate((data.position, data.velocity, data.effort)):
+            if len(numbers):
+                self._values[field, places] = numbers if picks is None else numbers[picks]
+                self._givers[field, places] = known.number
+                self.given[field] = True
+            elif self.given[field]:
+                forgotten = places[self._givers[field, places] == known.number]
+                self._values[field, forgotten] = np.nan
+        np.copyto(self._values, np.nan, where=np.isinf(self._values))
+        if self._unwrap is not None:
+            self._unwrap(self._values[0])
+        self._heard[places] = now
+        if len(places):  # of a message that names no actuator nothing is used, nor its stamp
+            known.stamp = stamp
+
+    def values(self, now: float) -> Array:
+        """Return rows position, velocity, effort, shape ``(3, n_actuators)``; do not change."""
+        if not self._timeout:
+            return self._values
+        return np.where(self.stale(now), np.nan, self._values)
+
+    def stale(self, now: float) -> npt.NDArray[np.bool_]:
+        """Return which actuators have not been heard of for longer than the timeout."""
+        if not self._timeout:
+            return np.zeros(len(self._names), dtype=bool)
+        return now - self._heard > self._timeout
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """Newest stamp among the drivers' newest messages, ``None`` before the first."""
+        stamps = [source.stamp for source in self._sources.values() if source.stamp is not None]
+        return max(stamps, default=None)
+
+    def _add(self, source: str) -> _Source:
+        added = self._sources[source] = _Source(len(self._sources), self._index)
+        return added
+
+    def _count_unknown(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            if name in self.unknown_names or len(self.unknown_names) < UNKNOWN_NAMES:
+                self.unknown_names[name] += 1
+
+
+def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> dict[str, int]:
+    """
+    Return the place of every name that a driver may use.
+
+    A renamed actuator is known under the driver's name only: its own may be another's there.
+    """
+    index = {name: place for place, name in enumerate(names)}
+    for name in driver_names.values():
+        if name not in index:
+            raise UnknownNameError('actuator', name, names)
+    renamed = {old: index[new] for old, new in driver_names.items()}
+    taken = set(renamed.values())
+    return {**{name: place for name, place in index.items() if place not in taken}, **renamed}

@@ -1,0 +1,199 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What exists between configure and cleanup: the two paths, their topics and their timers.
+
+The node's life cycle decides when a session is made, opened, closed and destroyed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+import time
+import traceback
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import JointState
+
+from transmission_bridge.bridge.commands import CommandPath
+from transmission_bridge.bridge.encoder import JointStateEncoder
+from transmission_bridge.bridge.merged_states import Stamp
+from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.trigger import Trigger
+from transmission_bridge.bridge.unwrap import wrap_periods
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
+from transmission_bridge.messages.layout import Layout
+from transmission_bridge.ros.inputs import Inputs
+from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, STATE_INPUT
+from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['Session']
+
+#: Seconds that stopping waits for drivers to acknowledge the last command.
+_ACKNOWLEDGE_PERIOD = 0.3
+
+#: How often within a command timeout it is looked whether one has run out.
+_TIMEOUT_CHECKS = 4
+
+
+class Session:
+    """
+    A configured bridge; closed when made.
+
+    :param node: The node to create topics and timers with.
+    :param robot: The maps.
+    :param options: The choices.
+    :param log: For messages that are refused.
+    :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        robot: RobotTransmissions,
+        options: BridgeOptions,
+        log: ThrottledLog,
+    ) -> None:
+        self._node = node
+        self._options = options
+        self._log = log
+        self._is_open = False
+        self._timers: list[Any] = []
+        topics = tuple(dict.fromkeys(options.actuator_state_topics))
+        self.states = StatePath(
+            robot,
+            unknown_joints=options.unknown_joints,
+            unknown_rates=options.unknown_rates,
+            undeclared=options.undeclared_interfaces,
+            actuator_names=pairs('actuator_names', options.actuator_names),
+            wrap_period=wrap_periods(
+                pairs('wrap_period', options.wrap_period), robot.actuator_names
+            ),
+            timeout=options.state_timeout,
+        )
+        self.commands = CommandPath(
+            robot,
+            mixed_commands=options.mixed_commands,
+            partial_commands=options.partial_commands,
+            limits=options.limits,
+            on_stop=options.on_stop,
+            zero_effort=options.zero_effort,
+            timeout=options.command_timeout,
+        )
+        self._trigger = Trigger(options.publish, topics, options.state_timeout)
+        self._encoder = JointStateEncoder()
+        self._joint_states = self._publisher('joint_states')
+        self._actuator_commands = self._publisher('actuator_commands')
+        self.inputs = Inputs(node, lambda: self._is_open, log)
+        for topic in topics:
+            self.inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
+        self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Begin to listen and to publish, with nothing known."""
+        self.states.reset()
+        self.commands.reset()
+        self._trigger.reset()
+        self._is_open = True
+        if self._options.publish == 'rate':
+            self._every(1.0 / self._options.publish_rate, self._publish_state)
+        if self._options.command_timeout:
+            self._every(self._options.command_timeout / _TIMEOUT_CHECKS, self._expire)
+
+    def close(self) -> None:
+        """Send what ``on_stop`` says, then be silent. Publishers must still be active."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        for timer in self._timers:
+            self._node.destroy_timer(timer)
+        self._timers = []
+        last = self.commands.stop(self._now())
+        self._send(last)
+        if last:
+            self._actuator_commands.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_PERIOD))
+
+    def destroy(self) -> None:
+        """Remove every topic."""
+        self.inputs.destroy()
+        for publisher in (self._joint_states, self._actuator_commands):
+            self._node.destroy_lifecycle_publisher(publisher)
+
+    def use(self, robot: RobotTransmissions) -> None:
+        """Exchange the maps between two messages."""
+        self.states.use(robot)
+        self.commands.use(robot)
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def _take_state(self, topic: str, layout: Layout, data: JointStateData) -> None:
+        now = self._time()
+        self.states.update(topic, layout, data, self._stamp(data.stamp), now)
+        if self._trigger.heard(topic, now):
+            self._publish(now)
+
+    def _publish(self, now: float) -> None:
+        state = self.states.joint_state(now)
+        if state is not None:
+            self._joint_states.publish(self._encoder.encode(state))
+
+    def _publish_state(self) -> None:
+        self._publish(self._time())
+
+    def _take_command(self, layout: Layout, data: JointStateData) -> None:
+        now = self._time()
+        position = self.states.joint_position(now)
+        self._send(self.commands.command(layout, data, position, self._stamp(data.stamp), now=now))
+
+    def _expire(self) -> None:
+        now = self._time()
+        self._send(self.commands.expire(self.states.joint_position(now), self._now(), now))
+
+    def _send(self, commands: Sequence[JointStateRecord]) -> None:
+        for command in commands:
+            self._actuator_commands.publish(self._encoder.encode(command))
+
+    # -- helpers ---------------------------------------------------------------------------------
+
+    def _publisher(self, topic: str) -> Any:
+        return self._node.create_lifecycle_publisher(
+            JointState,
+            topic,
+            OUTPUT,
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
+
+    def _every(self, period: float, action: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                action()
+            except MessageError as error:
+                self._log.warning(('timer', error.reason), str(error))
+            except Exception:  # a bug must not cost the executor
+                self._log.error(('timer', 'bug'), f'bug\n{traceback.format_exc()}')
+
+        self._timers.append(self._node.create_timer(period, guarded))
+
+    def _stamp(self, stamp: Stamp) -> Stamp:
+        return stamp if stamp != (0, 0) else self._now()
+
+    def _now(self) -> Stamp:
+        now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
+        return now
+
+    def _time(self) -> float:
+        """Time of receipt [s]: the steady clock, or ROS time where it is simulated."""
+        clock = self._node.get_clock()
+        if clock.ros_time_is_active:
+            return float(clock.now().nanoseconds) * 1e-9
+        return time.monotonic()
