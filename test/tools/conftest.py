@@ -1,0 +1,143 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the command line in this process, and a few robots to run it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+import io
+import json
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from transmission_bridge.tools.main import main
+
+DATA = Path(__file__).parent.parent / 'data'
+
+# Roles reversed against the order of the text and of the alphabet.
+REVERSED = """<robot name="reversed">
+  <link name="base"/><link name="first"/><link name="second"/>
+  <joint name="alpha" type="continuous"><parent link="base"/><child link="first"/></joint>
+  <joint name="zed" type="continuous"><parent link="first"/><child link="second"/></joint>
+  <ros2_control name="arm" type="system">
+    <hardware><plugin>any/Driver</plugin></hardware>
+    <joint name="alpha"><command_interface name="position"/></joint>
+    <joint name="zed"><command_interface name="position"/></joint>
+    <transmission name="differential">
+      <plugin>transmission_interface/DifferentialTransmission</plugin>
+      <actuator name="m2" role="actuator2">
+        <mechanical_reduction>-50</mechanical_reduction>
+      </actuator>
+      <actuator name="m1" role="actuator1">
+        <mechanical_reduction>50</mechanical_reduction>
+      </actuator>
+      <joint name="alpha" role="joint2">
+        <mechanical_reduction>-2</mechanical_reduction><offset>-0.5</offset>
+      </joint>
+      <joint name="zed" role="joint1">
+        <mechanical_reduction>2</mechanical_reduction><offset>0.5</offset>
+      </joint>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+
+# One transmission that loads, one of an unknown type, one with a bad number, one joint without.
+MIXED = """<robot name="mixed">
+  <link name="base"/><link name="l1"/><link name="l2"/><link name="l3"/><link name="l4"/>
+  <joint name="good" type="continuous"><parent link="base"/><child link="l1"/></joint>
+  <joint name="strange" type="continuous"><parent link="l1"/><child link="l2"/></joint>
+  <joint name="broken" type="continuous"><parent link="l2"/><child link="l3"/></joint>
+  <joint name="direct" type="continuous"><parent link="l3"/><child link="l4"/></joint>
+  <transmission name="good_transmission">
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name="good"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+    <actuator name="good_motor"><mechanicalReduction>100</mechanicalReduction></actuator>
+  </transmission>
+  <transmission name="strange_transmission">
+    <type>elsewhere/StrangeTransmission</type>
+    <joint name="strange"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+    <actuator name="strange_motor"><mechanicalReduction>7</mechanicalReduction></actuator>
+  </transmission>
+  <transmission name="broken_transmission">
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name="broken"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+    <actuator name="broken_motor"><mechanicalReduction>50abc</mechanicalReduction></actuator>
+  </transmission>
+</robot>
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The output as JSON in the strict sense."""
+
+        def refuse(literal: str) -> None:
+            raise AssertionError(f'{literal} is not JSON')
+
+        return json.loads(self.out, parse_constant=refuse)
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope='session')
+def run() -> Run:
+    """Run the command line in this process."""
+
+    def call(*arguments: object, stdin: bytes = b'') -> Result:
+        out, err = io.StringIO(), io.StringIO()
+        standard_input = io.TextIOWrapper(io.BytesIO(stdin), encoding='utf-8')
+        with (
+            redirect_stdout(out),
+            redirect_stderr(err),
+            mock.patch('sys.stdin', standard_input),
+        ):
+            code = main([str(argument) for argument in arguments])
+        return Result(code, out.getvalue(), err.getvalue())
+
+    return call
+
+
+@pytest.fixture
+def reversed_robot(tmp_path: Path) -> Path:
+    """Return a file with a differential whose roles are reversed against every other order."""
+    path = tmp_path / 'reversed.urdf'
+    path.write_text(REVERSED)
+    return path
+
+
+@pytest.fixture
+def mixed_robot(tmp_path: Path) -> Path:
+    """Return a file with a good, an unknown, a broken and no transmission."""
+    path = tmp_path / 'mixed.urdf'
+    path.write_text(MIXED)
+    return path
+
+
+@pytest.fixture(scope='session')
+def edge_files() -> list[Path]:
+    """Return the peers' edge cases."""
+    return sorted((DATA / 'edge').glob('*.urdf'))
+
+
+@pytest.fixture(scope='session')
+def edge_results() -> dict[str, Any]:
+    """Return what the peers make of each of them."""
+    results = json.loads((DATA / 'edge' / 'edge_results.json').read_text(encoding='utf-8'))
+    files: dict[str, Any] = results['files']
+    return files

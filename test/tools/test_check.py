@@ -1,0 +1,285 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SIMPLE = 'transmission_interface/SimpleTransmission'
+
+# Where we read what ros2_control leaves unread: attributes for numbers, and roles.
+BETTER = {'r2_attr_reduction.urdf', 'r2_diff_xml_swapped.urdf', 'r2_four_roles_reversed.urdf'}
+
+
+def _transmissions(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {each['name']: each for each in document['transmissions']}
+
+
+def test_json_has_exactly_the_documented_shape(run, mixed_robot):
+    """The document has the keys of its description, and null for what could not be read."""
+    document = run('check', mixed_robot, '--json').json
+    assert set(document) == {'robot', 'transmissions', 'pass_through', 'findings'}
+    assert document['robot'] == 'mixed'
+    assert document['pass_through'] == ['direct']
+    assert document['transmissions'] == [
+        {
+            'name': 'good_transmission',
+            'type': SIMPLE,
+            'dialect': 'ros_control',
+            'line': 7,
+            'loaded': True,
+            'joints': [{'name': 'good', 'role': '', 'mechanical_reduction': 1.0, 'offset': 0.0}],
+            'actuators': [
+                {'name': 'good_motor', 'role': '', 'mechanical_reduction': 100.0, 'offset': 0.0}
+            ],
+        },
+        {
+            'name': 'strange_transmission',
+            'type': 'elsewhere/StrangeTransmission',
+            'dialect': 'ros_control',
+            'line': 12,
+            'loaded': False,
+            'joints': [
+                {'name': 'strange', 'role': '', 'mechanical_reduction': 1.0, 'offset': 0.0}
+            ],
+            'actuators': [
+                {'name': 'strange_motor', 'role': '', 'mechanical_reduction': 7.0, 'offset': 0.0}
+            ],
+        },
+        {
+            'name': 'broken_transmission',
+            'type': SIMPLE,
+            'dialect': 'ros_control',
+            'line': 17,
+            'loaded': False,
+            'joints': [
+                {'name': 'broken', 'role': None, 'mechanical_reduction': None, 'offset': None}
+            ],
+            'actuators': [
+                {
+                    'name': 'broken_motor',
+                    'role': None,
+                    'mechanical_reduction': None,
+                    'offset': None,
+                }
+            ],
+        },
+    ]
+    assert [finding['severity'] for finding in document['findings']] == ['error', 'error']
+    for finding in document['findings']:
+        assert set(finding) == {'severity', 'line', 'path', 'message'}
+    strange, broken = document['findings']
+    assert (strange['line'], strange['path']) == (12, '/robot/transmission[2]')
+    assert "'elsewhere/StrangeTransmission' is not installed" in strange['message']
+    assert broken['line'] == 20
+    assert "found '50abc'" in broken['message']
+
+
+def test_members_stand_in_the_order_of_their_roles(run, reversed_robot):
+    """Joints and actuators are listed by role, whatever their order in the text."""
+    (transmission,) = run('check', reversed_robot, '--json').json['transmissions']
+    for side, names in (('joints', ['zed', 'alpha']), ('actuators', ['m1', 'm2'])):
+        assert [member['name'] for member in transmission[side]] == names
+    assert [member['mechanical_reduction'] for member in transmission['actuators']] == [50, -50]
+    assert [member['offset'] for member in transmission['joints']] == [0.5, -0.5]
+
+
+def test_text_names_everything_a_person_looks_for(run, mixed_robot):
+    """The text shows every transmission, its members and numbers, and each finding's place."""
+    result = run('check', mixed_robot)
+    assert result.code == 1
+    lines = result.out.splitlines()
+    assert lines[0] == f"robot 'mixed' in {mixed_robot}"
+    assert f'line 7: good_transmission  {SIMPLE} (ros_control)' in lines
+    assert f'line 17: broken_transmission  {SIMPLE} (ros_control)  REFUSED' in lines
+    assert '  actuator  good_motor     -           100       0' in lines
+    assert '  actuator  broken_motor   ?             ?       ?' in lines
+    assert '1 joint passed through (no transmission): direct' in lines
+    assert '2 joints not bridged (transmission refused): strange, broken' in lines
+    assert any(line.startswith(f'{mixed_robot}:20: error: ') for line in lines)
+    assert lines[-1] == '1 transmission loaded, 2 refused, 2 errors, 0 warnings'
+
+
+def test_the_table_fits_a_terminal_and_its_columns_are_aligned(run, reversed_robot):
+    """Rows of members stay within 80 columns and end their numbers in the same one."""
+    lines = run('check', reversed_robot).out.splitlines()
+    heading = next(line for line in lines if 'REDUCTION' in line)
+    members = [line for line in lines if line.startswith(('  joint', '  actuator'))]
+    assert len(members) == 4
+    assert {len(line) for line in members} == {len(heading)}
+    assert len(heading) <= 80
+    assert max(map(len, lines[1:])) <= 120
+    end = heading.index('REDUCTION') + len('REDUCTION')
+    assert [line[:end].split()[-1] for line in members] == ['2', '-2', '50', '-50']
+
+
+def test_a_clean_robot_exits_with_zero(run, reversed_robot):
+    """No findings, exit code 0, and the summary says so."""
+    result = run('check', reversed_robot)
+    assert (result.code, result.err) == (0, '')
+    assert result.out.endswith('1 transmission loaded, 0 errors, 0 warnings\n')
+
+
+def test_strict_makes_ignored_data_an_error_and_still_shows_everything(run, edge_files):
+    """A warning about data that nothing uses exits with 0, and with 1 in strict mode."""
+    camel_case = next(path for path in edge_files if path.name == 'r2_camel_case.urdf')
+    lenient, strict = (
+        run('check', camel_case, '--json'),
+        run('check', camel_case, '--json', '--strict'),
+    )
+    assert (lenient.code, strict.code) == (0, 1)
+    assert [finding['severity'] for finding in lenient.json['findings']] == ['warning']
+    assert [finding['severity'] for finding in strict.json['findings']] == ['error']
+    assert lenient.json['transmissions'] == strict.json['transmissions']
+
+
+def test_strict_keeps_counting_after_the_first_error(run, mixed_robot):
+    """Strict mode reports every finding, not only the first."""
+    assert len(run('check', mixed_robot, '--json', '--strict').json['findings']) == 2
+
+
+def test_the_edge_cases_end_with_a_verdict(run, edge_files):
+    """Each of the peers' edge cases is checked without traceback; the code fits the findings."""
+    assert len(edge_files) == 69
+    for path in edge_files:
+        text, document = run('check', path), run('check', path, '--json')
+        has_errors = any(each['severity'] == 'error' for each in document.json['findings'])
+        assert text.code == document.code == int(has_errors), path.name
+        assert text.err == document.err == ''
+        assert 'Traceback' not in text.out
+
+
+def test_what_the_peers_load_is_loaded_or_has_a_finding(run, edge_files, edge_results):
+    """A known type that a peer loads is loaded with the same numbers, or refused aloud."""
+    compared = refused = 0
+    different = set()
+    for path in edge_files:
+        document = run('check', path, '--json').json
+        ours = _transmissions(document)
+        blamed = {each['line'] for each in document['findings'] if each['severity'] == 'error'}
+        for theirs in _loaded(edge_results[path.name]):
+            mine = ours[theirs['name']]
+            if mine['loaded']:
+                numbers = _numbers(mine)
+                if numbers != {key: theirs['loaded'][key] for key in numbers}:
+                    different.add(path.name)
+                compared += 1
+            else:
+                assert mine['line'] in blamed, (path.name, theirs['name'])
+                refused += 1
+    assert different == BETTER
+    assert compared >= 40
+    assert refused > 0
+
+
+def _loaded(node: Any) -> list[dict[str, Any]]:
+    """Return every transmission in a peer's result that it loaded."""
+    if isinstance(node, list):
+        return [each for item in node for each in _loaded(item)]
+    if not isinstance(node, dict):
+        return []
+    if isinstance(node.get('loaded'), dict):
+        return [node]
+    return [each for item in node.values() for each in _loaded(item)]
+
+
+def _numbers(transmission: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers in the form of the peers' results."""
+    joints, actuators = transmission['joints'], transmission['actuators']
+    if transmission['type'] == SIMPLE:
+        source = actuators if transmission['dialect'] == 'ros_control' else joints
+        return {
+            'reduction': source[0]['mechanical_reduction'],
+            'offset': joints[0]['offset'],
+        }
+    return {
+        'actuator_reduction': [each['mechanical_reduction'] for each in actuators],
+        'joint_reduction': [each['mechanical_reduction'] for each in joints],
+        'joint_offset': [each['offset'] for each in joints],
+    }
+
+
+@pytest.mark.parametrize('text', ['', '<robot', 'hello', '<html/>', '<robot>&xxe;</robot>'])
+def test_what_is_no_robot_is_an_error_finding(run, tmp_path: Path, text: str):
+    """A file that cannot be parsed exits with 1, and the finding says why."""
+    path = tmp_path / 'not_a_robot.urdf'
+    path.write_text(text)
+    result = run('check', path, '--json')
+    assert result.code == 1
+    assert (result.json['robot'], result.json['transmissions']) == ('', [])
+    (finding,) = result.json['findings']
+    assert finding['severity'] == 'error'
+    assert run('check', path).out.startswith(f'{path}:')
+
+
+def test_an_unreadable_file_is_a_usage_error(run, tmp_path: Path):
+    """A missing file, a directory and an impossible name exit with 2 and one sentence."""
+    for name in (tmp_path / 'missing.urdf', tmp_path, 'nul\0byte'):
+        result = run('check', name)
+        assert (result.code, result.out) == (2, '')
+        assert result.err.startswith('transmission_bridge: cannot read ')
+        assert result.err.count('\n') == 1
+
+
+def test_an_endless_file_is_refused(run):
+    """A file without end is read as far as a description may be long."""
+    result = run('check', '/dev/zero')
+    assert result.code == 1
+    assert 'too long' in result.out
+
+
+def test_standard_input_is_read_for_a_dash(run, reversed_robot):
+    """A dash stands for standard input, as in ``xacro robot.urdf.xacro | ... check -``."""
+    data = reversed_robot.read_bytes()
+    expected = run('check', reversed_robot, '--json').json
+    assert run('check', '-', '--json', stdin=data).json == expected
+
+
+def test_an_alias_reads_a_strange_type_as_an_installed_one(run, mixed_robot):
+    """A transmission of an unknown type loads through an alias of the same mechanism."""
+    result = run(
+        'check', mixed_robot, '--json', '--alias', f'elsewhere/StrangeTransmission={SIMPLE}'
+    )
+    strange = _transmissions(result.json)['strange_transmission']
+    assert strange['loaded']
+    assert strange['type'] == 'elsewhere/StrangeTransmission'
+
+
+def test_an_alias_of_another_mechanism_is_refused(run, mixed_robot):
+    """An alias with other numbers of joints and actuators is an error finding."""
+    alias = 'elsewhere/StrangeTransmission=transmission_interface/DifferentialTransmission'
+    result = run('check', mixed_robot, '--json', '--alias', alias)
+    assert not _transmissions(result.json)['strange_transmission']['loaded']
+    assert any('expected 2 joints' in each['message'] for each in result.json['findings'])
+
+
+def test_an_alias_for_a_type_that_is_not_there_is_a_warning(run, reversed_robot):
+    """A mistyped alias does not pass in silence."""
+    result = run('check', reversed_robot, '--json', '--alias', f'no/Such={SIMPLE}')
+    (finding,) = result.json['findings']
+    assert (result.code, finding['severity']) == (0, 'warning')
+    assert "'no/Such' is not used" in finding['message']
+
+
+@pytest.mark.parametrize('aliases', [['a'], ['=b'], ['a='], ['a=b', 'a=c']])
+def test_an_alias_of_another_form_is_a_usage_error(run, reversed_robot, aliases: list[str]):
+    """An alias that is no pair, or is given twice, exits with 2."""
+    arguments = [word for alias in aliases for word in ('--alias', alias)]
+    result = run('check', reversed_robot, *arguments)
+    assert (result.code, result.out) == (2, '')
+    assert '--alias' in result.err
+
+
+def test_names_cannot_control_the_terminal(run, reversed_robot):
+    """Control characters and line breaks in names are shown as escapes."""
+    text = reversed_robot.read_text().replace('name="m1"', 'name="m&#10;1&#x9b;2J"')
+    reversed_robot.write_text(text, encoding='utf-8')
+    out = run('check', reversed_robot).out
+    assert r'm\n1\x9b2J' in out
+    assert '\x9b' not in out
+    assert len(out.splitlines()) == len(run('check', '-', stdin=text.encode()).out.splitlines())

@@ -1,0 +1,268 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a whole: help, mistakes, streams that fail."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.tools.main import command_names, load_command
+
+PROGRAM = [sys.executable, '-m', 'transmission_bridge']
+
+
+def _spawn(*arguments: object, **settings: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        capture_output='stdout' not in settings,
+        timeout=60,
+        check=False,
+        **settings,
+    )
+
+
+def test_the_commands_are_those_that_have_a_module():
+    """The commands of the first release are there, in alphabetical order."""
+    assert {'check', 'map', 'plugins'} <= set(command_names())
+    assert list(command_names()) == sorted(command_names())
+
+
+def test_general_help_lists_every_command(run):
+    """Help names every command with its summary."""
+    for flag in ('--help', '-h'):
+        result = run(flag)
+        assert (result.code, result.err) == (0, '')
+        for name in command_names():
+            assert f'  {name}' in result.out
+            assert load_command(name).summary in result.out
+
+
+@pytest.mark.parametrize('name', command_names())
+def test_the_help_of_a_command_shows_an_example(run, name):
+    """Every command's help fits 80 columns but for its example, shows one, and tells the codes."""
+    result = run(name, '--help')
+    assert (result.code, result.err) == (0, '')
+    text, _, example = result.out.partition('example:\n')
+    assert f'transmission_bridge {name}' in example
+    assert 'exit code: 0' in text
+    assert all(len(line) <= 88 for line in text.splitlines())
+
+
+def test_the_version_is_that_of_the_package(run):
+    """``--version`` names program and version."""
+    from transmission_bridge import __version__
+
+    assert run('--version').out == f'transmission_bridge {__version__}\n'
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        [],
+        [''],
+        ['chekc'],
+        ['--json'],
+        ['check'],
+        ['check', 'a', 'b'],
+        ['check', '--stric', 'a'],
+        ['map', 'a'],
+        ['map', 'a', '--to', 'motor', '--interface', 'position', 'b=1'],
+        ['plugins', 'all'],
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_two(run, arguments):
+    """No usage block, no traceback: what is wrong, and where help is."""
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, '')
+    assert result.err.startswith('transmission_bridge: ')
+    assert '--help' in result.err
+    assert result.err.count('\n') == 1
+
+
+def test_plugins_lists_the_built_in_types(run):
+    """Each installed type has its package, version and one line about it."""
+    result = run('plugins', '--json')
+    assert result.code == 0
+    plugins = {plugin['type_name']: plugin for plugin in result.json['plugins']}
+    for name in ('Simple', 'Differential', 'FourBarLinkage'):
+        plugin = plugins[f'transmission_interface/{name}Transmission']
+        assert plugin['package'] == 'transmission_bridge'
+        assert plugin['version']
+        assert plugin['description'].endswith('.')
+        assert plugin['error'] == ''
+    text = run('plugins').out
+    for type_name, plugin in plugins.items():
+        assert type_name in text
+        assert plugin['description'] in text
+
+
+def test_plugins_shows_why_one_does_not_load(run, monkeypatch):
+    """A plugin that fails to import exits with 1, and is listed with its traceback."""
+    from importlib.metadata import EntryPoint
+
+    broken = EntryPoint('mine/Broken', 'no_such_module_of_mine:Broken', 'transmission_bridge.t')
+    monkeypatch.setattr('importlib.metadata.entry_points', lambda *, group: [broken])
+    result = run('plugins')
+    assert result.code == 1
+    assert 'cannot be used: transmission type' in result.out
+    assert "    | ModuleNotFoundError: No module named 'no_such_module_of_mine'" in result.out
+    (plugin,) = run('plugins', '--json').json['plugins']
+    assert 'no_such_module_of_mine' in plugin['error']
+    assert 'Traceback' in plugin['details']
+
+
+# -- streams -------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_goes_away_changes_no_verdict(mixed_robot, reversed_robot):
+    """With the other end of the pipe closed there is no traceback, and the exit code stands."""
+    for path, code in ((reversed_robot, 0), (mixed_robot, 1)):
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = subprocess.run(
+            [*PROGRAM, 'check', str(path)],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+        os.close(writer)
+        assert (process.returncode, process.stderr) == (code, b'')
+
+
+@pytest.mark.skipif(not Path('/dev/full').exists(), reason='needs /dev/full')
+def test_a_full_disk_is_one_sentence(reversed_robot):
+    """Output that cannot be written exits with 2."""
+    with open('/dev/full', 'wb') as full:
+        process = subprocess.run(
+            [*PROGRAM, 'check', str(reversed_robot)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert process.returncode == 2
+    assert process.stderr.startswith(b'transmission_bridge: cannot write the output: ')
+    assert process.stderr.count(b'\n') == 1
+
+
+def test_names_beyond_the_encoding_of_the_terminal_are_escaped(reversed_robot):
+    """With an ASCII terminal a name of other letters is shown, escaped."""
+    text = reversed_robot.read_text(encoding='utf-8').replace('"m1"', '"мотор"')
+    reversed_robot.write_text(text, encoding='utf-8')
+    environment = {**os.environ, 'PYTHONIOENCODING': 'ascii:strict'}
+    process = _spawn('check', reversed_robot, env=environment)
+    assert (process.returncode, process.stderr) == (0, b'')
+    assert b'\\u043c\\u043e' in process.stdout
+    process = _spawn('check', '--json', reversed_robot, env=environment)
+    names = [each['name'] for each in json.loads(process.stdout)['transmissions'][0]['actuators']]
+    assert names == ['мотор', 'm2']
+
+
+def test_closed_streams_are_no_error(reversed_robot):
+    """Without standard output and error the exit code is still right."""
+    for path, code in ((reversed_robot, 0), ('/no/such/file', 2)):
+        process = subprocess.run(
+            ['sh', '-c', 'exec "$@" >&- 2>&-', 'sh', *PROGRAM, 'check', str(path)],
+            timeout=60,
+            check=False,
+        )
+        assert process.returncode == code
+
+
+def test_the_core_commands_import_no_ros(reversed_robot):
+    """``check`` and the general help run where rclpy cannot be imported."""
+    program = (
+        'import sys; sys.modules["rclpy"] = None; '
+        'from transmission_bridge.tools.main import main; '
+        'sys.exit(main(["--help"]) or main(["check", sys.argv[1]]))'
+    )
+    process = subprocess.run(
+        [sys.executable, '-c', program, str(reversed_robot)],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (0, b'')
+
+
+def test_ctrl_c_exits_with_130(run, monkeypatch, reversed_robot):
+    """An interrupt ends a command without traceback, with the code that shells expect."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('transmission_bridge.tools.check_report.check', interrupt)
+    result = run('check', reversed_robot)
+    assert (result.code, result.out, result.err) == (130, '', '')
+
+
+# -- fuzzing -------------------------------------------------------------------------------------
+
+_WORDS = [
+    '--json', '--strict', '--alias', 'a=b', '--to', 'joint', 'actuator', '--interface',
+    'position', 'effort', 'acceleration', 'absolute_position', '--at', '--rate', 'j1=1', 'a1=-2.5',
+    'a1=nan', '=', '==', 'j=1e999', '--', '-', '--help', '-h', '--version', '\udcff', 'é=1', '-1',
+]  # fmt: skip
+_PIECES = [
+    b'<', b'>', b'"', b'&', b'&amp;', b'&#0;', b'&#x9b;', b'\x00', b'\xff\xfe', b'\xef\xbb\xbf',
+    b'1e400', b'nan', b'0', b'-', b'<!DOCTYPE r [<!ENTITY a "b">]>', b'<!--', b'-->', b'</robot>',
+    b'<transmission>', b'</transmission>', b'<joint name="j1">', b'role="joint1"', b'', b'\n',
+]  # fmt: skip
+
+
+@st.composite
+def _mangled(draw: st.DrawFn, originals: list[bytes]) -> bytes:
+    """Draw a description with pieces taken out, doubled, moved and put in."""
+    data = draw(st.sampled_from(originals))
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(data)))
+        stop = min(len(data), start + draw(st.integers(0, 200)))
+        put = draw(st.one_of(st.sampled_from(_PIECES), st.just(data[start:stop]), st.binary()))
+        at = draw(st.sampled_from([start, stop]))
+        data = data[:at] + put + data[draw(st.sampled_from([at, stop])) :]
+    return data
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_whatever_is_given_ends_in_a_sentence(run, edge_files, tmp_path_factory, data):
+    """Mangled files and arguments exit with 0, 1 or 2, and JSON output is JSON."""
+    path = tmp_path_factory.getbasetemp() / 'mangled.urdf'
+    path.write_bytes(data.draw(_mangled([each.read_bytes() for each in edge_files])))
+    command = data.draw(st.sampled_from(['check', 'map', 'plugins', '', 'x', '--help']))
+    words = data.draw(st.lists(st.sampled_from([*_WORDS, str(path)]) | st.text(), max_size=8))
+    if data.draw(st.booleans()):
+        words.insert(0, str(path))
+    if command == 'map' and data.draw(st.booleans()):
+        words += ['--to', 'joint', '--interface', 'position', 'a1=1']
+    result = run(command, *words, stdin=path.read_bytes())
+    assert result.code in (0, 1, 2)
+    assert 'Traceback' not in result.err
+    if result.code == 2:
+        assert result.err.startswith('transmission_bridge: ')
+        assert result.err.count('\n') == 1
+    if '--json' in words and result.code == 0 and not {'-h', '--help', '--version'} & set(words):
+        assert result.out.lstrip().startswith('{') or command not in ('check', 'map', 'plugins')
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_whatever_the_file_check_has_a_verdict_in_json(run, edge_files, data):
+    """For any file ``check --json`` prints one strict document that fits its exit code."""
+    mangled = data.draw(_mangled([each.read_bytes() for each in edge_files]))
+    strict = data.draw(st.sampled_from([[], ['--strict']]))
+    result = run('check', '--json', *strict, '-', stdin=mangled)
+    has_errors = any(each['severity'] == 'error' for each in result.json['findings'])
+    assert result.code == int(has_errors)
+    for transmission in result.json['transmissions']:
+        assert transmission['loaded'] in (True, False)

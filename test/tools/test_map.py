@@ -1,0 +1,155 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge map``."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+import transmission_bridge as tb
+from transmission_bridge.description import load_description
+
+TO_JOINT = ('--to', 'joint', '--interface')
+TO_ACTUATOR = ('--to', 'actuator', '--interface')
+
+
+def test_roles_decide_against_xml_and_alphabetical_order(run, reversed_robot):
+    """The example that every peer gets wrong: zed = 0.9, alpha = -1.1."""
+    result = run('map', reversed_robot, *TO_JOINT, 'position', '--json', 'm1=100', 'm2=20')
+    assert (result.code, result.err) == (0, '')
+    assert result.json == {
+        'alpha': pytest.approx(-1.1, rel=1e-15),
+        'zed': pytest.approx(0.9, rel=1e-15),
+    }
+
+
+def test_the_way_back_takes_negative_numbers(run, reversed_robot):
+    """Values may be negative, and the inverse of the example gives its input."""
+    result = run('map', reversed_robot, *TO_ACTUATOR, 'position', '--json', 'alpha=-1.1', 'zed=.9')
+    assert result.json == {
+        'm1': pytest.approx(100, rel=1e-14),
+        'm2': pytest.approx(20, rel=1e-14),
+    }
+
+
+@given(st.data())
+def test_every_interface_is_the_core_s_answer_to_the_last_bit(run, data):
+    """JSON carries full precision: what is printed is what the core computes."""
+    text = """<robot name="r"><transmission name="t">
+      <type>transmission_interface/FourBarLinkageTransmission</type>
+      <actuator name="a"><role>actuator1</role>
+        <mechanicalReduction>3</mechanicalReduction></actuator>
+      <actuator name="b"><role>actuator2</role>
+        <mechanicalReduction>-7</mechanicalReduction></actuator>
+      <joint name="p"><role>joint1</role><offset>0.1</offset>
+        <hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+      <joint name="q"><role>joint2</role><mechanicalReduction>0.3</mechanicalReduction>
+        <hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+    </transmission></robot>"""
+    robot = tb.RobotTransmissions(load_description(text))
+    interface = data.draw(
+        st.sampled_from(['position', 'velocity', 'acceleration', 'effort', 'torque', 'force'])
+    )
+    to = data.draw(st.sampled_from(['joint', 'actuator']))
+    x, y = (data.draw(st.floats(-1e6, 1e6)) for _ in range(2))
+    names = ('a', 'b') if to == 'joint' else ('p', 'q')
+    arguments = [f'{name}={value!r}' for name, value in zip(names, (x, y), strict=True)]
+    result = run(
+        'map', '-', '--to', to, '--interface', interface, '--json', *arguments, stdin=text.encode()
+    )
+    function = robot.actuator_to_joint if to == 'joint' else robot.joint_to_actuator
+    others = ('p', 'q') if to == 'joint' else ('a', 'b')
+    assert result.json == dict(zip(others, function(interface, [x, y]).tolist(), strict=True))
+
+
+def test_what_depends_on_an_unknown_value_is_left_out(run, mixed_robot, reversed_robot):
+    """Only what is fully known is printed; the text says what is not computable."""
+    half = run('map', reversed_robot, *TO_JOINT, 'position', '--json', 'm1=100')
+    assert (half.code, half.json) == (0, {})
+    text = run('map', reversed_robot, *TO_JOINT, 'position', 'm1=100')
+    assert text.out == 'not computable from these values: alpha, zed\n'
+    other = run('map', mixed_robot, *TO_JOINT, 'position', '--json', 'direct=2.5')
+    assert other.json == {'direct': 2.5}
+
+
+def test_a_joint_lost_to_an_error_is_named_with_its_reason(run, mixed_robot):
+    """A robot with errors maps what is left, says so, and tells why a joint is missing."""
+    good = run('map', mixed_robot, *TO_JOINT, 'effort', '--json', 'good_motor=2')
+    assert (good.code, good.json) == (0, {'good': 200.0})
+    assert 'has errors (2)' in good.err
+    lost = run('map', mixed_robot, *TO_ACTUATOR, 'position', 'broken=1')
+    assert lost.code == 2
+    assert "'broken' (its transmission 'broken_transmission' is refused)" in lost.err
+    assert 'known: good, direct' in lost.err
+
+
+def test_text_shows_the_shortest_exact_number(run, mixed_robot):
+    """Names are aligned, numbers read back as the same floats."""
+    out = run('map', mixed_robot, *TO_JOINT, 'position', 'good_motor=1', 'direct=0.1').out
+    assert out == 'good    0.01\ndirect  0.1\n'
+
+
+def test_a_result_beyond_double_precision_is_left_out(run, reversed_robot):
+    """Infinity is no JSON number, so it is not computable either."""
+    result = run('map', reversed_robot, *TO_ACTUATOR, 'velocity', '--json', 'zed=1e308', 'alpha=1')
+    assert (result.code, result.json, result.err) == (0, {}, '')
+
+
+def test_values_may_stand_anywhere(run, reversed_robot):
+    """Values before, between and behind the options mean the same."""
+    expected = run('map', reversed_robot, *TO_JOINT, 'effort', '--json', 'm1=1', 'm2=2').json
+    for arguments in (
+        ['m1=1', 'm2=2', '--to', 'joint', '--interface', 'effort', '--json'],
+        ['m1=1', '--to', 'joint', 'm2=2', '--json', '--interface', 'effort'],
+        ['m1=1', 'm2=2', '--at', 'm1=3', 'm2=4', '--json', *TO_JOINT, 'effort'],
+        ['--at', 'm1=3', '--at', 'm2=4', '--json', *TO_JOINT, 'effort', 'm1=1', 'm2=2'],
+    ):
+        assert run('map', reversed_robot, *arguments).json == expected
+    assert len(expected) == 2
+    assert all(map(math.isfinite, expected.values()))
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['m1'], 'expected actuator=value'),
+        (['m1='], "found ''"),
+        (['m1=fast'], "found 'fast'"),
+        (['m1=nan'], "found 'nan'"),
+        (['m1=inf'], "found 'inf'"),
+        (['m1=1_000'], "found '1_000'"),
+        (['m1=1e999'], 'double precision'),
+        (['m1=1', 'm1=2'], 'given twice'),
+        (['zed=1'], "unknown actuator 'zed', known: m1, m2"),
+        (['m1=1', '--at', 'other=2'], "unknown actuator 'other', known: m1, m2"),
+        (['m1=1', '--rate', 'm1=x'], "found 'x'"),
+        ([], 'required: NAME=VALUE'),
+    ],
+)
+def test_a_value_that_is_none_is_a_usage_error(run, reversed_robot, arguments, words):
+    """Unknown and doubled names and bad numbers exit with 2 and one sentence."""
+    result = run('map', reversed_robot, *TO_JOINT, 'position', *arguments)
+    assert (result.code, result.out) == (2, '')
+    assert words in result.err
+    assert result.err.count('\n') == 1
+
+
+@pytest.mark.parametrize('interface', ['absolute_position', 'speed', ''])
+def test_an_interface_that_is_not_mapped_is_a_usage_error(run, reversed_robot, interface):
+    """The sentence lists those that are."""
+    result = run('map', reversed_robot, *TO_ACTUATOR, interface, 'zed=1')
+    assert result.code == 2
+    assert 'supported: position, velocity, acceleration, effort, torque, force' in result.err
+
+
+def test_a_file_that_is_no_robot_has_errors(run, tmp_path):
+    """What cannot be parsed exits with 1, what cannot be read with 2."""
+    path = tmp_path / 'bad.urdf'
+    path.write_text('<robot')
+    assert run('map', path, *TO_JOINT, 'position', 'a=1').code == 1
+    assert run('map', tmp_path / 'none', *TO_JOINT, 'position', 'a=1').code == 2
