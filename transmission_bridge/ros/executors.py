@@ -12,7 +12,7 @@ that slow import, or an early one would end in a traceback.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
@@ -62,8 +62,11 @@ def spin(
     name = known[0] if executor == 'auto' else executor
     if name not in known:
         raise UnknownNameError('executor', executor, ('auto', *known))
+    from rclpy.executors import ExternalShutdownException
+
     loop = _spin_events if name == 'events' else _spin_single_threaded
-    loop(node, should_stop or (lambda: False))
+    with suppress(ExternalShutdownException):
+        loop(node, should_stop or (lambda: False))
 
 
 def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
@@ -88,7 +91,7 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
 
 
 def _spin_single_threaded(node: Node, should_stop: Callable[[], bool]) -> None:
-    from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+    from rclpy.executors import SingleThreadedExecutor
 
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
@@ -98,8 +101,6 @@ def _spin_single_threaded(node: Node, should_stop: Callable[[], bool]) -> None:
         try:
             while node.context.ok() and not should_stop():
                 executor.spin_once(timeout_sec=limit)
-        except ExternalShutdownException:
-            pass
         finally:
             executor.remove_node(node)
             executor.shutdown()

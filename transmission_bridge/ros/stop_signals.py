@@ -70,8 +70,10 @@ def stop_signals() -> Iterator[StopRequest]:
     The handlers in force before come back afterwards, unless a signal came: then the process is on
     its way out, and further signals are ignored so that none can interrupt that with a traceback.
 
-    :raises ValueError: If it is not the main thread that calls, as Python demands.
+    :raises ValueError: If it is not the main thread that calls; Python allows no other.
     """
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError('signals can be handled in the main thread only')
     stop = StopRequest()
     reader, writer = os.pipe()
     # The C handler must never block in a full pipe.

@@ -1,0 +1,196 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Spinning, and a node's process from start to exit code."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from transmission_bridge.ros.executors import available_executors
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+#: Seconds in which a signal must have ended a process.
+PROMPT = 3.0
+
+PRELUDE = """
+import sys
+from transmission_bridge.errors import DescriptionError
+from transmission_bridge.ros.executors import run, spin
+
+def make():
+    from rclpy.node import Node
+    node = Node('child')
+    setup(node)
+    return node
+
+def setup(node):
+    print('ready')
+
+def stop(node):
+    print('stopping', node.context.ok())
+
+EXECUTOR = sys.argv[1]
+"""
+MAIN = """
+sys.exit(run(make, [], executor=EXECUTOR, on_stop=stop))
+"""
+
+#: A timer that fires once, when the node spins.
+ONCE = """
+def setup(node):
+    def first():
+        timer.cancel()
+        act(node)
+    timer = node.create_timer(0.01, first)
+"""
+
+executors = pytest.mark.parametrize('executor', ['auto', *available_executors()])
+signals = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+
+
+@executors
+@signals
+def test_signal_ends_an_idle_node_at_once(start, executor, number):
+    """A node without traffic stops with its context still valid and exit code 0."""
+    child = start('-c', PRELUDE + MAIN, executor)
+    child.wait_for('ready')
+    child.signal(number)
+    assert child.ended(within=PROMPT) == 0
+    assert 'stopping True' in child.output
+    assert 'Traceback' not in child.output
+
+
+@executors
+def test_second_signal_while_stopping_changes_nothing(start, executor):
+    """A signal that comes while the node says its last words does not interrupt them."""
+    slow = "def stop(node):\n    print('stopping')\n    print('said', sys.stdin.readline())\n"
+    child = start('-c', PRELUDE + slow + MAIN, executor)
+    child.wait_for('ready')
+    child.signal(signal.SIGINT)
+    child.wait_for('stopping')
+    child.signal(signal.SIGINT)
+    child.signal(signal.SIGTERM)
+    child.say('goodbye')
+    assert child.ended(within=PROMPT) == 0
+    assert 'said goodbye' in child.output
+    assert 'Traceback' not in child.output
+
+
+@executors
+def test_last_words_arrive(start, peer, executor):
+    """What a node publishes while it stops is received."""
+    from std_msgs.msg import String
+
+    speak = """
+def setup(node):
+    from std_msgs.msg import String
+    node.words = node.create_publisher(String, 'words', 10)
+    node.create_timer(0.02, lambda: node.words.publish(String(data='hello')))
+
+def stop(node):
+    from rclpy.duration import Duration
+    from std_msgs.msg import String
+    node.words.publish(String(data='goodbye'))
+    node.words.wait_for_all_acked(Duration(seconds=2.0))
+"""
+    received = []
+    peer.node.create_subscription(
+        String, 'words', lambda message: received.append(message.data), 10
+    )
+    child = start('-c', PRELUDE + speak + MAIN, executor)
+    peer.spin_until(lambda: 'hello' in received)
+    child.signal(signal.SIGTERM)
+    peer.spin_until(lambda: 'goodbye' in received)
+    assert child.ended(within=PROMPT) == 0
+    assert received[-1] == 'goodbye'
+
+
+@signals
+def test_signal_before_the_node_is_made(start, number):
+    """A signal during the slow start is not lost and ends the process properly."""
+    slow = "def setup(node):\n    print('making')\n    sys.stdin.readline()\n"
+    child = start('-c', PRELUDE + slow + MAIN, 'auto')
+    child.wait_for('making')
+    child.signal(number)
+    child.say('go on')
+    assert child.ended(within=PROMPT) == 0
+    assert 'Traceback' not in child.output
+
+
+@executors
+def test_bug_in_a_callback_is_not_hidden(start, executor):
+    """An exception of a callback ends the process with its traceback, after the last words."""
+    act = "def act(node):\n    raise RuntimeError('a bug')\n"
+    child = start('-c', PRELUDE + ONCE + act + MAIN, executor)
+    assert child.ended() == 1
+    assert 'RuntimeError: a bug' in child.output
+    assert 'stopping True' in child.output
+
+
+@executors
+def test_context_that_goes_down_ends_the_loop(start, executor):
+    """Where somebody else shuts the context down the process ends with exit code 0."""
+    act = 'def act(node):\n    node.context.shutdown()\n'
+    child = start('-c', PRELUDE + ONCE + act + MAIN, executor)
+    assert child.ended() == 0
+    assert 'stopping False' in child.output
+    assert 'Traceback' not in child.output
+
+
+@executors
+def test_loop_asks_a_plain_function_whether_to_stop(start, executor):
+    """Any function can stop the loop, and node and context remain usable."""
+    code = """
+import rclpy
+rclpy.init()
+node = rclpy.create_node('child')
+calls = []
+node.create_timer(0.01, lambda: calls.append(True))
+spin(node, executor=EXECUTOR, should_stop=lambda: len(calls) >= 3)
+assert len(calls) >= 3 and node.context.ok()
+node.destroy_node()
+rclpy.shutdown()
+print('returned')
+"""
+    child = start('-c', PRELUDE + code, executor)
+    assert child.ended() == 0, child.output
+    assert 'returned' in child.output
+
+
+def test_unknown_executor_is_named(start):
+    """A name that is no executor is refused with the names that are."""
+    child = start('-c', PRELUDE + MAIN, 'fastest')
+    assert child.ended() == 1
+    known = ', '.join(['auto', *available_executors()])
+    assert f"unknown executor 'fastest', known: {known}" in child.output
+
+
+def test_mistake_of_the_user_is_a_sentence(start):
+    """A node that cannot be made for the user's own reason gives that reason and exit code 1."""
+    code = "def setup(node):\n    raise DescriptionError('no robot in it', line=7)\n"
+    child = start('-c', PRELUDE + code + MAIN, 'auto')
+    assert child.ended() == 1
+    assert 'line 7: no robot in it' in child.output
+    assert 'Traceback' not in child.output
+
+
+def test_without_rclpy_the_reader_learns_what_to_install():
+    """Where rclpy is missing the process says how to get it, with exit code 1."""
+    code = (
+        "import sys; sys.modules['rclpy'] = None\n"
+        'from transmission_bridge.ros.executors import run\n'
+        'sys.exit(run(lambda: None))\n'
+    )
+    result = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert result.returncode == 1
+    assert 'pip install' in result.stderr
+    assert 'Traceback' not in result.stderr
