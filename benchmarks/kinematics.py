@@ -4,8 +4,8 @@
 """
 Throughput of batched transforms and Jacobians against pinocchio's binding, call by call.
 
-Run ``python benchmarks/kinematics.py`` with the wheel ``pin`` installed. Both sides compute the end
-pose (4×4) and the 6×7 Jacobian of the same seven-joint arm for the same configurations, in
+Run ``python benchmarks/kinematics.py`` with the wheel ``pin`` installed. Both sides compute the
+end pose (4×4) and the 6×7 Jacobian of the same seven-joint arm for the same configurations, in
 interleaved rounds of one run; the medians and their ratio are printed, and the largest difference
 of the results.
 """

@@ -74,7 +74,7 @@ class SphericalJoint(Joint):
         Return the joint's own quaternion with length one (normalizeJointPosCoords).
 
         :param q: Positions, shape ``(..., N)``.
-        :returns: Shape ``(..., 4)``.
+        :returns: ``(w, x, y, z)``, shape ``(..., 4)``, without unit.
         :raises ShapeError: If ``q`` ends before the joint's coordinates do.
         :raises JointError: If the quaternion has length zero.
         """

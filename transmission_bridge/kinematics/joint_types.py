@@ -52,7 +52,7 @@ class FixedJoint(Joint):
         return np.zeros((6, 0))
 
     def rest_positions(self) -> Array:
-        """Return no coordinates, shape ``(0,)``."""
+        """Return no coordinates, an array of shape ``(0,)`` without unit."""
         return np.zeros(0)
 
     def position_rate_jacobian(self, q: npt.ArrayLike) -> Array:

@@ -11,11 +11,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError
-from transmission_bridge.kinematics.device_limits import DeviceLimits, limits_from_description
+from transmission_bridge.kinematics.device_limits import limits_from_description
 from transmission_bridge.kinematics.joint import Joint
 from transmission_bridge.kinematics.joint_errors import JointError
 from transmission_bridge.kinematics.model_joints import joint_from_spec
@@ -157,14 +158,15 @@ class LimitedDevice:
         return self._with_limits(effort=limits)
 
     def _with_limits(self: DeviceT, **values: npt.ArrayLike) -> DeviceT:
-        limits = self._limits
+        for name, value in values.items():
+            if np.shape(value) != (self.dof,):
+                raise ShapeError(name, expected=f'({self.dof},)', found=np.shape(value))
+        changed: dict[str, Any] = values
         try:
-            changed: DeviceLimits = replace(limits, **values)  # type: ignore[arg-type]
+            limits = replace(self._limits, **changed)
         except JointError as error:
             raise JointError(self._name, str(error)) from error
-        if changed.lower.shape != limits.lower.shape:
-            raise ShapeError('lower', expected=f'({self.dof},)', found=changed.lower.shape)
-        return self._replaced(_limits=changed)
+        return self._replaced(_limits=limits)
 
     def _replaced(self: DeviceT, **attributes: Any) -> DeviceT:
         device = copy.copy(self)

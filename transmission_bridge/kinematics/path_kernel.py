@@ -95,14 +95,18 @@ def _sweep(path: CompiledPath, rows: Array) -> _Sweep:
     gains = np.array([screw.gain for screw in path.screws], dtype=np.float64)
     amounts = gains[:, np.newaxis] * rows.T[columns]
     sines, cosines = _sines_and_cosines(amounts)
-    multiply = _dense_product if np.isfinite(amounts).all() else _sparse_product
+    is_known = bool(np.isfinite(amounts).all())
+    multiply = _dense_product if is_known else _sparse_product
     frame = _Frame(np.repeat(np.eye(3)[:, :, np.newaxis], count, axis=2), np.zeros((3, count)))
     axes, origins = np.empty(shape), np.empty(shape)
     for index, screw in enumerate(path.screws):
         frame = multiply(frame, screw.before)
         x, y, z = frame.axes
         if screw.is_prismatic:
-            frame = _Frame(frame.axes, frame.origin + amounts[index] * z)
+            travel = amounts[index] * z
+            if not is_known:
+                travel[z == 0.0] = 0.0
+            frame = _Frame(frame.axes, frame.origin + travel)
         else:
             sine, cosine = sines[index], cosines[index]
             frame.axes[0], frame.axes[1] = cosine * x + sine * y, cosine * y - sine * x
@@ -114,9 +118,9 @@ def _sines_and_cosines(angles: Array) -> tuple[Array, Array]:
     """
     Return both from the tangent of the half angle, to a few units in the last place of one.
 
-    ``sin = 2 t / (1 + t²)``, ``cos = (1 - t²) / (1 + t²)``. numpy's tangent is vectorised where its
-    float64 sine and cosine are not, and it is one call for two; even at a half turn, where ``t``
-    is about 1e16, its square is far from the end of the range.
+    ``sin = 2 t / (1 + t²)``, ``cos = (1 - t²) / (1 + t²)``. numpy's tangent is vectorised where
+    its float64 sine and cosine are not, and it is one call for two; even at a half turn, where
+    ``t`` is about 1e16, its square is far from the end of the range.
     """
     tangent = np.tan(0.5 * angles)
     square = tangent * tangent

@@ -1,0 +1,356 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold for every type of joint, whatever its numbers."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.errors import ShapeError
+from transmission_bridge.kinematics import (
+    ChildMotion,
+    ContinuousJoint,
+    FixedJoint,
+    FreeJoint,
+    JointError,
+    JointIndexError,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+)
+from transmission_bridge.kinematics.spatial import (
+    homogeneous,
+    inverse,
+    rotation_from_rpy,
+    twist_matrix,
+    twist_transform,
+)
+
+TYPES = (FixedJoint, RevoluteJoint, ContinuousJoint, PrismaticJoint, SphericalJoint, FreeJoint)
+DIRECTIONS = (('child', 'parent'), ('parent', 'child'))
+
+
+def make_joint(kind, rng, **options):
+    """Return a joint with random numbers."""
+    rest = homogeneous(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
+    if kind in (RevoluteJoint, ContinuousJoint, PrismaticJoint):
+        options.update(axis=rng.normal(size=3), origin=rng.normal(size=3))
+    elif kind is SphericalJoint:
+        options.update(centre=rng.normal(size=3))
+    return kind('parent', 'child', rest, name='j', **options)
+
+
+def close(left, right, scale=1.0):
+    """Assert equality relative to the size of the terms."""
+    np.testing.assert_allclose(left, right, rtol=0.0, atol=1e-13 * scale)
+
+
+joints = st.builds(
+    lambda kind, seed: (make_joint(kind, np.random.default_rng(seed)), seed),
+    st.sampled_from(TYPES),
+    st.integers(0, 2**32 - 1),
+)
+
+
+def numbers(joint, seed, *, unit=False):
+    """Return q, dq and ddq; ``unit`` makes a quaternion one of length one."""
+    rng = np.random.default_rng(seed + 1)
+    q = rng.normal(size=joint.n_positions)
+    if unit and joint.n_positions >= 4:
+        q[-4:] /= np.linalg.norm(q[-4:])
+    return q, rng.normal(size=joint.n_dofs), rng.normal(size=joint.n_dofs)
+
+
+@given(joints)
+def test_directions_are_inverse(pair):
+    """child_H_parent and parent_H_child are inverse at any position and at rest."""
+    joint, seed = pair
+    q, _, _ = numbers(joint, seed)
+    forth = joint.transform(q, 'child', 'parent')
+    close(forth @ joint.transform(q, 'parent', 'child'), np.eye(4), 20.0)
+    close(forth[:3, :3] @ forth[:3, :3].T, np.eye(3), 10.0)
+    rest = joint.rest_transform('parent', 'child')
+    close(joint.rest_transform('child', 'parent') @ rest, np.eye(4), 20.0)
+    close(joint.transform(joint.rest_positions(), 'parent', 'child'), rest, 10.0)
+
+
+@given(joints)
+def test_velocity_is_the_rate_of_the_transform(pair):
+    """The motion subspace is what the derivatives of the transform say, in both directions."""
+    joint, seed = pair
+    q, dq, _ = numbers(joint, seed, unit=True)
+    rates = joint.position_rate_jacobian(q) @ dq
+    for child, parent in DIRECTIONS:
+        rate = sum(
+            (
+                joint.transform_derivative(q, child, parent, index) * rates[index]
+                for index in range(joint.n_positions)
+            ),
+            np.zeros((4, 4)),
+        )
+        twist = joint.child_velocity(q, dq, np.zeros(6), child, parent)
+        # d/dt parent_H_child = parent_H_child V, so d/dt child_H_parent = -V child_H_parent.
+        child_h_parent = joint.transform(q, child, parent)
+        close(rate, -twist_matrix(twist) @ child_h_parent, 100.0)
+
+
+@given(joints)
+def test_transform_derivative_is_the_difference_quotient(central_difference, pair):
+    """Every derivative by a coordinate agrees with a finite difference."""
+    joint, seed = pair
+    q, _, _ = numbers(joint, seed, unit=True)
+    for child, parent in DIRECTIONS:
+        for index in range(joint.n_positions):
+            unit = np.eye(joint.n_positions)[index]
+            quotient = central_difference(
+                lambda step: joint.transform(q + step * unit, child, parent)
+            )
+            exact = joint.transform_derivative(q, child, parent, index)
+            np.testing.assert_allclose(exact, quotient, rtol=0.0, atol=1e-9)
+
+
+@given(joints)
+def test_accelerations_are_rates_of_velocities(central_difference, pair):
+    """Along a motion of both links the child's acceleration is the derivative of its twist."""
+    joint, seed = pair
+    rng = np.random.default_rng(seed + 2)
+    q, dq, ddq = numbers(joint, seed, unit=True)
+    twist, acceleration = rng.normal(size=(2, 6))
+
+    def child_velocity(time, child, parent):
+        # Second-order motion of the coordinates that has dq and ddq at time zero.
+        rate = joint.position_rate_jacobian(q) @ (dq * time + 0.5 * ddq * time**2)
+        if joint.n_positions == joint.n_dofs:
+            position = q + rate
+        else:
+            first = joint.position_rate_jacobian(q) @ dq
+            # The rate matrix is linear in the coordinates: apply it once more for the curvature.
+            step = 1e-6
+            change = (
+                joint.position_rate_jacobian(q + step * first)
+                - joint.position_rate_jacobian(q - step * first)
+            ) / (2.0 * step)
+            position = q + rate + 0.5 * time**2 * (change @ dq)
+        return joint.child_velocity(
+            position, dq + time * ddq, twist + time * acceleration, child, parent
+        )
+
+    for child, parent in DIRECTIONS:
+        exact = joint.child_acceleration(q, dq, ddq, twist, acceleration, child, parent)
+        quotient = central_difference(lambda time: child_velocity(time, child, parent))
+        scale = 1.0 + np.max(np.abs(exact))
+        np.testing.assert_allclose(exact, quotient, rtol=0.0, atol=1e-7 * scale)
+        bias = joint.child_bias_acceleration(q, dq, twist, acceleration, child, parent)
+        close(exact - bias, joint.motion_subspace(child, parent, q) @ ddq, 100.0 * scale)
+
+
+@given(joints)
+def test_moving_there_and_back_is_nothing(pair):
+    """Passing a motion to the child and back to the parent returns the parent's motion."""
+    joint, seed = pair
+    rng = np.random.default_rng(seed + 3)
+    q, dq, ddq = numbers(joint, seed)
+    world = homogeneous(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
+    start = ChildMotion(world, *rng.normal(size=(2, 6)))
+    child = joint.child_position_velocity_acceleration(q, dq, ddq, start, 'child', 'parent')
+    back = joint.child_position_velocity_acceleration(q, dq, ddq, child, 'parent', 'child')
+    scale = 100.0 * (1.0 + np.max(np.abs(child.acceleration)))
+    for got, expected in zip(back, start, strict=True):
+        close(got, expected, scale)
+
+
+@given(joints)
+def test_torque_does_the_work_of_the_wrench(pair):
+    """For any wrench and velocity, torque times velocity is wrench times relative twist."""
+    joint, seed = pair
+    rng = np.random.default_rng(seed + 4)
+    q, dq, _ = numbers(joint, seed)
+    wrench = rng.normal(size=6)
+    for child, parent in DIRECTIONS:
+        torque = joint.joint_torque(q, wrench, applied_by=parent, on=child)
+        twist = joint.child_velocity(q, dq, np.zeros(6), child, parent)
+        assert torque.shape == (joint.n_dofs,)
+        close(torque @ dq, wrench @ twist, 10.0 + np.abs(wrench) @ np.abs(twist))
+
+
+@given(joints)
+def test_reaction_is_seen_alike_from_both_links(pair):
+    """A wrench on the child and its reaction on the parent give the same torque."""
+    joint, seed = pair
+    q, _, _ = numbers(joint, seed)
+    wrench = np.random.default_rng(seed + 5).normal(size=6)
+    # The same wrench moved to the parent's frame, and reversed: action and reaction.
+    reaction = -twist_transform(joint.transform(q, 'child', 'parent')).T @ wrench
+    close(
+        joint.joint_torque(q, wrench, applied_by='parent', on='child'),
+        joint.joint_torque(q, reaction, applied_by='child', on='parent'),
+        100.0,
+    )
+
+
+@given(joints, st.integers(0, 3), st.integers(0, 3))
+def test_offsets_choose_the_part_of_the_models_vectors(pair, position_offset, dof_offset):
+    """A joint reads its own part of long vectors and ignores the rest."""
+    joint, seed = pair
+    q, dq, ddq = numbers(joint, seed)
+    placed = joint.with_serialization(
+        index=5, position_offset=position_offset, dof_offset=dof_offset
+    )
+    assert (placed.index, placed.position_offset, placed.dof_offset) == (
+        5, position_offset, dof_offset,
+    )  # fmt: skip
+
+    def embed(values, offset):
+        return np.concatenate([np.full(offset, np.nan), values, [np.nan]])
+
+    twist = np.arange(6.0)
+    arguments = (twist, twist, 'child', 'parent')
+    close(
+        joint.child_acceleration(q, dq, ddq, *arguments),
+        placed.child_acceleration(
+            embed(q, position_offset), embed(dq, dof_offset), embed(ddq, dof_offset), *arguments
+        ),
+        1000.0,
+    )
+
+
+@given(joints)
+def test_batches_are_single_calls(pair):
+    """Leading axes are batches in every query, and those of the arguments broadcast."""
+    joint, seed = pair
+    rng = np.random.default_rng(seed + 6)
+    q = rng.normal(size=(4, 1, joint.n_positions))
+    dq, ddq = rng.normal(size=(2, 3, joint.n_dofs))
+    twist, acceleration = rng.normal(size=(2, 6))
+    got = joint.child_position_velocity_acceleration(
+        q, dq, ddq, (np.eye(4), twist, acceleration), 'child', 'parent'
+    )
+    assert got.velocity.shape == got.acceleration.shape == (4, 3, 6)
+    assert got.position.shape == (4, 1, 4, 4)
+    for row, column in np.ndindex(4, 3):
+        single = joint.child_position_velocity_acceleration(
+            q[row, 0], dq[column], ddq[column], (np.eye(4), twist, acceleration),
+            'child', 'parent',
+        )  # fmt: skip
+        scale = 10.0 * (1.0 + np.max(np.abs(single.acceleration)))
+        close(got.velocity[row, column], single.velocity, scale)
+        close(got.acceleration[row, column], single.acceleration, scale)
+        close(got.position[row, 0], single.position, scale)
+
+
+@pytest.mark.parametrize('kind', TYPES)
+def test_wrong_links_are_refused(kind):
+    """A pair of links that is not the joint's is an error that names the joint's links."""
+    joint = make_joint(kind, np.random.default_rng(0))
+    q = joint.rest_positions()
+    for child, parent in (('child', 'child'), ('other', 'parent'), ('child', 'other')):
+        with pytest.raises(JointError, match="joins links 'parent' and 'child'"):
+            joint.transform(q, child, parent)
+        with pytest.raises(JointError, match='joins links'):
+            joint.motion_subspace(child, parent, q)
+    with pytest.raises(JointError, match='both ends'):
+        joint.with_links('a', 'a')
+
+
+@pytest.mark.parametrize('kind', TYPES)
+def test_indices_out_of_range_are_refused(kind):
+    """An index that iDynTree would leave undefined raises and says the range."""
+    joint = make_joint(kind, np.random.default_rng(0))
+    q = joint.rest_positions()
+    for index in (-1, joint.n_positions):
+        message = rf'position coordinate {index} is not in \[0, {joint.n_positions}\)'
+        with pytest.raises(JointIndexError, match=message):
+            joint.transform_derivative(q, 'child', 'parent', index)
+    for index in (-1, joint.n_dofs):
+        message = rf'degree of freedom {index} is not in \[0, {joint.n_dofs}\)'
+        for query in (
+            lambda index=index: joint.motion_subspace_vector(index, 'child', 'parent', q),
+            lambda index=index: joint.position_limits(index),
+            lambda index=index: joint.damping(index),
+            lambda index=index: joint.with_static_friction(1.0, index),
+            lambda index=index: joint.velocity_limit(index),
+            lambda index=index: joint.with_effort_limit(1.0, index),
+        ):
+            with pytest.raises(JointIndexError, match=message):
+                query()
+
+
+@pytest.mark.parametrize('kind', TYPES[1:])
+def test_short_vectors_are_refused(kind):
+    """A vector that ends before the joint's part does is a shape error."""
+    joint = make_joint(kind, np.random.default_rng(0), position_offset=2, dof_offset=1)
+    q = np.ones(2 + joint.n_positions)
+    with pytest.raises(ShapeError, match='q: expected'):
+        joint.transform(q[:-1], 'child', 'parent')
+    with pytest.raises(ShapeError, match='dq: expected'):
+        joint.child_velocity(q, np.ones(joint.n_dofs), np.zeros(6), 'child', 'parent')
+    with pytest.raises(ShapeError, match='wrench'):
+        joint.joint_torque(q, np.zeros(5), applied_by='child', on='parent')
+
+
+def test_plain_number_is_a_position():
+    """One number does for the coordinate of a joint with one."""
+    joint = RevoluteJoint(0, 1, axis=(0, 0, 2))
+    turned = joint.transform(np.pi / 2, 0, 1)
+    np.testing.assert_allclose(turned[:3, 0], (0.0, 1.0, 0.0), atol=1e-15)
+
+
+def test_rest_and_axis_cannot_be_changed_from_outside():
+    """A joint copies what it is given and hands out copies or read-only arrays."""
+    rest, axis = np.eye(4), np.array([0.0, 0.0, 3.0])
+    joint = RevoluteJoint('a', 'b', rest, axis=axis)
+    rest[0, 3] = axis[0] = 5.0
+    joint.rest_transform('a', 'b')[0, 3] = 5.0
+    joint.axis_in('a')[0][0] = 5.0
+    np.testing.assert_array_equal(joint.rest_transform('a', 'b'), np.eye(4))
+    np.testing.assert_array_equal(joint.axis, (0.0, 0.0, 1.0))
+    with pytest.raises(ValueError, match='read-only'):
+        joint.rest[0, 3] = 1.0
+
+
+@pytest.mark.parametrize('axis', [(0, 0, 0), (np.nan, 0, 1), (np.inf, 0, 0)])
+def test_axis_without_direction_is_refused(axis):
+    """A zero or non-finite axis is an error."""
+    with pytest.raises(JointError, match='has no direction'):
+        PrismaticJoint('a', 'b', axis=axis)
+
+
+def test_subspace_that_depends_on_the_position_asks_for_it():
+    """A spherical joint needs its position where the first link is the child."""
+    joint = SphericalJoint('a', 'b', centre=(0.1, 0.2, 0.3))
+    assert joint.motion_subspace('b', 'a').shape == (6, 3)
+    with pytest.raises(JointError, match='depends on the position'):
+        joint.motion_subspace('a', 'b')
+
+
+def test_quaternion_length_does_not_matter_but_zero_is_refused():
+    """Quaternions are normalised; one of length zero is no orientation."""
+    joint = SphericalJoint('a', 'b')
+    q = np.array([0.3, -0.2, 0.5, 0.1])
+    close(joint.transform(q, 'a', 'b'), joint.transform(-7.0 * q, 'a', 'b'))
+    close(joint.normalized_positions(3.0 * q), q / np.linalg.norm(q))
+    with pytest.raises(JointError, match='length zero'):
+        joint.transform(np.zeros(4), 'a', 'b')
+
+
+def test_centre_of_a_spherical_joint_does_not_move():
+    """The centre has the same place in each link at every position."""
+    rng = np.random.default_rng(3)
+    joint = make_joint(SphericalJoint, rng)
+    for q in rng.normal(size=(10, 4)):
+        parent_h_child = joint.transform(q, 'parent', 'child')
+        moved = parent_h_child @ np.append(joint.centre_in('child'), 1.0)
+        close(moved[:3], joint.centre_in('parent'), 10.0)
+
+
+def test_free_joint_reaches_any_pose():
+    """A free joint at rest identity puts the child where its coordinates say."""
+    joint = FreeJoint('world', 'body')
+    pose = joint.transform([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 2.0], 'world', 'body')
+    expected = homogeneous(np.diag([-1.0, -1.0, 1.0]), [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(pose, expected, atol=1e-15)
+    np.testing.assert_allclose(inverse(pose) @ pose, np.eye(4), atol=1e-15)

@@ -1,0 +1,487 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Where a device's end is, how it moves, and what a device refuses."""
+
+from __future__ import annotations
+
+import pickle
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import DescriptionError, ShapeError, UnknownNameError
+from transmission_bridge.kinematics import (
+    joint_from_spec,
+    JointDevice,
+    JointError,
+    joints_from_description,
+    State,
+)
+from transmission_bridge.kinematics.spatial import inverse
+
+SEEDS = st.integers(0, 1000)
+
+ARM = """
+<robot name="arm">
+  <link name="world"/><link name="lift"/><link name="upper"/><link name="lower"/>
+  <link name="hand"/><link name="left"/><link name="right"/><link name="camera"/>
+  <joint name="lift" type="prismatic"><parent link="world"/><child link="lift"/>
+    <axis xyz="0 0 1"/><limit lower="0" upper="1" velocity="-0.5" effort="100"/></joint>
+  <joint name="shoulder" type="revolute"><parent link="lift"/><child link="upper"/>
+    <origin xyz="0 0 1"/><axis xyz="0 1 0"/><limit lower="-2" upper="2" velocity="3"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/>
+    <origin xyz="1 0 0"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="4"/></joint>
+  <joint name="wrist" type="fixed"><parent link="lower"/><child link="hand"/>
+    <origin xyz="1 0 0"/></joint>
+  <joint name="grip" type="prismatic"><parent link="hand"/><child link="left"/>
+    <axis xyz="0 1 0"/><limit upper="0.1"/></joint>
+  <joint name="grip_mimic" type="prismatic"><parent link="hand"/><child link="right"/>
+    <axis xyz="0 1 0"/><limit upper="0.1"/>
+    <mimic joint="grip" multiplier="-2" offset="0.5"/></joint>
+  <joint name="neck" type="revolute"><parent link="lift"/><child link="camera"/>
+    <origin xyz="0 0 2"/><axis xyz="0 0 1"/><limit lower="-1" upper="1"/></joint>
+  <ros2_control name="c" type="system"><hardware><plugin>p</plugin></hardware>
+    <joint name="shoulder"><command_interface name="acceleration">
+      <param name="min">-6</param><param name="max">8</param></command_interface></joint>
+    <joint name="neck"><command_interface name="acceleration">
+      <param name="max">5</param></command_interface></joint>
+    <joint name="elbow"><limits enable="false"/><command_interface name="acceleration">
+      <param name="max">1</param></command_interface></joint>
+  </ros2_control>
+</robot>
+"""
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a small robot with two branches and a mimic joint."""
+    return load_description(ARM)
+
+
+def by_joints(robot, values, start, goal):
+    """Return start_t_goal from single joints: the slow way that needs no compiled path."""
+    joints = {spec.name: joint_from_spec(spec) for spec in robot.joints}
+    above = {joint.link2: joint for joint in joints.values()}
+
+    def from_root(link):
+        pose = np.eye(4)
+        while link in above:
+            joint = above[link]
+            q = [values.get(joint.name, 0.0)][: joint.n_positions]
+            pose = joint.transform(q, joint.link1, joint.link2) @ pose
+            link = joint.link1
+        return pose
+
+    return inverse(from_root(start)) @ from_root(goal)
+
+
+def mimicked(robot, values):
+    """Return the values with those of the joints that follow them."""
+    full = dict(values)
+    for spec in robot.joints:
+        if spec.mimic and spec.name not in full and spec.mimic.joint in values:
+            full[spec.name] = spec.mimic.multiplier * values[spec.mimic.joint] + spec.mimic.offset
+    return full
+
+
+@given(SEEDS, st.data())
+def test_transform_is_that_of_the_joints(random_urdf, seed, data):
+    """For any base, end and joints the pose is the product of the joints' own transforms."""
+    robot = load_description(random_urdf(seed, 12, branching=True, mimics=True))
+    movable = [spec.name for spec in robot.joints if spec.is_scalar]
+    links = [link.name for link in robot.links]
+    base, end = data.draw(st.sampled_from(links)), data.draw(st.sampled_from(links))
+    names = data.draw(st.lists(st.sampled_from(movable), unique=True, min_size=1))
+    device = JointDevice.from_description(robot, base=base, end=end, joints=names)
+    q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(names))
+    values = mimicked(robot, dict(zip(names, q.tolist(), strict=True)))
+    np.testing.assert_allclose(
+        device.base_t_end(q), by_joints(robot, values, base, end), rtol=0.0, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        device.world_t_base(q), by_joints(robot, values, 'link0', base), rtol=0.0, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        device.base_t_frame('link7', q), by_joints(robot, values, base, 'link7'),
+        rtol=0.0, atol=1e-13,
+    )  # fmt: skip
+
+
+@given(SEEDS, st.data())
+def test_jacobian_is_the_difference_quotient(random_urdf, central_difference, seed, data):
+    """For any base, end and joints the Jacobian is the derivative of the pose, mimics included."""
+    robot = load_description(random_urdf(seed, 12, branching=True, mimics=True))
+    movable = [spec.name for spec in robot.joints if spec.is_scalar]
+    links = [link.name for link in robot.links]
+    base, end = data.draw(st.sampled_from(links)), data.draw(st.sampled_from(links))
+    names = data.draw(st.lists(st.sampled_from(movable), unique=True, min_size=1))
+    device = JointDevice.from_description(robot, base=base, end=end, joints=names)
+    q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(names))
+    jacobian, rotation = device.base_j_end(q), device.base_t_end(q)[:3, :3]
+    for column, unit in enumerate(np.eye(len(names))):
+        rate = central_difference(lambda step: device.base_t_end(q + step * unit))
+        np.testing.assert_allclose(jacobian[:3, column], rate[:3, 3], rtol=0.0, atol=1e-9)
+        spin = rate[:3, :3] @ rotation.T  # [w], in the base's axes
+        expected = (spin[2, 1], spin[0, 2], spin[1, 0])
+        np.testing.assert_allclose(jacobian[3:, column], expected, rtol=0.0, atol=1e-9)
+
+
+@given(SEEDS, st.lists(st.integers(0, 4), max_size=3))
+def test_batches_are_single_configurations(random_urdf, seed, shape):
+    """Leading axes are batches; also empty ones."""
+    robot = load_description(random_urdf(seed, 8))
+    device = JointDevice.from_description(robot, base='link0', end='link8')
+    q = np.random.default_rng(seed).uniform(-3.0, 3.0, (*shape, device.dof))
+    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
+    assert poses.shape == (*shape, 4, 4)
+    assert jacobians.shape == (*shape, 6, device.dof)
+    for index in np.ndindex(*shape):
+        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(
+            jacobians[index], device.base_j_end(q[index]), rtol=0.0, atol=1e-13
+        )
+
+
+def test_long_batches_are_cut_without_a_seam(random_urdf):
+    """A batch of several chunks and a rest is computed to the last configuration."""
+    robot = load_description(random_urdf(3, 8))
+    device = JointDevice.from_description(robot, base='link0', end='link8')
+    q = np.random.default_rng(0).uniform(-3.0, 3.0, (5000, device.dof))
+    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
+    for index in (0, 2046, 2047, 2048, 2049, 4095, 4096, 4999):
+        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), atol=1e-14)
+        np.testing.assert_allclose(jacobians[index], device.base_j_end(q[index]), atol=1e-13)
+
+
+@given(SEEDS)
+def test_order_of_the_joints_is_the_order_of_the_columns(random_urdf, seed):
+    """Naming the joints in another order permutes configuration and columns, nothing else."""
+    robot = load_description(random_urdf(seed, 9, branching=True))
+    names = [spec.name for spec in robot.joints if spec.is_scalar]
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(names))
+    q = rng.uniform(-3.0, 3.0, len(names))
+    straight = JointDevice.from_description(robot, base='link3', end='link9', joints=names)
+    mixed = JointDevice.from_description(
+        robot, base='link3', end='link9', joints=[names[place] for place in order]
+    )
+    np.testing.assert_array_equal(mixed.base_t_end(q[order]), straight.base_t_end(q))
+    np.testing.assert_array_equal(mixed.base_j_end(q[order]), straight.base_j_end(q)[:, order])
+
+
+def test_joints_upstream_of_the_base_contribute_nothing(arm):
+    """A joint that carries base and end moves neither relative to the other."""
+    device = JointDevice.from_description(
+        arm, base='upper', end='hand', joints=['lift', 'shoulder', 'elbow', 'neck']
+    )
+    q = np.array([0.3, 0.4, 0.5, 0.6])
+    jacobian = device.base_j_end(q)
+    np.testing.assert_array_equal(jacobian[:, [0, 1, 3]], 0.0)
+    np.testing.assert_allclose(
+        jacobian[:, 2], [-np.sin(0.5), 0, -np.cos(0.5), 0, 1, 0], atol=1e-15
+    )
+    np.testing.assert_allclose(device.world_t_base(q)[:3, 3], [0.0, 0.0, 1.3], atol=1e-15)
+
+
+def test_base_on_another_branch_moves_the_end_the_other_way(arm):
+    """Turning the base's own branch turns the end backwards, about the base's axis."""
+    device = JointDevice.from_description(arm, base='camera', end='upper')
+    assert device.joint_names == ('neck', 'shoulder')
+    jacobian = device.base_j_end([0.0, 0.0])
+    np.testing.assert_allclose(jacobian[3:, 0], [0.0, 0.0, -1.0], atol=1e-15)
+    np.testing.assert_allclose(jacobian[3:, 1], [0.0, 1.0, 0.0], atol=1e-15)
+
+
+def test_base_and_end_swapped_are_inverse(arm):
+    """The pose of the base in the end is the inverse of the pose of the end in the base."""
+    q = np.array([0.1, 0.2, 0.3, 0.04])
+    down = JointDevice.from_description(arm, base='world', end='left')
+    up = JointDevice.from_description(arm, base='left', end='world')
+    assert up.joint_names == tuple(reversed(down.joint_names))
+    product = down.base_t_end(q) @ up.base_t_end(q[::-1])
+    np.testing.assert_allclose(product, np.eye(4), atol=1e-15)
+
+
+def test_base_that_is_the_end_does_not_move(arm):
+    """From a link to itself the pose is the identity and the Jacobian zero."""
+    device = JointDevice.from_description(arm, base='hand', end='hand', joints=['lift', 'elbow'])
+    np.testing.assert_array_equal(device.base_t_end([1.0, 2.0]), np.eye(4))
+    np.testing.assert_array_equal(device.base_j_end([1.0, 2.0]), np.zeros((6, 2)))
+    empty = JointDevice.from_description(arm, base='lower', end='hand')
+    assert empty.dof == 0
+    assert empty.base_t_end(np.zeros((3, 0))).shape == (3, 4, 4)
+    assert empty.base_j_end(np.zeros((3, 0))).shape == (3, 6, 0)
+
+
+def test_mimic_joint_adds_to_its_owners_column(arm):
+    """A joint that mimics one of the device's moves with it, through multiplier and offset."""
+    device = JointDevice.from_description(arm, base='hand', end='right')
+    assert device.joint_names == ('grip',)
+    np.testing.assert_allclose(device.base_t_end([0.1])[:3, 3], [0.0, 0.3, 0.0], atol=1e-15)
+    np.testing.assert_allclose(device.base_j_end([0.1])[:, 0], [0, -2, 0, 0, 0, 0], atol=1e-15)
+    between = JointDevice.from_description(arm, base='left', end='right')
+    assert between.joint_names == ('grip',)
+    np.testing.assert_allclose(between.base_t_end([0.1])[:3, 3], [0.0, 0.2, 0.0], atol=1e-15)
+    np.testing.assert_allclose(between.base_j_end([0.1])[:, 0], [0, -3, 0, 0, 0, 0], atol=1e-15)
+
+
+def test_mimic_joint_that_is_named_is_independent(arm):
+    """A device may command a mimic joint by itself; it then has its own column."""
+    device = JointDevice.from_description(
+        arm, base='hand', end='right', joints=['grip', 'grip_mimic']
+    )
+    np.testing.assert_allclose(device.base_t_end([0.1, 0.7])[:3, 3], [0, 0.7, 0], atol=1e-15)
+    np.testing.assert_allclose(device.base_j_end([0.1, 0.7])[1], [0.0, 1.0], atol=1e-15)
+
+
+def test_joints_outside_of_the_device_stay_at_zero(arm):
+    """A joint on the way that the device does not name is at zero."""
+    whole = JointDevice.from_description(arm, base='world', end='right')
+    part = JointDevice.from_description(arm, base='world', end='hand', joints=['elbow'])
+    assert whole.joint_names == ('lift', 'shoulder', 'elbow', 'grip')
+    np.testing.assert_allclose(
+        part.base_t_end([0.7]),
+        JointDevice.from_description(arm, base='world', end='hand').base_t_end([0, 0, 0.7]),
+        atol=1e-15,
+    )
+    idle = JointDevice.from_description(arm, base='hand', end='right', joints=['elbow'])
+    np.testing.assert_array_equal(idle.base_t_end([0.7]), np.eye(4))
+
+
+def test_chained_mimics_resolve_and_loops_are_refused():
+    """A mimic of a mimic follows the last owner; a loop of mimics is an error with its line."""
+    joint = (
+        '<joint name="{0}" type="revolute"><parent link="l{1}"/><child link="l{2}"/>'
+        '<axis xyz="0 0 1"/><limit lower="-9" upper="9" velocity="1" effort="1"/>{3}</joint>'
+    )
+    links = ''.join(f'<link name="l{number}"/>' for number in range(4))
+
+    def robot(mimic_of_a, mimic_of_b, mimic_of_c):
+        joints = (
+            joint.format('a', 0, 1, mimic_of_a),
+            joint.format('b', 1, 2, mimic_of_b),
+            joint.format('c', 2, 3, mimic_of_c),
+        )
+        return load_description(f'<robot name="r">{links}{"".join(joints)}</robot>')
+
+    chain = robot(
+        '<mimic joint="b" multiplier="2" offset="1"/>',
+        '<mimic joint="c" multiplier="-3" offset="0.5"/>',
+        '',
+    )
+    device = JointDevice.from_description(chain, base='l0', end='l3')
+    assert device.joint_names == ('c',)
+    # b = -3 c + 0.5, a = 2 b + 1 = -6 c + 2, sum -8 c + 2.5
+    np.testing.assert_allclose(device.base_j_end([0.2])[5], [-8.0], atol=1e-14)
+    angle = -8.0 * 0.2 + 2.5
+    np.testing.assert_allclose(device.base_t_end([0.2])[0, 0], np.cos(angle), atol=1e-15)
+    loop = robot('<mimic joint="b"/>', '<mimic joint="a"/>', '')
+    with pytest.raises(DescriptionError, match='mimics itself'):
+        JointDevice.from_description(loop, base='l0', end='l3')
+    with pytest.raises(DescriptionError, match='mimics itself'):
+        JointDevice.from_description(loop, base='l0', end='l3', joints=['c'])
+
+
+def test_unknown_position_touches_only_what_depends_on_it(arm):
+    """An unknown lift leaves the orientation known, and other configurations of the batch."""
+    device = JointDevice.from_description(arm, base='world', end='hand')
+    q = np.array([[np.nan, 0.2, 0.3], [0.1, 0.2, 0.3], [np.inf, 0.2, 0.3]])
+    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
+    for row in (0, 2):
+        np.testing.assert_allclose(poses[row, :3, :3], poses[1, :3, :3], atol=1e-15)
+        np.testing.assert_allclose(jacobians[row, 3:], jacobians[1, 3:], atol=1e-15)
+        np.testing.assert_allclose(poses[row, :2, 3], poses[1, :2, 3], atol=1e-15)
+        assert not np.isfinite(poses[row, 2, 3])
+    np.testing.assert_allclose(poses[1], device.base_t_end(q[1]), atol=1e-15)
+
+
+def test_limits_come_from_the_description(arm):
+    """Bounds, speeds, efforts and accelerations are read, and infinite where nothing is said."""
+    names = ['shoulder', 'lift', 'elbow', 'neck', 'grip']
+    device = JointDevice.from_description(arm, base='world', end='hand', joints=names)
+    inf = np.inf
+    np.testing.assert_array_equal(device.bounds[0], [-2, 0, -inf, -1, device.bounds[0][4]])
+    np.testing.assert_array_equal(device.bounds[1], [2, 1, inf, 1, 0.1])
+    np.testing.assert_array_equal(device.velocity_limits[:3], [3, 0.5, 4])
+    np.testing.assert_array_equal(device.effort_limits[1], 100)
+    # The smaller of |min| and |max|; one alone; disabled in the block.
+    np.testing.assert_array_equal(device.acceleration_limits, [6, inf, inf, 5, inf])
+
+
+def test_limits_are_set_on_new_devices(arm):
+    """Setters of limits and properties return new devices and leave the old as it was."""
+    device = JointDevice.from_description(arm, base='world', end='lower', name='d')
+    changed = (
+        device.with_bounds([-1, -2, -3], [1, 2, np.inf])
+        .with_velocity_limits([1, 2, 3])
+        .with_acceleration_limits([4, 5, np.inf])
+        .with_effort_limits([7, 8, 9])
+        .with_properties(colour='red', speed=2)
+        .with_properties(speed=3)
+    )
+    np.testing.assert_array_equal(changed.bounds, [[-1, -2, -3], [1, 2, np.inf]])
+    np.testing.assert_array_equal(changed.velocity_limits, [1, 2, 3])
+    np.testing.assert_array_equal(changed.acceleration_limits, [4, 5, np.inf])
+    np.testing.assert_array_equal(changed.effort_limits, [7, 8, 9])
+    assert dict(changed.properties) == {'colour': 'red', 'speed': 3}
+    np.testing.assert_array_equal(device.velocity_limits, [0.5, 3, 4])
+    assert dict(device.properties) == {}
+    with pytest.raises(TypeError):
+        changed.properties['speed'] = 4
+    q = [0.1, 0.2, 0.3]
+    np.testing.assert_array_equal(changed.base_t_end(q), device.base_t_end(q))
+    assert (changed.name, changed.base, changed.end) == ('d', 'world', 'lower')
+
+
+@pytest.mark.parametrize('values', [[1.0], [1.0, 2.0, 3.0, 4.0], [[1.0, 2.0, 3.0]]])
+def test_limits_of_another_size_are_refused(arm, values):
+    """Every setter of limits checks the number of entries."""
+    device = JointDevice.from_description(arm, base='world', end='lower')
+    for setter in (
+        device.with_velocity_limits, device.with_acceleration_limits, device.with_effort_limits,
+        lambda limits: device.with_bounds(limits, np.ones(3)),
+        lambda limits: device.with_bounds(np.zeros(3), limits),
+        lambda limits: device.with_bounds(limits, limits),
+    ):  # fmt: skip
+        with pytest.raises(ShapeError, match=r'expected shape \(3,\)'):
+            setter(values)
+
+
+def test_limits_without_meaning_are_refused(arm):
+    """Crossed bounds, negative magnitudes and NaN are errors that name the device."""
+    device = JointDevice.from_description(arm, base='world', end='lower', name='dev')
+    with pytest.raises(JointError, match=r"'dev'.*not in order"):
+        device.with_bounds([0, 0, 1], [1, 1, 0])
+    with pytest.raises(JointError, match='not in order'):
+        device.with_bounds([0, 0, np.nan], [1, 1, 1])
+    with pytest.raises(JointError, match='not magnitudes'):
+        device.with_velocity_limits([1, -1, 1])
+    with pytest.raises(JointError, match='not magnitudes'):
+        device.with_acceleration_limits([1, np.nan, 1])
+
+
+def test_frames_stack_and_calculators_are_reused(arm):
+    """Jacobians of several frames stand one below the other, and a calculator gives the same."""
+    device = JointDevice.from_description(arm, base='lift', end='left')
+    frames = ['left', 'camera', 'lower', 'world']
+    q = np.random.default_rng(0).normal(size=(5, device.dof))
+    stacked = device.base_j_frames(frames, q)
+    assert stacked.shape == (5, 24, device.dof)
+    for index, frame in enumerate(frames):
+        rows = stacked[:, 6 * index : 6 * index + 6]
+        np.testing.assert_array_equal(rows, device.base_j_frame(frame, q))
+    calculator = device.jacobian_calculator(frames)
+    assert calculator.frames == tuple(frames)
+    np.testing.assert_array_equal(calculator.get(q), stacked)
+    np.testing.assert_array_equal(calculator(q[2]), device.base_j_frames(frames, q[2]))
+    assert device.base_j_frames([], q).shape == (5, 0, device.dof)
+    np.testing.assert_array_equal(device.base_j_end(q), device.base_j_frame('left', q))
+    np.testing.assert_array_equal(device.base_t_end(q), device.base_t_frame('left', q))
+
+
+def test_state_holds_configurations_of_several_devices(arm):
+    """Devices share a state: setting one configuration shows in the other's common joints."""
+    whole = JointDevice.from_description(arm, base='world', end='left')
+    neck = JointDevice.from_description(arm, base='world', end='camera')
+    state = whole.new_state()
+    neck.register_in(state)
+    assert state.names == ('lift', 'shoulder', 'elbow', 'grip', 'neck')
+    whole.set_q([0.1, 0.2, 0.3, 0.4], state)
+    np.testing.assert_array_equal(neck.get_q(state), [0.1, 0.0])
+    neck.set_q([0.5, 0.6], state)
+    np.testing.assert_array_equal(whole.get_q(state), [0.5, 0.2, 0.3, 0.4])
+    neck.register_in(state)
+    np.testing.assert_array_equal(neck.get_q(state), [0.5, 0.6])
+    q = whole.get_q(state)
+    for query in (whole.base_t_end, whole.base_j_end, whole.world_t_base):
+        np.testing.assert_array_equal(query(state), query(q))
+    np.testing.assert_array_equal(
+        whole.base_j_frames(['hand'], state), whole.base_j_frames(['hand'], q)
+    )
+    q[0] = 9.0
+    assert whole.get_q(state)[0] == 0.5
+
+
+def test_state_refuses_what_does_not_fit(arm):
+    """A configuration of another size and a joint that is not registered change nothing."""
+    device = JointDevice.from_description(arm, base='world', end='lower')
+    state = device.new_state()
+    device.set_q([1, 2, 3], state)
+    with pytest.raises(ShapeError):
+        device.set_q([1, 2], state)
+    other = State(['lift', 'shoulder'])
+    with pytest.raises(UnknownNameError, match='elbow'):
+        device.set_q([4, 5, 6], other)
+    with pytest.raises(UnknownNameError, match='elbow'):
+        device.base_t_end(other)
+    np.testing.assert_array_equal(device.get_q(state), [1, 2, 3])
+    np.testing.assert_array_equal(other.get(['lift', 'shoulder']), [0, 0])
+
+
+def test_joints_read_the_devices_configuration(arm):
+    """The joints of a device take its whole configuration and find their own part."""
+    device = JointDevice.from_description(arm, base='world', end='lower')
+    q = np.array([0.1, 0.2, 0.3])
+    pose = np.eye(4)
+    for joint in device.joints:
+        pose = pose @ joint.transform(q, joint.link1, joint.link2)
+    np.testing.assert_allclose(pose, device.base_t_end(q), atol=1e-15)
+    assert [joint.name for joint in device.joints] == list(device.joint_names)
+
+
+def test_wrong_configurations_are_refused(arm):
+    """A configuration of another length is a shape error that says which."""
+    device = JointDevice.from_description(arm, base='world', end='lower')
+    for q in (0.0, [1.0, 2.0], np.zeros((3, 4))):
+        with pytest.raises(ShapeError, match=r'q: expected shape \(\.\.\., 3\)'):
+            device.base_t_end(q)
+        with pytest.raises(ShapeError):
+            device.base_j_end(q)
+
+
+def test_unknown_names_are_refused(arm):
+    """Links and joints that the robot does not have are named, with those that it has."""
+    for options in ({'base': 'moon'}, {'end': 'moon'}, {'joints': ['moon']}):
+        with pytest.raises(UnknownNameError, match='moon'):
+            JointDevice.from_description(arm, **{'base': 'world', 'end': 'hand', **options})
+    device = JointDevice.from_description(arm, base='world', end='hand')
+    with pytest.raises(UnknownNameError, match="unknown link 'moon', known: world"):
+        device.base_j_frame('moon', [0, 0, 0])
+    with pytest.raises(UnknownNameError):
+        device.jacobian_calculator(['hand', 'moon'])
+
+
+def test_joints_that_a_device_cannot_have(arm):
+    """A joint that is fixed or named twice is refused."""
+    with pytest.raises(JointError, match='fixed joint has not exactly one coordinate'):
+        JointDevice.from_description(arm, base='world', end='hand', joints=['wrist'])
+    with pytest.raises(JointError, match='named twice'):
+        JointDevice.from_description(arm, base='world', end='hand', joints=['lift', 'lift'])
+
+
+def test_joints_with_several_coordinates_stay_at_rest():
+    """Floating, planar and spherical joints on the way are constant; others move as usual."""
+    robot = load_description("""
+      <robot name="r"><link name="a"/><link name="b"/><link name="c"/>
+        <joint name="f" type="floating"><parent link="a"/><child link="b"/>
+          <origin xyz="1 2 3"/></joint>
+        <joint name="j" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
+          <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>""")
+    device = JointDevice.from_description(robot, base='a', end='c')
+    assert device.joint_names == ('j',)
+    np.testing.assert_array_equal(device.base_t_end([0.5])[:3, 3], [1, 2, 3])
+    assert [joint.n_dofs for joint in joints_from_description(robot)] == [6, 1]
+
+
+def test_devices_survive_pickling(arm):
+    """A pickled device computes the same."""
+    device = JointDevice.from_description(arm, base='world', end='left').with_properties(a=1)
+    again = pickle.loads(pickle.dumps(device))
+    q = [0.1, 0.2, 0.3, 0.4]
+    np.testing.assert_array_equal(again.base_j_end(q), device.base_j_end(q))
+    assert dict(again.properties) == {'a': 1}
+    assert repr(again) == repr(device)

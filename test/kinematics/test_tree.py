@@ -1,0 +1,62 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Ways through the tree, and descriptions that are no tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from transmission_bridge.description import JointSpec, LinkSpec, RobotDescription
+from transmission_bridge.errors import DescriptionError, UnknownNameError
+from transmission_bridge.kinematics import JointDevice
+from transmission_bridge.kinematics.tree import KinematicTree
+
+
+def robot(*pairs, links=()):
+    """Return a robot of revolute joints between pairs of links, named parent_child."""
+    joints = tuple(
+        JointSpec(f'{parent}_{child}', 'revolute', parent, child, line=7)
+        for parent, child in pairs
+    )
+    return RobotDescription('r', links=tuple(map(LinkSpec, links)), joints=joints)
+
+
+def names(way):
+    """Return the joints of a way with their directions."""
+    return [('+' if step.downward else '-') + step.joint.name for step in way]
+
+
+def test_way_goes_up_and_down():
+    """A way leads up to the nearest common link and down from there."""
+    tree = KinematicTree(robot('ab', 'bc', 'cd', 'be', 'ef'))
+    assert names(tree.way('a', 'd')) == ['+a_b', '+b_c', '+c_d']
+    assert names(tree.way('d', 'f')) == ['-c_d', '-b_c', '+b_e', '+e_f']
+    assert names(tree.way('f', 'b')) == ['-e_f', '-b_e']
+    assert tree.way('e', 'e') == ()
+    assert tree.root('f') == tree.root('a') == 'a'
+    assert tree.links == ('a', 'b', 'c', 'd', 'e', 'f')
+
+
+def test_links_of_different_trees_are_not_joined():
+    """Between two trees there is no way, and an error says between which links."""
+    tree = KinematicTree(robot('ab', 'cd', links=('x',)))
+    for start, goal in (('a', 'd'), ('x', 'b'), ('b', 'x')):
+        with pytest.raises(DescriptionError, match=f"from link '{start}' to link '{goal}'"):
+            tree.way(start, goal)
+    assert tree.root('d') == 'c'
+    assert tree.way('x', 'x') == ()
+    with pytest.raises(UnknownNameError, match='nowhere'):
+        tree.root('nowhere')
+
+
+def test_what_is_no_tree_costs_only_its_own_ways():
+    """A link with two parents and a loop are errors with a line, elsewhere ways are found."""
+    tree = KinematicTree(robot('ab', 'bc', 'ax', 'bx', 'xy', 'pq', 'qp'))
+    assert names(tree.way('a', 'c')) == ['+a_b', '+b_c']
+    with pytest.raises(DescriptionError, match="line 7: link 'x' has two parent links"):
+        tree.way('a', 'y')
+    with pytest.raises(DescriptionError, match='is in a loop'):
+        tree.way('p', 'a')
+    with pytest.raises(DescriptionError, match='is in a loop'):
+        JointDevice.from_description(robot('pq', 'qp'), base='p', end='q')
