@@ -97,7 +97,8 @@ def test_disabled_limits_of_a_joint_reach_its_interfaces(block: Callable[..., st
     spec = only_block(
         block(
             components='<joint name="j1"><limits enable="false"/>'
-            '<command_interface name="position"><limits enable="true"/></command_interface></joint>'
+            '<command_interface name="position"><limits enable="true"/></command_interface>'
+            '</joint>'
         )
     )
     assert spec.components[0].command_interfaces[0].limits_enabled is False

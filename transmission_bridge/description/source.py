@@ -45,7 +45,7 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
     :returns: The text without byte order mark.
     :raises DescriptionError: If it cannot be read or decoded, is empty, or is too long.
     """
-    if isinstance(source, str) and ('<' in source or not source.strip()):
+    if isinstance(source, str) and ('<' in source or not source.strip('\ufeff \t\r\n')):
         text = source
         # Each character is at least one byte, so this comes before the costly check below.
         _check_size(len(text))

@@ -1,0 +1,117 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The door: what load_description accepts, refuses and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+import pickle
+
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import DescriptionError, TransmissionBridgeError
+
+
+def test_text_bytes_and_paths_give_the_same_robot(
+    robot: Callable[..., str], tmp_path: Path
+) -> None:
+    """A str with markup is text, any other str is a path."""
+    text = robot()
+    path = tmp_path / 'robot.urdf'
+    path.write_text(text, encoding='utf-8')
+    expected = load_description(text)
+    assert load_description(text.encode()) == expected
+    assert load_description(bytearray(text.encode())) == expected
+    assert load_description(path) == expected
+    assert load_description(str(path)) == expected
+
+
+@pytest.mark.parametrize('path', ['no/such/file.urdf', 'a\0b', 'x' * 5000, 'robot\ud800'])
+def test_a_file_that_cannot_be_read_says_why(path: str) -> None:
+    """The reason of the operating system is in the error."""
+    with pytest.raises(DescriptionError, match='cannot read'):
+        load_description(path)
+
+
+def test_the_reason_is_the_operating_systems(tmp_path: Path) -> None:
+    """A missing file and a directory are told apart."""
+    with pytest.raises(DescriptionError, match='No such file'):
+        load_description(tmp_path / 'missing')
+    with pytest.raises(DescriptionError, match='directory'):
+        load_description(tmp_path)
+
+
+@pytest.mark.parametrize('source', ['', ' \n\t', b'', b'\n', '\ufeff', b'\xef\xbb\xbf  '])
+def test_empty_descriptions_are_told(source: str | bytes) -> None:
+    """Nothing is not a robot."""
+    with pytest.raises(DescriptionError, match='empty'):
+        load_description(source)
+
+
+@pytest.mark.parametrize('source', [3, None, 1.5])
+def test_other_types_are_a_programming_error(source: object) -> None:
+    """A number is not taken for an open file."""
+    with pytest.raises(TypeError):
+        load_description(source)  # type: ignore[arg-type]
+
+
+def test_another_root_is_refused() -> None:
+    """Only robot and sdf are descriptions; the error says what was found."""
+    with pytest.raises(DescriptionError) as caught:
+        load_description('\n<launch/>')
+    error = caught.value
+    assert (error.line, error.path) == (2, '/launch')
+    assert (error.expected, error.found) == ('<robot> or <sdf> as the root element', '<launch>')
+    assert isinstance(error, TransmissionBridgeError)
+    assert isinstance(error, ValueError)
+
+
+SDF = (
+    '<sdf version="1.9"><model name="first"><joint name="any" type="revolute"/>'
+    '<ros2_control name="hw" type="system"><joint name="j"><command_interface name="position">'
+    '<param name="min">-10</param></command_interface></joint><transmission name="t">'
+    '<plugin>T</plugin><joint name="j" role="joint1"/><actuator name="a" role="actuator1"/>'
+    '</transmission></ros2_control></model><model name="second"><ros2_control name="x" type="y"/>'
+    '</model></sdf>'
+)
+
+
+def test_the_first_model_of_an_sdf_is_read() -> None:
+    """Its blocks and their transmissions are; its joints are not URDF and stay unread."""
+    robot = load_description(SDF, strict=True)
+    assert robot.name == 'first'
+    assert [block.name for block in robot.blocks] == ['hw']
+    assert robot.transmission('t').path == '/sdf/model[1]/ros2_control/transmission'
+    assert robot.joints == ()
+    (finding,) = robot.findings
+    assert finding.severity == 'info'
+
+
+def test_an_sdf_without_a_model_is_an_error_finding() -> None:
+    """There is nothing to read, and that is told."""
+    robot = load_description('<sdf version="1.9"><world/></sdf>')
+    assert [error.expected for error in robot.errors] == ['<model>']
+    with pytest.raises(DescriptionError, match='<model>'):
+        load_description('<sdf/>', strict=True)
+
+
+def test_findings_read_as_sentences(robot: Callable[..., str]) -> None:
+    """Severity, line, path, message, expected and found are all in one line."""
+    (finding,) = load_description(robot('<ros2_control name="hw"/>')).errors
+    assert str(finding) == (
+        'error: line 11, /robot/ros2_control: <ros2_control> without a type '
+        '(expected attribute type, found none)'
+    )
+    assert finding.text == '<ros2_control> without a type (expected attribute type, found none)'
+
+
+def test_descriptions_are_values(robot: Callable[..., str]) -> None:
+    """They compare, hash and survive pickling."""
+    text = robot('<transmission name="t"/>')
+    loaded = load_description(text)
+    assert pickle.loads(pickle.dumps(loaded)) == loaded
+    assert hash(loaded) == hash(load_description(text))
+    assert loaded != load_description(robot())
