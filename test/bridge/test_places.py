@@ -1,0 +1,104 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Names to places, once per layout."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.bridge.places import find_places, PlanCache, shortened
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.layout import Layout, LayoutTable
+
+INDEX = {'a': 0, 'b': 1, 'c': 2}
+
+
+def layout_of(names, lengths=(0, 0, 0)):
+    """Return a layout of its own."""
+    return Layout(tuple(names), lengths)
+
+
+@given(st.lists(st.sampled_from(['a', 'b', 'c', 'x', 'y']), max_size=8))
+def test_find_places(names):
+    """Every known name gets its place, every other is reported, a repeated place is refused."""
+    known = [name for name in names if name in INDEX]
+    if len(set(known)) < len(known):
+        with pytest.raises(MessageError) as caught:
+            find_places(layout_of(names), INDEX)
+        assert caught.value.reason == 'duplicate_name'
+        return
+    found = find_places(layout_of(names), INDEX)
+    assert [int(place) for place in found.places] == [INDEX[name] for name in known]
+    picks = range(len(names)) if found.picks is None else found.picks
+    assert [names[pick] for pick in picks] == known
+    assert list(found.unknown) == [name for name in names if name not in INDEX]
+
+
+@pytest.mark.parametrize('lengths', [(1, 0, 0), (0, 3, 2), (2, 2, 1)])
+def test_ragged(lengths):
+    """An array of another length than the names is refused, with all lengths in the sentence."""
+    with pytest.raises(MessageError, match=f'{lengths[0]} position, {lengths[1]} vel') as caught:
+        find_places(layout_of(('a', 'b'), lengths), INDEX)
+    assert caught.value.reason == 'ragged'
+
+
+def test_two_names_of_one_place():
+    """Two names that mean the same place are one name given twice."""
+    with pytest.raises(MessageError, match='left, right') as caught:
+        find_places(layout_of(('left', 'right')), {'left': 0, 'right': 0})
+    assert caught.value.reason == 'duplicate_name'
+
+
+def test_shortened():
+    """A list for a sentence stays short, however many names there are."""
+    assert shortened(['a', 'b']) == 'a, b'
+    assert shortened([str(n) for n in range(10_000)]) == '0, 1, 2, 3, 4 and 9995 more'
+
+
+def test_plan_is_made_once_per_layout():
+    """A plan is worked out when a layout is first seen, a refusal too."""
+    made = []
+
+    def make(layout):
+        made.append(layout.names)
+        if 'x' in layout.names:
+            raise MessageError('unknown', 'no x here')
+        return layout.names
+
+    cache = PlanCache(make)
+    good, bad = layout_of('ab'), layout_of('x')
+    for _ in range(3):
+        assert cache.get(good) == ('a', 'b')
+        with pytest.raises(MessageError, match='no x here') as caught:
+            cache.get(bad)
+        assert caught.value.reason == 'unknown'
+    assert made == [('a', 'b'), ('x',)]
+
+
+def test_plans_go_with_their_layouts():
+    """A plan is dropped with the last layout that it was made for, refused layouts included."""
+    table = LayoutTable(limit=2)
+
+    class Plan:
+        pass
+
+    def make(layout):
+        if 'x' in layout.names:
+            raise MessageError('unknown', 'no x here')
+        return Plan()
+
+    cache = PlanCache(make)
+    first = weakref.ref(cache.get(table.get('a', (0, 0, 0))))
+    with pytest.raises(MessageError):
+        cache.get(table.get('x', (0, 0, 0)))
+    for names in ('b', 'c', 'd'):
+        cache.get(table.get(names, (0, 0, 0)))
+    gc.collect()
+    assert first() is None
+    assert len(cache._plans) <= 3

@@ -1,0 +1,219 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The state path against the reference model."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.layout import LayoutTable
+
+
+class Driver:
+    """Feeds a path and the reference model, and compares them after every message."""
+
+    def __init__(self, reference, robot, unknown_joints='omit', names=None):
+        self.path = StatePath(
+            robot,
+            unknown_joints=unknown_joints,
+            actuator_names={} if names is None else names,
+        )
+        self.model = reference.ReferenceStates(reference.Numbers(), unknown_joints)
+        self.layouts = LayoutTable()
+        renamed = names or {}
+        own = [name for name in reference.ACTUATORS if name not in renamed.values()]
+        self.names = {**{name: name for name in own}, **renamed}
+
+    def update(self, source, message):
+        """Send a message to both; return why it was refused, or ``None``."""
+        refused = self.model.update(source, message, self.names)
+        layout = self.layouts.get(message.names, message.lengths)
+        reason = None
+        try:
+            self.path.update(source, layout, message.record, message.stamp)
+        except MessageError as error:
+            reason = error.reason
+        assert (reason is None) == (refused is None)
+        assert refused is None or reason in refused.reasons
+        self.compare()
+        return reason
+
+    def compare(self):
+        """Check what would be published."""
+        expected, found = self.model.joint_state(), self.path.joint_state()
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            expected.check(found)
+            assert found.frame_id == ''
+
+
+@pytest.fixture
+def driver(reference, robot):
+    """Return a :class:`Driver` with the default options."""
+    return Driver(reference, robot)
+
+
+@given(data=st.data(), unknown_joints=st.sampled_from(['omit', 'nan']))
+def test_any_sequence(reference, robot, data, unknown_joints):
+    """After any sequence of messages, tunings and resets the output is that of the model."""
+    driver = Driver(reference, robot, unknown_joints)
+    present = robot
+    for step in data.draw(reference.strategies.steps(commands=False)):
+        if step[0] == 'state':
+            driver.update(*step[1:])
+        elif step[0] == 'tune':
+            present = present.with_parameters(reference.nested(step[1]))
+            driver.path.use(present)
+            driver.model.numbers = driver.model.numbers.tuned(step[1])
+            driver.compare()
+        else:
+            driver.path.reset()
+            driver.model = reference.ReferenceStates(driver.model.numbers, unknown_joints)
+            assert driver.path.joint_state() is None
+
+
+@given(data=st.data())
+def test_driver_names(reference, robot, data):
+    """With drivers' own names, exchanged ones too, the output is that of the model."""
+    names = {'left': 'right', 'right': 'left', 'axis_0': 'hip', 'finger': 'crank', 'x': 'finger'}
+    driver = Driver(reference, robot, names=names)
+    known = ('winch', *names)
+    for source, message in data.draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(['one', 'two']),
+                reference.strategies.messages(known, ('hip', 'stranger')),
+            ),
+            max_size=8,
+        )
+    ):
+        driver.update(source, message)
+
+
+def test_refused_message_changes_nothing(reference, driver):
+    """Ragged and doubled messages leave values, stamp and ownership as they were."""
+    good = reference.Message(('winch', 'left'), position=(1.0, 2.0), velocity=(3.0, 4.0))
+    driver.update('one', good)
+    for bad in (
+        reference.Message(('winch', 'left'), position=(8.0,), stamp=(9, 0)),
+        reference.Message(('winch', 'winch'), position=(8.0, 9.0), stamp=(9, 0)),
+        reference.Message((), position=(8.0,), stamp=(9, 0)),
+    ):
+        assert driver.update('one', bad) in ('ragged', 'duplicate_name')
+    assert driver.path.joint_state().stamp == good.stamp
+
+
+def test_same_layout_is_refused_again(reference, driver):
+    """A layout that was refused once is refused each time, with a reason of its own."""
+    bad = reference.Message(('winch', 'winch'), position=(8.0, 9.0))
+    layout = driver.layouts.get(bad.names, bad.lengths)
+    errors = []
+    for _ in range(3):
+        with pytest.raises(MessageError, match='winch') as caught:
+            driver.path.update('one', layout, bad.record, bad.stamp)
+        errors.append(caught.value)
+    assert {error.reason for error in errors} == {'duplicate_name'}
+    assert len({id(error) for error in errors}) == 3
+
+
+def test_forgotten_by_its_own_source_only(reference, driver):
+    """An interface that a driver leaves out is unknown, unless another driver gave it since."""
+    both = reference.Message(('winch',), position=(1.0,), velocity=(2.0,))
+    without = reference.Message(('winch',), position=(1.5,))
+    driver.update('one', both)
+    driver.update('two', without)
+    assert list(driver.path.joint_state().velocity) != []
+    driver.update('two', both)
+    driver.update('one', without)
+    assert list(driver.path.joint_state().velocity) != []
+    driver.update('two', without)
+    assert list(driver.path.joint_state().velocity) == []
+
+
+def test_other_actuators_stay(reference, driver):
+    """What a message does not name stays as it was, whoever said it."""
+    driver.update('one', reference.Message(('winch', 'left'), position=(4.0, 2.0)))
+    driver.update('one', reference.Message(('right',), position=(-3.0,)))
+    found = driver.path.joint_state()
+    # lift = 4/-4 + 0.3, dial = 4/10 - 0.05, roll = (2/2 - 3/-3)/(2*1.5) + 0.1 and
+    # pitch = (2/2 + 3/-3)/(2*0.7) - 0.2, in the order of the URDF.
+    assert found.names == ('dial', 'roll', 'lift', 'pitch')
+    assert list(found.position) == pytest.approx([0.35, 2 / 3 + 0.1, -0.7, -0.2], rel=1e-15)
+
+
+def test_unknown_values(reference, driver):
+    """NaN and inf take away what was known, of the joints that depend on it and of no others."""
+    message = reference.Message(reference.ACTUATORS, position=(1.0,) * 6)
+    driver.update('one', message)
+    for value in (math.nan, math.inf, -math.inf):
+        driver.update('one', reference.Message(('left',), position=(value,)))
+        assert set(driver.path.joint_state().names) == set(reference.JOINTS) - {'roll', 'pitch'}
+        driver.update('one', message)
+        assert driver.path.joint_state().names == reference.JOINTS
+
+
+def test_stamp(reference, driver):
+    """The stamp is the newest of the drivers' newest, also where one driver's time went back."""
+    for source, stamp, expected in (
+        ('one', (5, 0), (5, 0)),
+        ('two', (4, 999_999_999), (5, 0)),
+        ('two', (5, 1), (5, 1)),
+        ('two', (1, 0), (5, 0)),
+        ('one', (2, 0), (2, 0)),
+    ):
+        driver.update(source, reference.Message(('winch',), position=(1.0,), stamp=stamp))
+        assert driver.path.joint_state().stamp == expected
+
+
+def test_stamp_of_what_is_not_used(reference, driver):
+    """A message that names no actuator of the robot does not set the stamp."""
+    driver.update('one', reference.Message(('winch',), position=(1.0,), stamp=(5, 0)))
+    driver.update('one', reference.Message((), stamp=(7, 0)))
+    driver.update('two', reference.Message(('stranger',), position=(1.0,), stamp=(8, 0)))
+    assert driver.path.joint_state().stamp == (5, 0)
+
+
+def test_ten_thousand_names(reference, driver):
+    """Of ten thousand names the robot's own are found, and repeated ones refused."""
+    names = tuple(f'stranger_{number}' for number in range(9_999))
+    values = tuple(float(number) for number in range(10_000))
+    driver.update('one', reference.Message((*names, 'winch'), position=values))
+    assert driver.path.joint_state().names == ('dial', 'lift')
+    assert (
+        driver.update('one', reference.Message(('winch', *names[1:], 'winch'), position=values))
+        == 'duplicate_name'
+    )
+    assert len(driver.path.merged.unknown_names) <= 64
+
+
+def test_tuning_moves_what_is_known(reference, robot, tuned):
+    """Joint positions that were measured before a tuning are those of the new maps after it."""
+    driver = Driver(reference, robot)
+    driver.update('one', reference.Message(reference.ACTUATORS, position=(1.0,) * 6))
+    changes = {('offset', 'pitch'): 1.3, ('reduction', 'hip'): -7.0}
+    driver.path.use(tuned(changes))
+    driver.model.numbers = driver.model.numbers.tuned(changes)
+    for name, value in zip(reference.JOINTS, driver.path.joint_position(), strict=True):
+        assert reference.joint_value(
+            driver.model.numbers, 'position', name, driver.model.actuators('position')
+        ).equals(value)
+
+
+def test_arrays_are_its_own(reference, driver):
+    """What was returned does not change with the next message, and the input is copied."""
+    record = reference.Message(reference.ACTUATORS, position=(1.0,) * 6).record
+    driver.path.update('one', driver.layouts.get(record.names, record.lengths), record, (1, 0))
+    before = driver.path.joint_state()
+    kept = before.position.copy()
+    record.position[:] = 9.0
+    assert list(driver.path.joint_state().position) == list(kept)
+    driver.path.update('one', driver.layouts.get(record.names, record.lengths), record, (1, 0))
+    assert list(driver.path.joint_state().position) != list(kept)
+    assert list(before.position) == list(kept)
