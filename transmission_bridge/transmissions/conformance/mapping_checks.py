@@ -1,0 +1,228 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what a transmission computes: there and back, derivatives, power."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.conformance.samples import Subject
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    DIRECTIONS,
+    INTERFACES,
+    interfaces_of,
+    JOINT_TO_ACTUATOR,
+    Quantity,
+)
+
+__all__ = ['MAPPING_CHECKS', 'inputs', 'reverse']
+
+#: Round trips hold to this times the condition number, relative to the largest value.
+ROUND_TRIP = 1e-12
+
+#: Powers agree to this times the sum of the absolute terms.
+POWER = 1e-12
+
+#: Jacobians agree with central differences to this, relative to their largest entry.
+JACOBIAN = 1e-6
+
+#: Accelerations agree with central differences of velocities to this.
+ACCELERATION = 1e-5
+
+
+def reverse(direction: Direction) -> Direction:
+    """Return the other direction."""
+    return JOINT_TO_ACTUATOR if direction == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
+
+
+def inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
+    """Return values for an interface, with ``at`` and ``rate``, repeatable."""
+    at = subject.positions(direction)
+    if INTERFACES[interface] in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
+        return {'values': at}
+    random = np.random.default_rng(1)
+    return {
+        'values': random.normal(size=at.shape),
+        'at': at,
+        'rate': random.normal(size=at.shape),
+    }
+
+
+def check_round_trip(subject: Subject) -> None:
+    """Values mapped there and back are the same, where no dimension is lost on the way."""
+    for direction in DIRECTIONS:
+        n_in = subject.positions(direction).shape[1]
+        n_out = subject.positions(reverse(direction)).shape[1]
+        for interface in interfaces_of(JOINT_TO_ACTUATOR):
+            quantity = INTERFACES[interface]
+            if n_in > n_out or not _supported(subject, interface):
+                continue
+            given = inputs(subject, direction, interface)
+            there = subject.map(direction, interface, **given)
+            if quantity is Quantity.POSITION:
+                back = subject.map(reverse(direction), interface, there)
+            else:
+                rate = given['rate']
+                back = subject.map(
+                    reverse(direction),
+                    interface,
+                    there,
+                    at=subject.positions(reverse(direction)),
+                    rate=subject.map(direction, 'velocity', rate, at=given['at']),
+                )
+            if quantity is Quantity.ACCELERATION and not subject.transmission.is_constant:
+                # The bias J' a' is part of what goes there and back, and of the rounding.
+                still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
+                factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
+                scale = scale * subject.condition / _typical_gain(subject, direction)
+                scale += np.abs(given['values']).sum(-1)
+            else:
+                factor, scale = 1.0, np.full(len(back), np.abs(given['values']).max())
+            error = np.abs(back - given['values']).max(axis=-1)
+            _demand(
+                error,
+                factor * ROUND_TRIP * subject.condition * scale,
+                f'{interface} {direction.replace("_", " ")} and back is not where it began',
+                subject.positions(direction),
+            )
+
+
+def check_solved_everywhere(subject: Subject) -> None:
+    """Every position of the domain that is reached one way is found the other way."""
+    counts: Counter[str] = Counter()
+    function = getattr(subject.transmission, subject.back)
+    found = function('position', subject.y, report=counts)
+    lost = np.isnan(found).any(axis=-1)
+    assert not lost.any(), (
+        f'{np.count_nonzero(lost)} of {len(lost)} positions are not found back: {dict(counts)}, '
+        f'the first at {subject.x[lost][0].tolist()}'
+    )
+
+
+def check_jacobian(subject: Subject) -> None:
+    """The velocity map is the derivative of the position map, and ``jacobian`` says the same."""
+    differences, halved = (_differences(subject, share) for share in (2e-5, 1e-5))
+    largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
+    error = np.abs(halved - subject.slope).max(axis=(-2, -1))
+    # Differences can tell only where they agree among themselves and stay in the domain.
+    doubt = np.abs(halved - differences).max(axis=(-2, -1))
+    known = doubt <= JACOBIAN * largest
+    assert known.mean() > 0.9, 'the position map has no neighbours to compare with'
+    _demand(
+        error[known],
+        (JACOBIAN * largest)[known],
+        'the velocity map is not the derivative of the position map',
+        subject.x[known],
+    )
+    jacobian = subject.transmission.jacobian(subject.actuator_position)
+    expected = subject.slope
+    if subject.along == JOINT_TO_ACTUATOR:
+        expected = np.asarray(np.linalg.pinv(subject.slope, rcond=0.0), dtype=np.float64)
+    error = np.abs(jacobian - expected).max(axis=(-2, -1))
+    scale = np.abs(expected).max(axis=(-2, -1))
+    # Where the position had to be solved, its own rounding passes through the curvature.
+    _demand(
+        error,
+        ROUND_TRIP * subject.condition * subject.condition * scale,
+        'jacobian() is not what the velocity map says',
+        subject.x,
+    )
+
+
+def _differences(subject: Subject, share: float) -> Array:
+    """Return central differences of the position map, steps in shares of the range."""
+    span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
+    differences = np.empty_like(subject.slope)
+    for place, width in enumerate(span):
+        step = np.zeros(len(span))
+        step[place] = share * width
+        ahead = subject.map(subject.along, 'position', subject.x + step)
+        behind = subject.map(subject.along, 'position', subject.x - step)
+        differences[:, :, place] = (ahead - behind) / (2.0 * step[place])
+    return differences
+
+
+def check_acceleration(subject: Subject) -> None:
+    """The acceleration map is the derivative of the velocity map along a motion."""
+    if not _supported(subject, 'acceleration'):
+        return
+    given = inputs(subject, subject.along, 'acceleration')
+    x, rate = given['at'], given['rate']
+    span = np.ptp(x, axis=0) if subject.domain is None else subject.domain.span
+    step = 1e-5 / np.abs(rate / span).max(axis=-1, keepdims=True)
+    ahead = subject.map(subject.along, 'velocity', rate, at=x + step * rate)
+    behind = subject.map(subject.along, 'velocity', rate, at=x - step * rate)
+    bias = (ahead - behind) / (2.0 * step)
+    velocity_part = subject.map(subject.along, 'velocity', given['values'], at=x)
+    expected = velocity_part + bias
+    result = subject.map(subject.along, 'acceleration', **given)
+    known = np.isfinite(expected).all(axis=-1) & np.isfinite(result).all(axis=-1)
+    assert known.mean() > 0.9, 'the velocity map has no neighbours to compare with'
+    speed = np.abs(rate / span).max(axis=-1)
+    scale = np.abs(velocity_part).max(-1) + np.abs(bias).max(-1)
+    scale = scale + speed * np.abs(subject.map(subject.along, 'velocity', rate, at=x)).max(-1)
+    # The second derivative of a table jumps at its points, which few of the steps straddle.
+    error = np.abs(result - expected).max(axis=-1)
+    within = error[known] <= ACCELERATION * scale[known]
+    assert within.mean() > 0.99, (
+        'the acceleration map is not the derivative of the velocity map: '
+        f'{np.count_nonzero(~within)} of {len(within)} differ, the first at '
+        f'{x[known][~within][0].tolist()}'
+    )
+
+
+def check_power(subject: Subject) -> None:
+    """Power is the same on both sides, in both directions."""
+    if not _supported(subject, 'effort'):
+        return
+    for direction in DIRECTIONS:
+        at = subject.positions(direction)
+        random = np.random.default_rng(2)
+        rate, effort = random.normal(size=(2, *at.shape))
+        other = subject.positions(reverse(direction))
+        if at.shape[1] > other.shape[1]:
+            # What has no counterpart on the smaller side does not pass.
+            shape = other.shape
+            effort = subject.map(reverse(direction), 'effort', random.normal(size=shape), at=other)
+        there_rate = subject.map(direction, 'velocity', rate, at=at)
+        there_effort = subject.map(direction, 'effort', effort, at=at)
+        here_terms, there_terms = rate * effort, there_rate * there_effort
+        error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
+        scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
+        _demand(error, POWER * scale, f'power is not conserved {direction}', at)
+
+
+def _supported(subject: Subject, interface: str) -> bool:
+    return all(subject.transmission.supports(interface, direction) for direction in DIRECTIONS)
+
+
+def _typical_gain(subject: Subject, direction: Direction) -> float:
+    gain = float(np.median(np.linalg.svd(subject.slope, compute_uv=False)))
+    return gain if direction == subject.along else 1.0 / gain
+
+
+def _demand(error: Array, allowed: Array, message: str, positions: Array) -> None:
+    bad = ~(error <= allowed)  # NaN is bad
+    if bad.any():
+        with np.errstate(all='ignore'):
+            worst = int(np.nanargmax(np.where(bad, np.nan_to_num(error / allowed, nan=np.inf), 0)))
+        raise AssertionError(
+            f'{message}: {np.count_nonzero(bad)} of {len(bad)} positions, the worst by '
+            f'{error[worst]:.3g} (allowed {allowed[worst]:.3g}) at {positions[worst].tolist()}'
+        )
+
+
+#: The checks of this module by name.
+MAPPING_CHECKS = {
+    'round_trip': check_round_trip,
+    'solved_everywhere': check_solved_everywhere,
+    'jacobian': check_jacobian,
+    'acceleration': check_acceleration,
+    'power': check_power,
+}

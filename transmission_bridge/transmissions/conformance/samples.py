@@ -1,0 +1,148 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Random positions of a transmission, with everything that the checks need of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    JOINT_TO_ACTUATOR,
+)
+from transmission_bridge.transmissions.transmission import Transmission
+
+__all__ = ['CONDITION', 'COUNT', 'Subject', 'subject_of']
+
+#: Points per check.
+COUNT = 10_000
+
+#: Positions more singular than this are left out of the samples.
+CONDITION = 1e3
+
+
+@dataclass(frozen=True)
+class Subject:
+    """
+    A transmission and positions at which it is checked.
+
+    ``x`` is the space in which positions are drawn, ``y`` the other one. ``along`` is the
+    direction from ``x`` to ``y``, ``back`` the other one.
+
+    :param x: Positions, shape ``(n, n_x)``.
+    :param y: The positions that they map to, ``(n, n_y)``.
+    :param slope: ``dy/dx``, ``(n, n_y, n_x)``, from the velocity map.
+    :param condition: How singular each position is, ``(n,)``: the largest singular value of
+        ``slope`` over the smallest; where it varies, the median over all positions counts as
+        well.
+    :param domain: Where positions were drawn, ``None`` where everywhere will do.
+    """
+
+    transmission: Transmission
+    along: Direction
+    x: Array
+    y: Array
+    slope: Array
+    condition: Array
+    domain: Domain | None
+
+    @property
+    def back(self) -> Direction:
+        """The direction from ``y`` to ``x``."""
+        return JOINT_TO_ACTUATOR if self.along == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
+
+    @property
+    def actuator_position(self) -> Array:
+        """The positions in actuator space."""
+        return self.x if self.along == ACTUATOR_TO_JOINT else self.y
+
+    def positions(self, direction: Direction) -> Array:
+        """Return the positions in the space that a direction starts from."""
+        return self.x if direction == self.along else self.y
+
+    def first(self, count: int) -> Subject:
+        """Return the same with fewer positions."""
+        return Subject(
+            self.transmission,
+            self.along,
+            self.x[:count],
+            self.y[:count],
+            self.slope[:count],
+            self.condition[:count],
+            self.domain,
+        )
+
+    def map(
+        self,
+        direction: Direction,
+        interface: str,
+        values: npt.ArrayLike,
+        at: Array | None = None,
+        rate: Array | None = None,
+    ) -> Array:
+        """Map values."""
+        function = getattr(self.transmission, direction)
+        result: Array = function(interface, values, at=at, rate=rate)
+        return result
+
+
+def subject_of(
+    transmission: Transmission,
+    *,
+    domain: Domain | None = None,
+    count: int = COUNT,
+    seed: int = 0,
+) -> Subject:
+    """
+    Draw positions, uniform over the domain (standard normal where the Jacobian is constant).
+
+    :param domain: Where to draw; by default the transmission's own ``domain``.
+    :param count: How many to draw; unreachable ones and those beyond :data:`CONDITION` are left
+        out.
+    :raises ValueError: If the Jacobian varies and there is no domain, or fewer than a tenth of
+        the positions drawn can be used.
+    """
+    random = np.random.default_rng(seed)
+    if domain is None:
+        domain = getattr(transmission, 'domain', None)
+    if domain is None:
+        if not transmission.is_constant:
+            raise ValueError('a transmission whose Jacobian varies needs a domain to be checked')
+        along: Direction = ACTUATOR_TO_JOINT
+        x = random.normal(size=(count, transmission.n_actuators))
+    else:
+        along = JOINT_TO_ACTUATOR if domain.space == 'joint' else ACTUATOR_TO_JOINT
+        x = random.uniform(domain.lower, domain.upper, size=(count, len(domain.lower)))
+    function = getattr(transmission, along)
+    y = function('position', x)
+    reachable = np.isfinite(y).all(axis=-1)
+    x, y = x[reachable], y[reachable]
+    slope = np.stack(
+        [
+            function('velocity', np.broadcast_to(unit, x.shape).copy(), at=x)
+            for unit in np.eye(x.shape[1])
+        ],
+        axis=-1,
+    )
+    exists = np.isfinite(slope).all(axis=(-2, -1))
+    values = np.linalg.svd(np.where(exists[:, None, None], slope, 0.0), compute_uv=False)
+    typical = np.nan if transmission.is_constant else np.median(values[exists])
+    largest = np.fmax(values[:, 0], typical)
+    smallest = np.fmin(values[:, -1], typical)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        condition = largest / smallest
+    usable = exists if transmission.is_constant else exists & (condition <= CONDITION)
+    if np.count_nonzero(usable) < 0.1 * count:
+        raise ValueError(
+            f'of {count} positions in {domain} only {np.count_nonzero(usable)} can be used'
+        )
+    return Subject(
+        transmission, along, x[usable], y[usable], slope[usable], condition[usable], domain
+    )

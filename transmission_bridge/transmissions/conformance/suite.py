@@ -1,0 +1,98 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""All checks together: as functions, and as a class of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+import warnings
+
+from transmission_bridge.transmissions.conformance.behaviour_checks import BEHAVIOUR_CHECKS
+from transmission_bridge.transmissions.conformance.mapping_checks import MAPPING_CHECKS
+from transmission_bridge.transmissions.conformance.samples import COUNT, Subject, subject_of
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.transmission import Transmission
+
+__all__ = ['CHECKS', 'TransmissionConformance', 'check', 'failures']
+
+#: Every check by name. Each takes a :class:`Subject` and raises ``AssertionError`` with what is
+#: wrong.
+CHECKS: dict[str, Callable[[Subject], None]] = {**BEHAVIOUR_CHECKS, **MAPPING_CHECKS}
+
+
+def check(subject: Subject, name: str) -> None:
+    """
+    Run one check; a warning of numpy or Python while it runs is a failure as well.
+
+    :param subject: See :func:`subject_of`.
+    :param name: One of :data:`CHECKS`.
+    :raises AssertionError: If the transmission does not pass.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        CHECKS[name](subject)
+
+
+def failures(
+    transmission: Transmission, *, domain: Domain | None = None, count: int = COUNT, seed: int = 0
+) -> dict[str, str]:
+    """
+    Run every check and return what failed, by name; empty if the transmission conforms.
+
+    :param domain: Where positions are drawn; by default the transmission's own ``domain``.
+    :param count: Positions per check.
+    """
+    subject = subject_of(transmission, domain=domain, count=count, seed=seed)
+    found = {}
+    for name in CHECKS:
+        try:
+            check(subject, name)
+        except Exception as error:  # the report of a check that breaks is its failure
+            found[name] = f'{type(error).__name__}: {error}'
+    return found
+
+
+class TransmissionConformance:
+    """
+    Every check as a test of pytest; needs no import of pytest.
+
+    ::
+
+        from transmission_bridge.conformance import TransmissionConformance
+
+        class TestMyTransmission(TransmissionConformance):
+            def make(self):
+                return MyTransmission(length=0.2)
+
+    The tests are ``test_<name>`` for each name of :data:`CHECKS`.
+    """
+
+    #: Where positions are drawn; by default the transmission's own ``domain``.
+    domain: ClassVar[Domain | None] = None
+
+    #: Positions per check.
+    count: ClassVar[int] = COUNT
+
+    def make(self) -> Transmission:
+        """Return a new transmission to be checked."""
+        raise NotImplementedError('a conformance test defines make()')
+
+
+def _test(name: str) -> Callable[[TransmissionConformance], None]:
+    def test(self: TransmissionConformance) -> None:
+        check(subject_of(self.make(), domain=self.domain, count=self.count), name)
+
+    test.__name__ = f'test_{name}'
+    test.__qualname__ = f'TransmissionConformance.test_{name}'
+    test.__doc__ = CHECKS[name].__doc__
+    return test
+
+
+def _add_tests(cls: Any) -> None:
+    for name in CHECKS:
+        setattr(cls, f'test_{name}', _test(name))
+
+
+_add_tests(TransmissionConformance)
