@@ -53,7 +53,10 @@ class Child:
         """Return when a line with this text has come."""
         deadline = time.monotonic() + PATIENCE
         while True:
-            line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.01))
+            try:
+                line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.01))
+            except queue.Empty:
+                pytest.fail(f'no {text!r} in time:\n{self.output}')
             assert line is not None, f'ended without {text!r}:\n{self.output}'
             if text in line:
                 return

@@ -1,0 +1,299 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated driver as a process, over DDS."""
+
+from __future__ import annotations
+
+import math
+import signal
+
+import pytest
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+NAN = float('nan')
+PROMPT = 3.0
+
+URDF = """<?xml version="1.0"?>
+<robot name="two">
+  <link name="base"/><link name="upper"/><link name="lower"/><link name="tool"/>
+  <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/></joint>
+  <joint name="slide" type="continuous"><parent link="lower"/><child link="tool"/></joint>
+  <ros2_control name="drive" type="system">
+    <hardware><plugin>some/System</plugin></hardware>
+    <joint name="shoulder"><command_interface name="position"/></joint>
+    <joint name="elbow"><command_interface name="position"/></joint>
+    <transmission name="shoulder">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="shoulder" role="joint1"><mechanical_reduction>50</mechanical_reduction></joint>
+      <actuator name="shoulder_motor" role="actuator1"/>
+    </transmission>
+    <transmission name="elbow">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="elbow" role="joint1"><mechanical_reduction>-30</mechanical_reduction></joint>
+      <actuator name="elbow_motor" role="actuator1"/>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+ACTUATORS = ['shoulder_motor', 'elbow_motor', 'slide']
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    """Return the path of the robot."""
+    path = tmp_path / 'two.urdf'
+    path.write_text(URDF, encoding='utf-8')
+    return path
+
+
+@pytest.fixture
+def launch(start):
+    """Start a simulated driver with these arguments."""
+
+    def launch_driver(*args):
+        return start('-m', 'transmission_bridge.ros.simulated_driver_main', *args)
+
+    return launch_driver
+
+
+class Talker:
+    """Commands a driver and keeps what it reports."""
+
+    def __init__(self, peer, namespace=''):
+        from sensor_msgs.msg import JointState
+
+        self.spin_until, self._node = peer.spin_until, peer.node
+        self._message = JointState
+        self.received = []
+        prefix = f'{namespace}/' if namespace else ''
+        peer.node.create_subscription(
+            JointState, f'{prefix}actuator_states', self.received.append, 10
+        )
+        self._commands = peer.node.create_publisher(JointState, f'{prefix}actuator_commands', 10)
+
+    def command(self, names, **fields):
+        """Publish a command once somebody listens."""
+        self.spin_until(lambda: self._commands.get_subscription_count() > 0)
+        self._commands.publish(self._message(name=list(names), **fields))
+
+    def sees(self, condition):
+        """Wait for a message, from now on, of which this holds; return it."""
+        self.received.clear()
+        self.spin_until(lambda: any(condition(message) for message in self.received))
+        return next(message for message in self.received if condition(message))
+
+    def set(self, **values):
+        """Set parameters of the driver at once; return whether it worked, and the reason."""
+        from rcl_interfaces.srv import SetParametersAtomically
+        from rclpy.parameter import Parameter
+
+        client = self._node.create_client(
+            SetParametersAtomically, '/simulated_driver/set_parameters_atomically'
+        )
+        self.spin_until(client.service_is_ready)
+        request = SetParametersAtomically.Request(
+            parameters=[
+                Parameter(name.replace('__', '.'), value=value).to_parameter_msg()
+                for name, value in values.items()
+            ]
+        )
+        future = client.call_async(request)
+        self.spin_until(future.done)
+        return future.result().result.successful, future.result().result.reason
+
+
+@pytest.fixture
+def talker(peer):
+    """Return a talker in the root namespace."""
+    return Talker(peer)
+
+
+def value(message, field, name):
+    """Return one value of a message."""
+    return getattr(message, field)[list(message.name).index(name)]
+
+
+def test_reports_every_actuator_of_the_robot(launch, talker, urdf):
+    """Actuators of transmissions come first, then joints that pass through; all at rest."""
+    launch('--urdf', urdf)
+    message = talker.sees(lambda message: True)
+    assert list(message.name) == ACTUATORS
+    for field in (message.position, message.velocity, message.effort):
+        assert list(field) == [0.0, 0.0, 0.0]
+    assert message.header.stamp.sec > 0
+
+
+def test_follows_commands_of_every_interface(launch, talker, urdf):
+    """Position, velocity and effort commands take effect, for the actuators named only."""
+    launch('--urdf', urdf)
+    talker.command(['elbow_motor'], position=[0.5])
+    message = talker.sees(lambda m: math.isclose(value(m, 'position', 'elbow_motor'), 0.5))
+    assert value(message, 'position', 'shoulder_motor') == 0.0
+    talker.command(['shoulder_motor', 'elbow_motor'], velocity=[-3.0, NAN])
+    message = talker.sees(lambda m: math.isclose(value(m, 'velocity', 'shoulder_motor'), -3.0))
+    assert math.isclose(value(message, 'position', 'elbow_motor'), 0.5)
+    talker.command(['slide'], effort=[0.2])
+    # Damping is 0.1, so 2 is the velocity that this effort ends in.
+    message = talker.sees(lambda m: math.isclose(value(m, 'velocity', 'slide'), 2.0))
+    assert math.isclose(value(message, 'effort', 'slide'), 0.2)
+
+
+def test_refuses_a_broken_command_and_goes_on(launch, talker, urdf):
+    """A ragged message changes nothing and is logged; the next good one is followed."""
+    child = launch('--urdf', urdf)
+    talker.command(['elbow_motor', 'slide'], position=[9.0])
+    child.wait_for('message refused')
+    talker.command(['slide'], position=[0.5])
+    message = talker.sees(lambda m: math.isclose(value(m, 'position', 'slide'), 0.5))
+    assert value(message, 'position', 'elbow_motor') == 0.0
+
+
+def test_names_that_the_robot_lacks_are_logged(launch, talker, urdf):
+    """A typing error in a command does not pass in silence; actuators of other drivers do."""
+    child = launch('--urdf', urdf, '--ros-args', '-p', "actuators:=['slide']")
+    talker.command(['slide', 'elbow_motor', 'elbow_mtoor'], position=[0.5, 0.5, 0.5])
+    child.wait_for("no actuators of this robot: ['elbow_mtoor']")
+    talker.sees(lambda m: list(m.name) == ['slide'] and math.isclose(m.position[0], 0.5))
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_it_properly(launch, talker, urdf, number):
+    """In full flow it ends within seconds, with exit code 0 and without a traceback."""
+    child = launch('--urdf', urdf, '--ros-args', '-p', 'rate:=500.0')
+    talker.sees(lambda message: True)
+    child.signal(number)
+    assert child.ended(within=PROMPT) == 0
+    assert 'Traceback' not in child.output
+
+
+def test_waits_for_the_description_on_the_topic(launch, talker, peer):
+    """Without a parameter the latched topic is used; an unusable text is logged and waited out."""
+    from rclpy.qos import DurabilityPolicy, QoSProfile
+    from std_msgs.msg import String
+
+    child = launch()
+    child.wait_for('waiting for a description on topic /robot_description')
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    publisher = peer.node.create_publisher(String, 'robot_description', latched)
+    publisher.publish(String(data='<robot'))
+    child.wait_for('topic /robot_description: ')
+    publisher.publish(String(data=URDF))
+    assert list(talker.sees(lambda message: True).name) == ACTUATORS
+    publisher.publish(String(data=URDF.replace('elbow_motor', 'other')))
+    child.wait_for('restart to use it')
+    assert list(talker.sees(lambda message: True).name) == ACTUATORS
+
+
+def test_description_can_be_set_once(launch, talker):
+    """While there is none a description can be set, a bad one is refused, a second one too."""
+    child = launch()
+    child.wait_for('waiting for a description')
+    accepted, reason = talker.set(robot_description='<robot name="empty"><link name="a"/></robot>')
+    assert (accepted, 'nothing to drive' in reason) == (False, True)
+    assert talker.set(robot_description=URDF) == (True, '')
+    assert list(talker.sees(lambda message: True).name) == ACTUATORS
+    accepted, reason = talker.set(robot_description=URDF)
+    assert (accepted, 'running' in reason) == (False, True)
+
+
+def test_faults_are_switched_while_it_runs(launch, talker, urdf):
+    """Each fault shows in the messages after it is set, and is gone after it is unset."""
+    launch('--urdf', urdf)
+    talker.command(ACTUATORS, velocity=[1.0, 1.0, 1.0])
+    talker.sees(lambda m: min(m.position) > 0.0)
+    assert talker.set(faults__nan=1.0) == (True, '')
+    talker.sees(lambda m: all(map(math.isnan, [*m.position, *m.velocity, *m.effort])))
+    assert talker.set(faults__nan=0.0, faults__duplicate=1.0) == (True, '')
+    talker.sees(lambda m: list(m.name) == ACTUATORS * 2)
+    assert talker.set(faults__duplicate=0.0, faults__subset=1.0) == (True, '')
+    talker.sees(lambda m: list(m.name) == [])
+    assert talker.set(faults__subset=0.0, faults__shuffle=True) == (True, '')
+    talker.sees(lambda m: sorted(m.name) == sorted(ACTUATORS) and list(m.name) != ACTUATORS)
+    assert talker.set(faults__shuffle=False, faults__freeze=True) == (True, '')
+    held = {}
+    talker.sees(lambda m: held.setdefault(tuple(m.position), m.header.stamp) != m.header.stamp)
+    assert talker.set(faults__freeze=False) == (True, '')
+    talker.sees(lambda m: min(m.position) > max(max(position) for position in held))
+
+
+def test_dropped_messages_do_not_come(launch, talker, urdf):
+    """While every message is dropped none of that time arrives, and afterwards they do again."""
+    launch('--urdf', urdf)
+    talker.sees(lambda message: True)
+    talker.received.clear()
+    # What is sent while dropping is marked by being empty.
+    assert talker.set(faults__drop=1.0, faults__subset=1.0) == (True, '')
+    assert talker.set(rate=1000.0) == (True, '')
+    assert talker.set(faults__drop=0.0, faults__subset=0.0) == (True, '')
+    seen = list(talker.received)
+    talker.sees(lambda message: True)
+    assert all(list(message.name) == ACTUATORS for message in seen + talker.received)
+
+
+def test_bad_values_are_refused_with_a_reason(launch, talker, urdf):
+    """A value out of range changes nothing, and neither do the good ones set with it."""
+    launch('--urdf', urdf)
+    accepted, reason = talker.set(faults__nan=1.0, time_constant=0.0)
+    assert not accepted
+    assert 'time_constant' in reason
+    accepted, reason = talker.set(faults__nan=1.0, damping=NAN)
+    assert not accepted
+    assert 'damping' in reason
+    message = talker.sees(lambda m: True)
+    assert list(message.position) == [0.0, 0.0, 0.0]
+
+
+def test_time_constant_is_used(launch, talker, urdf):
+    """A command is followed with the time constant that was set."""
+    launch('--urdf', urdf, '--ros-args', '-p', 'rate:=20.0')
+    assert talker.set(time_constant=100.0) == (True, '')
+    talker.command(['slide'], position=[100.0])
+    message = talker.sees(lambda m: value(m, 'position', 'slide') > 0.0)
+    rest = 100.0 - value(message, 'position', 'slide')
+    assert math.isclose(value(message, 'velocity', 'slide'), rest / 100.0, rel_tol=1e-12)
+
+
+def test_simulated_time_that_stands_still_does_not_stop_it(launch, talker, urdf):
+    """Under use_sim_time without a clock the plant goes on; only the stamps are zero."""
+    launch('--urdf', urdf, '--ros-args', '-p', 'use_sim_time:=true')
+    talker.command(['slide'], position=[0.5])
+    message = talker.sees(lambda m: math.isclose(value(m, 'position', 'slide'), 0.5))
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
+
+
+def test_names_are_relative(launch, peer, urdf):
+    """In a namespace all its topics are there."""
+    launch('--urdf', urdf, '--ros-args', '-r', '__ns:=/left')
+    talker = Talker(peer, '/left')
+    talker.command(['slide'], position=[0.5])
+    talker.sees(lambda m: math.isclose(value(m, 'position', 'slide'), 0.5))
+
+
+@pytest.mark.parametrize(
+    ('args', 'code', 'sentence'),
+    [
+        (['--urdf', 'no/such/file.urdf'], 2, 'no/such/file.urdf'),
+        (['--speed', '3'], 2, '--speed'),
+        (['--ros-args', '-p', "robot_description:='<robot'"], 1, 'line 1'),
+        (['--ros-args', '-p', 'rate:=100'], 1, 'write 10.0'),
+        (['--ros-args', '-p', 'rate:=0.0'], 1, 'rate'),
+        (['--ros-args', '-p', 'faults.seed:=-1'], 1, 'faults.seed'),
+    ],
+)
+def test_mistakes_end_it_with_a_sentence(launch, args, code, sentence):
+    """What the user got wrong is said without a traceback, and the exit code tells."""
+    child = launch(*args)
+    assert child.ended() == code
+    assert sentence in child.output
+    assert 'Traceback' not in child.output
+
+
+def test_actuators_must_be_those_of_the_robot(launch, urdf):
+    """A name in the parameter actuators that the robot lacks is refused with those it has."""
+    child = launch('--urdf', urdf, '--ros-args', '-p', "actuators:=['elbow']")
+    assert child.ended() == 1
+    assert f"unknown actuator 'elbow', known: {', '.join(ACTUATORS)}" in child.output
