@@ -9,17 +9,24 @@ A sparse affine map over the last axis of an array: what a linear robot compiles
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ['AffineMap', 'Array']
+__all__ = ['AffineMap', 'Array', 'Workspace']
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
-#: Rows per step of a batch: input, output and one temporary column stay in the second-level cache.
-CHUNK_ROWS = 2048
+#: First row, then column and coefficient for this row and those that follow it.
+Layer = tuple[int, Index, Array]
+
+#: Terms evaluated per step of a batch, so that all working memory stays in a second-level cache.
+CHUNK_TERMS = 24576
+
+#: The one number whose addition changes no other, not even the sign of a zero.
+NOTHING = -0.0
 
 
 class AffineMap:
@@ -27,12 +34,15 @@ class AffineMap:
     ``y = C (x - before) + after`` that gathers the terms that exist.
 
     A dense product would compute ``0 * NaN`` and spread one unknown value over the whole robot.
-    Here a term with coefficient zero is absent. Rows with fewer terms than the longest are filled
-    with a lane that holds ``-0.0``, the one number whose addition changes nothing, so that single
-    cycles and batches, which visit the terms differently, agree to the last bit.
+    Here a term with coefficient zero is absent. The terms form layers of at most one per output,
+    in the order of the columns; an output without a term in a layer takes it from a lane behind
+    the input that holds ``-0.0``. Every shape of input goes through the same operations in the
+    same order, so a batch equals its samples, and a robot its transmissions, to the last bit.
 
     The biases are apart from the coefficients because ``C x - C before`` would cancel badly where
     ``x`` is near ``before``.
+
+    Immutable: working memory belongs to the caller, see :meth:`workspace`.
 
     :param matrix: Coefficients ``C``, shape ``(n_out, n_in)``.
     :param before: Subtracted from the input, shape ``(n_in,)``, or ``None``.
@@ -43,20 +53,44 @@ class AffineMap:
         self, matrix: Array, *, before: Array | None = None, after: Array | None = None
     ) -> None:
         self.n_out, self.n_in = matrix.shape
-        self._before = None if before is None or not np.any(before) else np.array(before, float)
-        self._after = None if after is None or not np.any(after) else np.array(after, float)
-        index, coefficient = _terms(matrix)
-        self._index = tuple(index)
-        self._coefficient = tuple(coefficient)
-        self._fix_ups = tuple(
-            (row, int(columns[row]), float(factors[row]))
-            for columns, factors in zip(self._index[1:], self._coefficient[1:], strict=True)
-            for row in range(self.n_out)
-            if columns[row] != self.n_in
-        )
-        self._is_diagonal = self.n_out == self.n_in and bool(
-            np.all(self._index[0] == np.arange(self.n_out))
-        )
+        self._before = _bias(before, 0.0)
+        self._after = _bias(after, NOTHING)
+        layers = _layers(matrix)
+        self._index = np.concatenate([index for _, index, _ in layers])
+        self._coefficient = np.concatenate([coefficient for _, _, coefficient in layers])
+        self._sums = tuple(_sums(layers))
+
+    @classmethod
+    def stacked(cls, maps: Sequence[AffineMap]) -> AffineMap:
+        """
+        Return one map that does the work of several, their inputs and outputs one after the other.
+
+        One call for all interfaces of a cycle costs little more than a call for one of them.
+        """
+        heights = np.cumsum([0, *(each.n_out for each in maps)])
+        widths = np.cumsum([0, *(each.n_in for each in maps)])
+        matrix = np.zeros((heights[-1], widths[-1]))
+        before, after = np.zeros(widths[-1]), np.zeros(heights[-1])
+        for each, top, left in zip(maps, heights, widths, strict=False):
+            matrix[top : top + each.n_out, left : left + each.n_in] = each.matrix
+            if each._before is not None:
+                before[left : left + each.n_in] = each._before
+            if each._after is not None:
+                after[top : top + each.n_out] = each._after
+        return cls(matrix, before=before, after=after)
+
+    @property
+    def matrix(self) -> Array:
+        """The coefficients ``C`` as a new array, shape ``(n_out, n_in)``."""
+        matrix = np.zeros((self.n_out, self.n_in))
+        rows = np.concatenate([np.arange(self.n_out), *(np.r_[total] for total, _ in self._sums)])
+        exists = self._index < self.n_in
+        matrix[rows[exists], self._index[exists]] = self._coefficient[exists]
+        return matrix
+
+    def workspace(self) -> Workspace:
+        """Return working memory for :meth:`into`, one for each thread that maps."""
+        return Workspace(self)
 
     def __call__(self, x: Array) -> Array:
         """
@@ -68,80 +102,135 @@ class AffineMap:
         if x.ndim == 1:
             return self._one(x)
         y = np.empty((*x.shape[:-1], self.n_out))
-        self._batch(x, y)
+        self.into(x, y)
         return y
 
+    def into(self, x: Array, out: Array, workspace: Workspace | None = None) -> None:
+        """
+        Map the last axis into an array that the caller has.
+
+        With a workspace of this map a single sample is mapped without allocating anything.
+
+        :param x: Input, shape ``(..., n_in)``, float64.
+        :param out: Output, shape ``(..., n_out)``, float64; it may be ``x`` itself.
+        :param workspace: From :meth:`workspace`, used where ``x`` is one sample.
+        """
+        if x.ndim == 1:
+            (workspace or Workspace(self)).run(x, out)
+        elif x.ndim == 2:
+            self._batch(x, out)
+        elif x.flags.c_contiguous and out.flags.c_contiguous:
+            samples = x.size // self.n_in if self.n_in else out.size // max(self.n_out, 1)
+            self._batch(x.reshape(samples, self.n_in), out.reshape(samples, self.n_out))
+        else:
+            for x_part, out_part in zip(x, out, strict=True):
+                self.into(x_part, out_part)
+
     def _one(self, x: Array) -> Array:
+        """Map one sample; the operations of :meth:`Workspace.run` with as few calls as can be."""
         lanes = np.empty(self.n_in + 1)
         if self._before is None:
             lanes[:-1] = x
         else:
             np.subtract(x, self._before, out=lanes[:-1])
-        lanes[-1] = -0.0
-        y: Array = lanes[self._index[0]]
-        y *= self._coefficient[0]
-        for index, coefficient in zip(self._index[1:], self._coefficient[1:], strict=True):
-            term = lanes[index]
-            term *= coefficient
-            y += term
-        if self._after is not None:
-            y += self._after
-        return y
+        lanes[-1] = NOTHING
+        terms: Array = lanes[self._index]
+        terms *= self._coefficient
+        for total, addend in self._sums:
+            part = terms[total]
+            part += terms[addend]
+        y: Array = terms[: self.n_out]
+        return y.copy() if self._after is None else y + self._after
 
-    def _batch(self, x: Array, y: Array) -> None:
-        if x.ndim > 2:
-            for x_part, y_part in zip(x, y, strict=True):
-                self._batch(x_part, y_part)
-            return
-        if x.ndim == 1:
-            y[:] = self._one(x)
-            return
-        for start in range(0, len(x), CHUNK_ROWS):
-            self._chunk(x[start : start + CHUNK_ROWS], y[start : start + CHUNK_ROWS])
-
-    def _chunk(self, x: Array, y: Array) -> None:
-        if self._before is not None:
-            x = x - self._before
-        if self._is_diagonal:
-            np.multiply(x, self._coefficient[0], out=y)
-        else:
-            for row, (column, factor) in enumerate(
-                zip(self._index[0], self._coefficient[0], strict=True)
-            ):
-                if column == self.n_in:
-                    y[:, row] = -0.0
-                else:
-                    np.multiply(x[:, column], factor, out=y[:, row])
-        for row, column, factor in self._fix_ups:
-            y[:, row] += x[:, column] * factor
-        if self._after is not None:
-            y += self._after
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle as a plain dictionary of arrays."""
-        return self.__dict__.copy()
+    def _batch(self, x: Array, out: Array) -> None:
+        rows = max(16, CHUNK_TERMS // max(len(self._index), 1))
+        workspace = None
+        for start in range(0, len(x), rows):
+            part = x[start : start + rows]
+            if workspace is None or len(part) < rows:
+                workspace = Workspace(self, len(part))
+            workspace.run(part, out[start : start + rows])
 
 
-def _terms(matrix: Array) -> tuple[list[npt.NDArray[np.intp]], list[Array]]:
+class Workspace:
     """
-    Split a matrix into layers of at most one term per row, the diagonal term first.
+    Working memory of an :class:`AffineMap`, for one sample or for a fixed number of them.
 
-    Diagonal first, because a layer that is the identity permutation needs no gathering in batches.
-    A row with no term, or with fewer terms than others, points at the lane behind the input.
+    Samples lie along the last axis here, so that every operation runs over contiguous memory;
+    coefficients and biases are repeated along it, because that is twice as fast as broadcasting.
+
+    Not to be shared between threads.
+
+    :param affine: The map.
+    :param samples: Number of samples, ``None`` for a single one without a batch axis.
+    """
+
+    def __init__(self, affine: AffineMap, samples: int | None = None) -> None:
+        tail = () if samples is None else (samples,)
+        lanes = np.empty((affine.n_in + 1, *tail))
+        lanes[-1] = NOTHING
+        terms = np.empty((len(affine._index), *tail))
+        self._inputs: Array = lanes[:-1]
+        self._outputs: Array = terms[: affine.n_out]
+        self._lanes, self._terms = lanes, terms
+        self._index = affine._index
+        self._sums = [(terms[total], terms[addend]) for total, addend in affine._sums]
+        self._coefficient = _repeated(affine._coefficient, samples)
+        self._before = None if affine._before is None else _repeated(affine._before, samples)
+        self._after = None if affine._after is None else _repeated(affine._after, samples)
+
+    def run(self, x: Array, out: Array) -> None:
+        """Map ``x``, shape ``(n_in,)`` or ``(samples, n_in)``, into ``out``."""
+        if self._before is None:
+            np.copyto(self._inputs, x.T)
+        else:
+            np.subtract(x.T, self._before, out=self._inputs)
+        # Any mode but 'raise' writes straight into the output; no index is out of range.
+        self._lanes.take(self._index, 0, self._terms, 'clip')
+        np.multiply(self._terms, self._coefficient, out=self._terms)
+        for total, addend in self._sums:
+            np.add(total, addend, out=total)
+        if self._after is None:
+            np.copyto(out.T, self._outputs)
+        else:
+            np.add(self._outputs, self._after, out=out.T)
+
+
+def _bias(values: Array | None, neutral: float) -> Array | None:
+    """Return a copy in which every zero changes nothing, ``None`` where all do."""
+    if values is None or not np.any(values):
+        return None
+    return np.where(values == 0.0, neutral, values)
+
+
+def _repeated(values: Array, samples: int | None) -> Array:
+    return values if samples is None else np.repeat(values[:, np.newaxis], samples, axis=1)
+
+
+def _layers(matrix: Array) -> list[Layer]:
+    """
+    Split a matrix into layers of at most one term per row.
+
+    The first layer has every row, any other those from the first with a term in it to the last.
     """
     n_out, n_in = matrix.shape
-    rows = []
-    for row in range(n_out):
-        columns = [int(column) for column in np.flatnonzero(matrix[row])]
-        if row in columns:
-            columns.remove(row)
-            columns.insert(0, row)
-        rows.append(columns)
-    depth = max((len(columns) for columns in rows), default=0) or 1
-    index = [np.full(n_out, n_in, dtype=np.intp) for _ in range(depth)]
-    coefficient = [np.ones(n_out) for _ in range(depth)]
-    for row, columns in enumerate(rows):
-        for layer, column in enumerate(columns):
-            index[layer][row] = column
-            coefficient[layer][row] = matrix[row, column]
-    return index, coefficient
+    rows, columns = np.nonzero(matrix)
+    layer_of = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    layers = []
+    for layer in range(int(np.max(layer_of, initial=0)) + 1):
+        chosen = layer_of == layer
+        first, stop = (0, n_out) if layer == 0 else (rows[chosen][0], rows[chosen][-1] + 1)
+        index = np.full(stop - first, n_in, dtype=np.intp)
+        coefficient = np.ones(stop - first)
+        index[rows[chosen] - first] = columns[chosen]
+        coefficient[rows[chosen] - first] = matrix[rows[chosen], columns[chosen]]
+        layers.append((int(first), index, coefficient))
+    return layers
+
+
+def _sums(layers: list[Layer]) -> Iterator[tuple[slice, slice]]:
+    """Yield for each layer behind the first where it is added and where it stands."""
+    start = len(layers[0][1])
+    for first, index, _ in layers[1:]:
+        yield slice(first, first + len(index)), slice(start, start + len(index))
+        start += len(index)
