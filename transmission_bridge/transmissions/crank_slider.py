@@ -190,6 +190,6 @@ def _length(reader: SpecReader, name: str, description: str) -> float:
 
 
 def _bound(reader: SpecReader, name: str, default: float) -> float:
-    if not reader.text(name, default=''):
+    if not reader.text(name, default='', joint=0):
         return default  # not given, not tunable: the dead centre moves with the dimensions
-    return reader.number(name, description=f'{name.title()} end of the joint positions [rad].')
+    return reader.number(name, joint=0, description=f'{name.title()} end [rad].')

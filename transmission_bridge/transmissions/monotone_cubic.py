@@ -81,17 +81,18 @@ class MonotoneCubic:
         square = self._sign * self._square[piece]
         cube = self._sign * self._cube[piece]
         goal = rising - self._rising[piece]
-        low, high = np.zeros(np.shape(goal)), self._width[piece] + np.zeros(np.shape(goal))
-        t = high * (goal / (self._rising[piece + 1] - self._rising[piece]))
+        width = self._width[piece]
+        low, high = np.zeros(np.shape(goal)), width + np.zeros(np.shape(goal))
+        done = np.asarray(~inside)
+        t = width * (goal / (self._rising[piece + 1] - self._rising[piece]))
         for _ in range(ITERATIONS):
             miss = t * (linear + t * (square + t * cube)) - goal
             low, high = np.where(miss <= 0.0, t, low), np.where(miss >= 0.0, t, high)
             step = miss / (linear + t * (2.0 * square + 3.0 * t * cube))
             ahead = t - step
             ahead = np.where((ahead >= low) & (ahead <= high), ahead, 0.5 * (low + high))
-            done = np.abs(ahead - t) <= 2e-16 * high
-            t = ahead
-            if np.all(done | ~inside):
+            t, done = np.where(done, t, ahead), done | (np.abs(ahead - t) <= 2e-16 * width)
+            if done.all():
                 break
         return np.where(inside, self.x[piece] + t, np.nan)
 

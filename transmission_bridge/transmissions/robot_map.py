@@ -86,9 +86,21 @@ class RobotMap:
     ) -> Array:
         """Map ``(..., n_in)``; ``at`` and ``rate`` as ``values``, ``guess`` as the output."""
         mapped = self.affine(values)
+        self.bend(mapped, values, at, rate, guess, report)
+        return mapped
+
+    def bend(
+        self,
+        mapped: Array,
+        values: Array,
+        at: Array | None,
+        rate: Array | None,
+        guess: Array | None,
+        report: MapReport | None,
+    ) -> None:
+        """Overwrite in ``mapped`` what the transmissions that have to be called give."""
         for step in self._steps:
             mapped[..., step.outputs] = self._call(step, values, at, rate, guess, report)
-        return mapped
 
     def _call(
         self,

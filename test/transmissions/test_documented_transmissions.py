@@ -1,0 +1,187 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The snippets of docs/transmissions.md load, conform, and cover every installed type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import re
+
+import numpy as np
+import pytest
+
+from transmission_bridge import conformance
+from transmission_bridge.description import load_description
+from transmission_bridge.transmissions import Registry, RobotTransmissions, Transmission
+
+DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
+
+#: The three classical types, whose snippets are in every description of ros2_control.
+CLASSICAL = {
+    'simple': """
+        <plugin>transmission_interface/SimpleTransmission</plugin>
+        <joint name="s" role="joint1">
+          <mechanical_reduction>-50</mechanical_reduction><offset>0.3</offset>
+        </joint>
+        <actuator name="m" role="actuator1"/>""",
+    'differential': """
+        <plugin>transmission_interface/DifferentialTransmission</plugin>
+        <joint name="d1" role="joint1"><mechanical_reduction>2</mechanical_reduction></joint>
+        <joint name="d2" role="joint2"><offset>-0.5</offset></joint>
+        <actuator name="m1" role="actuator1"><mechanical_reduction>50</mechanical_reduction>
+        </actuator>
+        <actuator name="m2" role="actuator2"><mechanical_reduction>-30</mechanical_reduction>
+        </actuator>""",
+    'four_bar': """
+        <plugin>transmission_interface/FourBarLinkageTransmission</plugin>
+        <joint name="f1" role="joint1"><mechanical_reduction>-2</mechanical_reduction></joint>
+        <joint name="f2" role="joint2"><mechanical_reduction>4</mechanical_reduction></joint>
+        <actuator name="m1" role="actuator1"><mechanical_reduction>10</mechanical_reduction>
+        </actuator>
+        <actuator name="m2" role="actuator2"><mechanical_reduction>-20</mechanical_reduction>
+        </actuator>""",
+}
+
+
+def documented() -> dict[str, str]:
+    """Return the XML snippets of the document by the name of their transmission."""
+    snippets = re.findall(r'```xml\n(.*?)```', DOCUMENT.read_text(encoding='utf-8'), re.DOTALL)
+    return {re.search(r'name="([^"]+)"', snippet).group(1): snippet for snippet in snippets}
+
+
+SNIPPETS = documented() | {
+    name: f'<transmission name="{name}">{content}</transmission>'
+    for name, content in CLASSICAL.items()
+}
+
+
+def robot_with(snippet: str) -> RobotTransmissions:
+    """Return a robot that has the joints of a snippet and the transmission itself."""
+    joints = re.findall(r'<joint name="([^"]+)"', snippet)
+    links = ''.join(f'<link name="{name}_link"/>' for name in ('base', *joints))
+    tree = ''.join(
+        f'<joint name="{name}" type="continuous"><parent link="base_link"/>'
+        f'<child link="{name}_link"/></joint>'
+        for name in joints
+    )
+    interfaces = ''.join(
+        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in joints
+    )
+    text = (
+        f'<robot name="r">{links}{tree}<ros2_control name="block" type="system"><hardware>'
+        f'<plugin>p</plugin></hardware>{interfaces}{snippet}</ros2_control></robot>'
+    )
+    return RobotTransmissions(load_description(text))
+
+
+def transmission_of(name: str) -> Transmission:
+    """Return the transmission of a snippet."""
+    return robot_with(SNIPPETS[name]).transmissions[name]
+
+
+@pytest.fixture(scope='module')
+def subjects() -> dict[str, conformance.Subject]:
+    """Return every snippet's transmission with 10,000 positions."""
+    return {name: conformance.subject_of(transmission_of(name)) for name in SNIPPETS}
+
+
+@pytest.mark.parametrize('name', SNIPPETS)
+def test_a_snippet_loads_without_any_finding(name: str) -> None:
+    """A snippet of the document is a whole transmission, and all of it is used."""
+    robot = robot_with(SNIPPETS[name])
+    assert list(map(str, robot.findings)) == []
+    assert list(robot.transmissions) == [name]
+
+
+def test_the_snippets_cover_every_built_in_type() -> None:
+    """Each type that this package installs is loaded by a snippet, and so runs the suite."""
+    types = {
+        re.search(r'<plugin>(.*?)</plugin>', snippet).group(1) for snippet in SNIPPETS.values()
+    }
+    own = {
+        info.type_name
+        for info in Registry().describe()
+        if info.target.startswith('transmission_bridge.')
+    }
+    assert types == own
+
+
+def test_every_built_in_type_is_in_the_table() -> None:
+    """The document's table names each type that this package installs."""
+    text = DOCUMENT.read_text(encoding='utf-8')
+    for info in Registry().describe():
+        if info.target.startswith('transmission_bridge.'):
+            assert f'`{info.type_name}`' in text
+            assert info.error == ''
+
+
+def test_every_drawing_exists() -> None:
+    """The document shows drawings that are there."""
+    drawings = re.findall(r'!\[[^]]+\]\(([^)]+)\)', DOCUMENT.read_text(encoding='utf-8'))
+    assert len(drawings) == 6
+    for drawing in drawings:
+        assert (DOCUMENT.parent / drawing).read_text(encoding='utf-8').startswith('<svg')
+
+
+@pytest.mark.parametrize('check', conformance.CHECKS)
+@pytest.mark.parametrize('name', SNIPPETS)
+def test_conformance(name: str, check: str, subjects: dict[str, conformance.Subject]) -> None:
+    """Every built-in type holds what the conformance suite demands, at 10,000 positions."""
+    conformance.check(subjects[name], check)
+
+
+@pytest.mark.parametrize('name', SNIPPETS)
+def test_almost_all_of_the_domain_is_checked(
+    name: str, subjects: dict[str, conformance.Subject]
+) -> None:
+    """The suite does not pass by leaving out what is difficult."""
+    assert len(subjects[name].x) >= 9_900
+
+
+@pytest.mark.parametrize('name', SNIPPETS)
+def test_a_batch_equals_a_loop_to_the_last_bit(
+    name: str, subjects: dict[str, conformance.Subject]
+) -> None:
+    """Built-in types map a batch exactly as they map its samples one by one."""
+    subject = subjects[name].first(50)
+    for direction in ('actuator_to_joint', 'joint_to_actuator'):
+        at = subject.positions(direction)
+        rate = np.random.default_rng(0).normal(size=at.shape)
+        for interface in ('position', 'velocity', 'acceleration', 'effort'):
+            values = at if interface == 'position' else rate
+            batch = subject.map(direction, interface, values, at=at, rate=rate)
+            for row, one in enumerate(batch):
+                single = subject.map(direction, interface, values[row], at=at[row], rate=rate[row])
+                assert np.array_equal(one, single)
+
+
+@pytest.mark.parametrize('name', SNIPPETS)
+def test_every_number_is_a_live_parameter(name: str) -> None:
+    """Each parameter can be set to what it is, and a slightly other value changes the map."""
+    robot = robot_with(SNIPPETS[name])
+    actuators = np.full(len(robot.actuator_names), 0.01)
+    joints = np.full(len(robot.joint_names), 0.02)
+    for tunable in robot.tunables[name]:
+        nested: dict = {tunable.path[-1]: tunable.value + 1e-3}
+        for part in reversed(tunable.path[:-1]):
+            nested = {part: nested}
+        other = robot.with_parameters({name: nested})
+        assert (tunable.path, tunable.value + 1e-3) in [
+            (changed.path, changed.value) for changed in other.tunables[name]
+        ]
+        if tunable.path[-1] in ('lower', 'upper'):
+            assert other.transmissions[name].domain != robot.transmissions[name].domain
+            continue
+        if tunable.path[-2:] == ('motor_axis', 'y'):
+            continue  # the length of a direction means nothing
+        before, after = (
+            np.concatenate(
+                [
+                    t.joint_to_actuator('position', joints),
+                    t.actuator_to_joint('position', actuators),
+                ]
+            )
+            for t in (robot, other)
+        )
+        assert not np.array_equal(before, after), tunable.path
