@@ -66,6 +66,20 @@ def test_a_read_only_actuator_is_not_commanded_twice(robot: Callable[..., str]) 
         assert names(loaded) == (['t1', 't2'], [])
 
 
+def test_read_only_counts_for_each_actuator(robot: Callable[..., str]) -> None:
+    """A transmission that commands one actuator and only reads another leaves that one free."""
+    both = (
+        '<transmission name="t1"><plugin>T</plugin><joint name="j1" role="joint1"/>'
+        '<actuator name="m1" role="actuator1"/>'
+        '<actuator name="m2" role="actuator2" read_only="true"/></transmission>'
+    )
+    loaded = load_description(
+        robot(hardware(both, ros2('t2', 'j2', 'm2'), ros2('t3', 'j3', 'm1')))
+    )
+    assert names(loaded) == (['t1', 't2'], ['t3'])
+    assert loaded.transmission('t1').can_command
+
+
 def test_the_later_of_two_loses(robot: Callable[..., str]) -> None:
     """Two that could command one actuator: the first stays, the error names it with its line."""
     loaded = load_description(robot(ros1('t1', 'j1', 'm'), ros1('t2', 'j2', 'm')))
@@ -159,9 +173,13 @@ def test_a_refused_neighbour_does_not_rename_an_actuator(robot: Callable[..., st
     """Mending one transmission later leaves the names of the others alone."""
     good = hardware(implied('t1', 'j1'), name='hip', kind='actuator')
     bad = hardware(implied('t2', 'ghost'), name='knee', kind='actuator')
-    loaded = load_description(robot(good, bad))
-    assert names(loaded) == (['t1'], ['t2'])
-    assert loaded.transmission('t1').actuators[0].name == 'hip_actuator1'
+    declared = ros1('t2', 'ghost', 'actuator1')
+    for other in (bad, declared):
+        loaded = load_description(robot(good, other))
+        assert names(loaded) == (['t1'], ['t2'])
+        assert loaded.transmission('t1').actuators[0].name == 'hip_actuator1'
+    unreadable = load_description(robot(good, declared.replace('>2<', '>two<')))
+    assert unreadable.transmission('t1').actuators[0].name == 'hip_actuator1'
 
 
 def test_none_is_implied_where_one_is_declared(robot: Callable[..., str]) -> None:

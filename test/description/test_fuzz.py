@@ -116,12 +116,21 @@ def test_mutilated_robots_end_well(data: st.DataObject) -> None:
         check(robot)
 
 
-TAGS = ['robot', 'link', 'joint', 'transmission', 'actuator', 'ros2_control', 'role', 'plugin', 'type', 'mechanical_reduction', 'mechanicalReduction', 'offset', 'param', 'hardware', 'mimic', 'limit', 'command_interface', 'hardwareInterface', 'axis', 'parent', 'child']
-ATTRIBUTES = (
-    ['name', 'type', 'role', 'mechanical_reduction', 'offset', 'read_only', 'joint', 'link', 'xyz', 'mimic', 'lower']
-)
-VALUES = ['j1', 'j2', 'joint1', 'joint2', 'actuator', 'system', 'revolute', 'fixed', 'true', '1', '0', 'x']
-VALUES += ['', '0 0 0', '0 0 1']
+# fmt: off
+TAGS = [
+    'robot', 'link', 'joint', 'transmission', 'actuator', 'ros2_control', 'role', 'plugin', 'type',
+    'mechanical_reduction', 'mechanicalReduction', 'offset', 'param', 'hardware', 'mimic',
+    'limit', 'command_interface', 'hardwareInterface', 'axis', 'parent', 'child',
+]
+ATTRIBUTES = [
+    'name', 'type', 'role', 'mechanical_reduction', 'offset', 'read_only', 'joint', 'link', 'xyz',
+    'mimic', 'lower',
+]
+VALUES = [
+    '', 'j1', 'j2', 'joint1', 'joint2', 'actuator', 'system', 'revolute', 'fixed', 'true', '1',
+    '0', 'x', '0 0 0', '0 0 1',
+]
+# fmt: on
 
 
 @st.composite
