@@ -12,7 +12,7 @@ import traceback
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.transmissions.affine_map import AffineMap, Array
 from transmission_bridge.transmissions.binding import Binding, Layout
 from transmission_bridge.transmissions.interfaces import (
@@ -23,6 +23,7 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.transmission import as_values
 
 __all__ = ['RobotMap', 'compile_map', 'is_linear']
 
@@ -47,6 +48,7 @@ class _Step:
     inputs: Index
     outputs: Index
     selected: Index
+    n_results: int
 
 
 class RobotMap:
@@ -99,8 +101,28 @@ class RobotMap:
         report: MapReport | None,
     ) -> None:
         """Overwrite in ``mapped`` what the transmissions that have to be called give."""
+        if self._steps:
+            self._require(at, rate)
         for step in self._steps:
             mapped[..., step.outputs] = self._call(step, values, at, rate, guess, report)
+
+    def _require(self, at: Array | None, rate: Array | None) -> None:
+        """Refuse a caller's mistake here, so that whatever a plugin raises is the plugin's."""
+        quantity = quantity_of(self.interface, self.direction)
+        if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
+            return
+        needed = {'at': at, 'rate': rate} if quantity is Quantity.ACCELERATION else {'at': at}
+        for step in self._steps:
+            for name, given in needed.items():
+                if given is None and not step.binding.transmission.is_constant:
+                    raise TransmissionError(
+                        f'{self.interface} cannot be mapped without {name}=, as the Jacobian '
+                        'varies',
+                        transmission=step.name,
+                        parameter=name,
+                        expected='positions' if name == 'at' else 'velocities',
+                        found='None',
+                    )
 
     def _call(
         self,
@@ -123,8 +145,9 @@ class RobotMap:
                 guess=_guess(guess, step, self.direction),
                 report=counts,
             )
-        except TransmissionBridgeError:
-            raise  # a caller's mistake, such as a missing ``at``
+            result = as_values('result', result, step.n_results)[..., step.selected]
+            if result.shape[:-1] != values.shape[:-1]:
+                raise ShapeError('result', expected=str(values.shape[:-1]), found=result.shape)
         except Exception:  # a plugin's bug costs its own joints only
             if report is not None:
                 report.counts[step.name, 'exception'] += 1
@@ -132,7 +155,7 @@ class RobotMap:
             return np.full((*values.shape[:-1], len(step.outputs)), np.nan)
         if report is not None and counts:
             report.add(step.name, counts)
-        return result[..., step.selected]
+        return result
 
 
 def compile_map(
@@ -175,7 +198,8 @@ def compile_map(
             if bias_out is not None:
                 after[outputs] = bias_out[selected]
         else:
-            steps.append(_Step(binding.spec.name, binding, inputs, outputs, selected))
+            n_results = len(binding.joints if forward else binding.actuators)
+            steps.append(_Step(binding.spec.name, binding, inputs, outputs, selected, n_results))
     return RobotMap(
         interface, direction, AffineMap(matrix, before=before, after=after), tuple(steps)
     )
