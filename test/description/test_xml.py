@@ -158,6 +158,8 @@ def test_bytes_that_are_no_text_name_their_line() -> None:
     error = refusal(b'<robot>\n\n\xff</robot>')
     assert error.line == 3
     assert '0xff' in error.found
+    sixteen = '<robot>\n\n'.encode('utf-16') + b'\x00\xdc' + 'Ċ'.encode('utf-16-le')
+    assert refusal(sixteen).line == 3
 
 
 def test_the_declared_encoding_of_text_does_not_matter() -> None:

@@ -56,6 +56,7 @@ class InterfaceSpec:
     :param max: Parsed bound, ``None`` where absent.
     :param initial_value: Text as written (its type follows ``data_type``), ``None`` where absent.
     :param limits_enabled: ``<limits enable>`` of the interface and of its component, ANDed.
+    :param parameters: Every ``<param>``, ``min``, ``max`` and ``initial_value`` as well.
     """
 
     name: str
@@ -161,7 +162,7 @@ class TransmissionSpec:
         every joint: absolute positions pass through by role.
     :param can_command: Whether the actuators could be commanded through it: not ``read_only``, and
         a joint with a command interface (ROS 2) or any hardware interface beyond
-        ``JointStateInterface`` (ROS 1).
+        ``JointStateInterface``, or none named at all (ROS 1).
     """
 
     name: str

@@ -151,6 +151,6 @@ def _decode_as(data: bytes, encoding: str) -> str:
     except UnicodeDecodeError as error:
         raise DescriptionError(
             f'the robot description is not text in {encoding}',
-            line=data.count(b'\n', 0, error.start) + 1,
+            line=data[: error.start].decode(encoding, 'ignore').count('\n') + 1,
             found=f'byte 0x{data[error.start]:02x}: {error.reason}',
         ) from None

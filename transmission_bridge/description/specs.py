@@ -47,8 +47,8 @@ class Finding:
     """
     One thing that was odd in a description or in what was built from it.
 
-    :param severity: ``error`` costs the element it stands at, ``warning`` and ``info`` cost
-        nothing.
+    :param severity: ``error`` costs the element, or the value, it stands at; ``warning`` and
+        ``info`` cost nothing.
     :param message: What is odd, in one sentence without the place.
     :param line: Line in the text, or ``None``.
     :param path: Element path.
