@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.actuator_messages import actuator_messages
 from transmission_bridge.bridge.command_plan import command_names, CommandPlan, plan_command
 from transmission_bridge.bridge.coupled import coupled_joints
 from transmission_bridge.bridge.limits import CommandLimits
 from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.places import FIELDS, PlanCache
+from transmission_bridge.bridge.statistics import CommandCounts
+from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
@@ -45,6 +48,7 @@ class CommandPath:
     :ivar report: What became NaN in position-dependent transmissions, and why.
     :ivar limits: The limits, with the counts of what they changed and refused.
     :ivar contested: Commands to a joint that another source had commanded, by joint.
+    :ivar counts: What was clamped, refused for a limit, and contested, by source and joint.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class CommandPath:
         self.report = MapReport()
         self.limits = CommandLimits(robot, limits)
         self.contested: Counter[str] = Counter()
+        self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.use(robot)
         known = command_names(robot)
         self._index = known.commandable
@@ -86,6 +91,12 @@ class CommandPath:
         self._sent: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
         self._received: Array = np.full(n_joints, np.inf)
         self._commanded_by: list[str] = [''] * n_joints
+
+    @property
+    def held(self) -> Array:
+        """Commands held, rows position, velocity, effort, shape ``(3, n_joints)``; a copy."""
+        held: Array = self._held.copy()
+        return held
 
     @property
     def held_positions(self) -> Mask:
@@ -158,16 +169,12 @@ class CommandPath:
         if not given.any():
             return []
         self._refuse_mixed(given)
-        self.limits.apply(command)
+        self.limits.apply(command, counts=self.counts[source])
         for group in self._groups:
             group.complete(command, self._held, measured_position, hold=self._hold)
         sent = self._map(command, measured_position)
         self._remember(command, sent)
-        for place in np.flatnonzero(given.any(axis=0)):
-            if self._commanded_by[place] not in ('', source):
-                self.contested[self._robot.joint_names[place]] += 1
-            self._commanded_by[place] = source
-            self._received[place] = now
+        self._credit(np.any(given, axis=0), source, now)
         return self._messages(sent, stamp)
 
     def _refuse_mixed(self, given: Mask) -> None:
@@ -211,6 +218,28 @@ class CommandPath:
         for held, new in ((self._held, command), (self._sent, sent)):
             commanded = ~np.isnan(new).all(axis=0)
             held[:, commanded] = new[:, commanded]
+
+    def _credit(self, commanded: Mask, source: str, now: float) -> None:
+        """Note who commanded joints and when; the newest wins."""
+        for place in np.flatnonzero(commanded):
+            if self._commanded_by[place] not in ('', source):
+                name = self._robot.joint_names[place]
+                self.contested[name] += 1
+                self.counts[source].contested[name] += 1
+            self._commanded_by[place] = source
+        self._received[commanded] = now
+
+    def adopt(self, end: TrajectoryEnd, *, source: str, until: float) -> None:
+        """
+        Take over where a trajectory ends that was sent elsewhere.
+
+        :param until: When it ends [s]; its commands time out from then on.
+        """
+        self._held[:, end.joints] = np.nan
+        self._held[0, end.joints] = end.joint_position[end.joints]
+        self._sent[:, end.actuators] = np.nan
+        self._sent[0, end.actuators] = end.actuator_position[end.actuators]
+        self._credit(end.named, source, until)
 
     # -- ends of commands ------------------------------------------------------------------------
 
@@ -256,34 +285,7 @@ class CommandPath:
         self.reset()
         return self._messages(zeros, stamp)
 
-    # -- messages --------------------------------------------------------------------------------
-
     def _messages(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
-        given: Mask = ~np.isnan(sent)
-        commanded: Mask = np.any(given, axis=0)
-        fields: Mask = np.any(given, axis=1)
-        if not commanded.any():
-            return []
-        modes = given[:, commanded]
-        if self._mixed == 'nan' or (modes == modes[:, :1]).all():
-            return [self._message(sent, commanded, fields, stamp)]
-        return [
-            self._message(sent, given[row], np.arange(len(FIELDS)) == row, stamp)
-            for row in np.flatnonzero(fields)
-        ]
-
-    def _message(
-        self, sent: Array, actuators: Mask, fields: Mask, stamp: Stamp
-    ) -> JointStateRecord:
-        names = self._robot.actuator_names
-        position, velocity, effort = (
-            sent[row][actuators] if fields[row] else np.empty(0) for row in range(len(FIELDS))
-        )
-        return JointStateRecord(
-            stamp,
-            '',
-            tuple(names[place] for place in np.flatnonzero(actuators)),
-            position,
-            velocity,
-            effort,
+        return actuator_messages(
+            self._robot.actuator_names, sent, stamp, merged=self._mixed == 'nan'
         )

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.places import FIELDS, shortened
+from transmission_bridge.bridge.statistics import CommandCounts
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
@@ -52,18 +53,26 @@ class CommandLimits:
         self.clamped: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
 
-    def apply(self, command: Array, field: int | slice = slice(None)) -> None:
+    def apply(
+        self,
+        command: Array,
+        field: int | slice = slice(None),
+        *,
+        counts: CommandCounts | None = None,
+    ) -> None:
         """
         Hold a command to the limits, in place; NaN is no command and stays.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
             one of them, shape ``(..., n_joints)``.
         :param field: Which row the values are, where they are one.
+        :param counts: Where the same is counted for the source of the command.
         :raises MessageError: If a value is outside and the policy is ``reject`` or nothing is
             inside (``limit``).
         """
         if self._policy == 'off':
             return
+        mine = CommandCounts() if counts is None else counts
         lower, upper = self._lower[field], self._upper[field]
         # NaN compares false: no command is within every limit.
         outside = (command < lower) | (command > upper)
@@ -72,15 +81,17 @@ class CommandLimits:
         impossible = outside & (lower > upper)
         refused = outside if self._policy == 'reject' else impossible
         if refused.any():
+            self._count(refused, self.rejected, mine.limited)
             self._refuse(command, refused, np.broadcast_to(lower, command.shape), upper)
-        for place in _joints(outside):
-            self.clamped[self._names[place]] += 1
+        self._count(outside, self.clamped, mine.clamped)
         np.clip(command, lower, upper, out=command)
 
+    def _count(self, mask: Mask, *counters: Counter[str]) -> None:
+        for place in np.flatnonzero(mask.reshape(-1, mask.shape[-1]).any(axis=0)):
+            for counter in counters:
+                counter[self._names[place]] += 1
+
     def _refuse(self, command: Array, refused: Mask, lower: Array, upper: Array) -> None:
-        places = _joints(refused)
-        for place in places:
-            self.rejected[self._names[place]] += 1
         upper = np.broadcast_to(upper, command.shape)
         sentences = [
             f'{self._names[index[-1]]}: {command[tuple(index)]:g} is not in '
@@ -88,7 +99,3 @@ class CommandLimits:
             for index in np.argwhere(refused)
         ]
         raise MessageError('limit', f'outside the limits: {shortened(sentences)}')
-
-
-def _joints(mask: Mask) -> list[int]:
-    return [int(place) for place in np.flatnonzero(mask.reshape(-1, mask.shape[-1]).any(axis=0))]

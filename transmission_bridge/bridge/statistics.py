@@ -1,13 +1,15 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What came in on a topic: how many messages, and why some were refused."""
+"""What came in on a topic: how many messages, when, and why some were refused."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
+import math
 
-__all__ = ['TopicStatistics']
+__all__ = ['CommandCounts', 'TopicStatistics']
 
 
 class TopicStatistics:
@@ -17,14 +19,33 @@ class TopicStatistics:
     :param topic: Name of the topic, as the user gave it.
     :ivar received: Messages taken from the middleware while active.
     :ivar rejected: Messages refused, by reason; each was dropped as a whole.
+    :ivar heard: Time of receipt of the newest message [s], minus infinity before the first.
+    :ivar used: The same of the newest message that was accepted.
     """
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
         self.received = 0
         self.rejected: Counter[str] = Counter()
+        self.heard = -math.inf
+        self.used = -math.inf
 
     @property
     def accepted(self) -> int:
         """Messages that were used."""
         return self.received - sum(self.rejected.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCounts:
+    """
+    What became of the commands of one source, each by joint.
+
+    :param clamped: Commands that were brought inside the limits.
+    :param limited: Commands refused because of the limits.
+    :param contested: Commands to a joint that another source had commanded before.
+    """
+
+    clamped: Counter[str] = field(default_factory=Counter)
+    limited: Counter[str] = field(default_factory=Counter)
+    contested: Counter[str] = field(default_factory=Counter)
