@@ -1,0 +1,113 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The example robots are right, and the two dialects of the arm are one robot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.tools.resources import resource
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    interfaces_of,
+    JOINT_TO_ACTUATOR,
+)
+
+NAMES = ('arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf')
+ARM, ARM_ROS1, ONE_JOINT = (
+    RobotTransmissions(load_description(resource('urdf', name), strict=True)) for name in NAMES
+)
+JOINTS = ('shoulder_pan', 'shoulder_lift', 'elbow', 'forearm_roll', 'wrist_pitch', 'wrist_roll')
+MOTORS = (
+    'shoulder_pan_motor',
+    'forearm_roll_motor',
+    'shoulder_lift_motor',
+    'elbow_motor',
+    'wrist_left_motor',
+    'wrist_right_motor',
+)
+values = st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=6)
+
+
+@pytest.mark.parametrize('robot', [ARM, ARM_ROS1, ONE_JOINT], ids=NAMES)
+def test_nothing_is_odd_in_it(robot):
+    """An example to copy loads without any finding."""
+    assert robot.findings == ()
+    assert robot.pass_through == ()
+
+
+@pytest.mark.parametrize('robot', [ARM, ARM_ROS1], ids=NAMES[:2])
+def test_names_of_the_arm(robot):
+    """Both dialects name the same joints and motors in the same order."""
+    assert robot.joint_names == JOINTS
+    assert robot.actuator_names == MOTORS
+
+
+def test_both_dialects_have_one_mechanism():
+    """Links and joints are the same but for the lines at which they stand."""
+
+    def mechanism(robot):
+        parts = (*robot.links, *robot.joints)
+        return [replace(part, line=None, path='') for part in parts]
+
+    assert mechanism(ARM.robot) == mechanism(ARM_ROS1.robot)
+    assert [joint.name for joint in ARM.robot.joints if joint.is_scalar] == list(JOINTS)
+
+
+@pytest.mark.parametrize('interface', interfaces_of(ACTUATOR_TO_JOINT))
+@given(values)
+def test_both_dialects_map_motors_alike(interface, given_values):
+    """From motors to joints every interface gives the same numbers, bit for bit."""
+    a, b = (robot.actuator_to_joint(interface, given_values) for robot in (ARM, ARM_ROS1))
+    np.testing.assert_array_equal(a, b)
+    assert np.isfinite(a).all()
+
+
+@pytest.mark.parametrize('interface', interfaces_of(JOINT_TO_ACTUATOR))
+@given(values)
+def test_both_dialects_map_joints_alike(interface, given_values):
+    """From joints to motors every interface gives the same numbers, bit for bit."""
+    a, b = (robot.joint_to_actuator(interface, given_values) for robot in (ARM, ARM_ROS1))
+    np.testing.assert_array_equal(a, b)
+    assert np.isfinite(a).all()
+
+
+@given(values)
+def test_arm_moves_as_its_comments_say(motors):
+    """The joint positions are those of the formulas in the file, written out with its numbers."""
+    pan, roll, lift, elbow, left, right = motors
+    expected = [
+        [pan / 101.0, 0.25],
+        [lift / (1.75 * 64.0), -0.35],
+        [elbow / -80.0 / 1.2, -lift / (1.75 * 64.0) / 1.2, 1.1],
+        [roll / -72.5],
+        [left / 48.0 / 2.5, right / -50.0 / 2.5, 0.1],
+        [left / 48.0 / -1.6, -right / -50.0 / -1.6, -0.2],
+    ]
+    for found, terms in zip(ARM.actuator_to_joint('position', motors), expected, strict=True):
+        assert abs(found - sum(terms)) <= 1e-14 * sum(map(abs, terms))
+
+
+@given(values, values)
+def test_arm_conserves_power(efforts, velocities):
+    """What the motors put in, the joints give out."""
+    joint_efforts = ARM.actuator_to_joint('effort', efforts)
+    joint_velocities = ARM.actuator_to_joint('velocity', velocities)
+    # The terms are those of J and its inverse, which may be larger than the products themselves.
+    scale = np.abs(efforts) @ np.abs(np.linalg.inv(ARM.jacobian(np.zeros(6))))
+    scale = scale @ np.abs(ARM.jacobian(np.zeros(6))) @ np.abs(velocities)
+    assert abs(joint_efforts @ joint_velocities - np.dot(efforts, velocities)) <= 1e-13 * scale
+
+
+def test_one_joint():
+    """The smallest robot has one joint behind a reduction of 50."""
+    assert (ONE_JOINT.joint_names, ONE_JOINT.actuator_names) == (('hinge',), ('hinge_motor',))
+    np.testing.assert_allclose(ONE_JOINT.actuator_to_joint('position', [25.0]), [0.5], rtol=1e-15)
