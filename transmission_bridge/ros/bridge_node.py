@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.options import pairs
-from transmission_bridge.description import Finding, load_description
+from transmission_bridge.description import Finding
 from transmission_bridge.errors import DescriptionError
 from transmission_bridge.ros import description_source
+from transmission_bridge.ros.declaring import declare
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.live_parameters import LiveParameters
 from transmission_bridge.ros.options import declare_options, read_options
@@ -29,6 +31,8 @@ from transmission_bridge.ros.transitions import transition
 from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = ['TransmissionBridge']
+
+_STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 #: Seconds between reminders that there is no description yet.
 _REMINDER_PERIOD = 5.0
@@ -40,6 +44,7 @@ class TransmissionBridge(LifecycleNode):
 
     :param kwargs: What :class:`rclpy.node.Node` takes, for example ``namespace`` or
         ``parameter_overrides``.
+    :raises ParameterError: If a parameter was given a value of the wrong type.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -47,22 +52,24 @@ class TransmissionBridge(LifecycleNode):
         self._log = ThrottledLog(self)
         self._session: Session | None = None
         declare_options(self)
-        self._autostart = bool(
-            self.declare_parameter(
-                'autostart',
-                False,
-                ParameterDescriptor(
-                    description='Whether the node configures and activates itself when a '
-                    'description is there.',
-                    read_only=True,
-                ),
-            ).value
+        declare(
+            self,
+            'autostart',
+            False,
+            ParameterDescriptor(
+                description='Whether the node configures and activates itself when a description '
+                'is there.',
+                read_only=True,
+            ),
         )
+        self._autostart = bool(self.get_parameter('autostart').value)
         self._live = LiveParameters(self, self._use)
         self._description = DescriptionSource(self, self._description_arrived)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        self._starter = self.create_timer(0.0, self._start) if self._autostart else None
+        self._starter: Any = None
+        if self._autostart:
+            self._start_in(0.0)
 
     # -- life cycle ------------------------------------------------------------------------------
 
@@ -76,7 +83,7 @@ class TransmissionBridge(LifecycleNode):
             )
         options = read_options(self)
         robot = RobotTransmissions(
-            load_description(text),
+            description_source.read_description(text),
             pass_through=options.pass_through,
             aliases=pairs('plugin_aliases', options.plugin_aliases),
         )
@@ -122,7 +129,9 @@ class TransmissionBridge(LifecycleNode):
 
     @transition
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop and release, from whatever state."""
+        """Stop and release, from whatever state; no description brings the node back."""
+        self._autostart = False
+        self._cancel_start()
         self._close()
         self._release()
         return super().on_shutdown(state)
@@ -187,15 +196,18 @@ class TransmissionBridge(LifecycleNode):
             self._start_in(0.0)
 
     def _start_in(self, delay: float) -> None:
-        if self._starter is not None:
-            self.destroy_timer(self._starter)
-        self._starter = self.create_timer(delay, self._start)
+        self._cancel_start()
+        # Not the node's clock: simulated time may stand still.
+        self._starter = self.create_timer(delay, self._start, clock=_STEADY)
 
-    def _start(self) -> None:
-        """Configure and activate; while there is no description, say so and look again."""
+    def _cancel_start(self) -> None:
         if self._starter is not None:
             self.destroy_timer(self._starter)
             self._starter = None
+
+    def _start(self) -> None:
+        """Configure and activate; while there is no description, say so and look again."""
+        self._cancel_start()
         if self._session is not None:
             return
         if not self._description.text:

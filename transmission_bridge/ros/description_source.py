@@ -11,11 +11,29 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from transmission_bridge.description import load_description
+from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.errors import DescriptionError
+from transmission_bridge.ros.declaring import declare
 from transmission_bridge.ros.qos import DESCRIPTION
 
-__all__ = ['PARAMETER', 'DescriptionSource']
+__all__ = ['PARAMETER', 'DescriptionSource', 'read_description']
 
 PARAMETER = 'robot_description'
+
+
+def read_description(text: str) -> RobotDescription:
+    """
+    Read a description that came in as a parameter or a message.
+
+    :raises DescriptionError: If it cannot be read. What could be the path of a file is refused:
+        whoever can publish must not choose what is opened here.
+    """
+    if '<' not in text:
+        raise DescriptionError(
+            'this is not a robot description', expected='XML', found=repr(text[:40])
+        )
+    return load_description(text)
 
 
 class DescriptionSource:
@@ -30,7 +48,8 @@ class DescriptionSource:
         self._node = node
         self._arrived = arrived
         self._received = ''
-        node.declare_parameter(
+        declare(
+            node,
             PARAMETER,
             '',
             ParameterDescriptor(

@@ -31,65 +31,76 @@ class Inputs:
     :param node: The node to subscribe with.
     :param is_open: Whether messages are to be taken; others are dropped unread, because rclpy has
         no life-cycle subscriptions.
+    :param time: Gives the time of receipt [s].
     :param log: Where refused messages are reported.
     :ivar statistics: Counts by topic.
+    :ivar subscriptions: Subscriptions by topic.
     """
 
     def __init__(
-        self, node: LifecycleNode, is_open: Callable[[], bool], log: ThrottledLog
+        self,
+        node: LifecycleNode,
+        is_open: Callable[[], bool],
+        time: Callable[[], float],
+        log: ThrottledLog,
     ) -> None:
         self._node = node
         self._is_open = is_open
+        self._time = time
         self._log = log
-        self._subscriptions: list[Any] = []
         self.statistics: dict[str, TopicStatistics] = {}
+        self.subscriptions: dict[str, Any] = {}
 
     def joint_state(
-        self, topic: str, qos: QoSProfile, take: Callable[[Layout, JointStateData], None]
+        self, topic: str, qos: QoSProfile, take: Callable[[Layout, JointStateData, float], None]
     ) -> None:
         """
         Subscribe to JointState messages as bytes.
 
-        :param take: Called with layout and contents, which are valid during the call; may raise
-            :class:`MessageError`.
+        :param take: Called with layout, contents, which are valid during the call, and time of
+            receipt; may raise :class:`MessageError`.
         """
         read = JointStateInput().read
-        self._subscribe(JointState, topic, qos, lambda data: take(*read(data)), raw=True)
+        self._subscribe(
+            JointState, topic, qos, lambda data, now: take(*read(data), now), raw=True
+        )
 
     def typed(
-        self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any], None]
+        self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any, float], None]
     ) -> None:
         """
         Subscribe to messages of another type.
 
-        :param take: Called with the message; may raise :class:`MessageError`.
+        :param take: Called with message and time of receipt; may raise :class:`MessageError`.
         """
         self._subscribe(message_type, topic, qos, take, raw=False)
 
     def destroy(self) -> None:
         """Unsubscribe from everything."""
-        for subscription in self._subscriptions:
+        for subscription in self.subscriptions.values():
             self._node.destroy_subscription(subscription)
-        self._subscriptions = []
+        self.subscriptions = {}
 
     def _subscribe(
         self,
         message_type: type,
         topic: str,
         qos: QoSProfile,
-        take: Callable[[Any], None],
+        take: Callable[[Any, float], None],
         *,
         raw: bool,
     ) -> None:
         statistics = self.statistics[topic] = TopicStatistics(topic)
-        is_open, log = self._is_open, self._log
+        is_open, time, log = self._is_open, self._time, self._log
 
         def receive(message: Any) -> None:
             if not is_open():
                 return
             statistics.received += 1
+            statistics.heard = now = time()
             try:
-                take(message)
+                take(message, now)
+                statistics.used = now
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
                 log.warning((topic, error.reason), f'{topic}: {error}; message dropped')
@@ -97,13 +108,11 @@ class Inputs:
                 statistics.rejected['bug'] += 1
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
 
-        self._subscriptions.append(
-            self._node.create_subscription(
-                message_type,
-                topic,
-                receive,
-                qos,
-                raw=raw,
-                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            )
+        self.subscriptions[topic] = self._node.create_subscription(
+            message_type,
+            topic,
+            receive,
+            qos,
+            raw=raw,
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )

@@ -18,7 +18,8 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParam
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from transmission_bridge.errors import ParameterError, TransmissionBridgeError
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.ros.declaring import checked_type
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
@@ -30,7 +31,7 @@ PREFIX = 'transmissions.'
 #: What a parameter file and the command line can carry as a name.
 _NAME = re.compile(r'[\w./-]+')
 
-#: Ranges shown to tools where the transmission states none; widened to hold the URDF's value.
+#: Ranges shown to tools where the transmission states none; widened to hold the values given.
 _RATIO_RANGE = 1e6
 _OFFSET_RANGE = 1e3
 
@@ -67,13 +68,14 @@ class LiveParameters:
             if name in self._set_since_start:
                 values[name] = self._set_since_start[name]
             elif name in overrides:
-                values[name] = _typed(name, overrides[name].value, default)
+                values[name] = checked_type(name, overrides[name].value, default)
         tuned = robot.with_parameters(self._nested(values))
         self._declaring = True
         try:
-            for name, (default, descriptor) in declarations.items():
+            for name, (default, tunable) in declarations.items():
+                value = values.get(name, default)
                 self._node.declare_parameter(
-                    name, values.get(name, default), descriptor, ignore_override=True
+                    name, value, _descriptor(tunable, value), ignore_override=True
                 )
         finally:
             self._declaring = False
@@ -92,9 +94,7 @@ class LiveParameters:
     def unmatched_overrides(self) -> tuple[str, ...]:
         """Return the names in the parameter file that match no parameter."""
         return tuple(
-            name
-            for name in self._node._parameter_overrides
-            if not self._node.has_parameter(name) and not name.startswith('qos_overrides.')
+            name for name in self._node._parameter_overrides if not self._node.has_parameter(name)
         )
 
     # -- callbacks -------------------------------------------------------------------------------
@@ -145,14 +145,18 @@ class LiveParameters:
 
     def _declarations(
         self, robot: RobotTransmissions
-    ) -> dict[str, tuple[float | bool, ParameterDescriptor]]:
-        """Return default and descriptor of every parameter, and remember what its name means."""
-        declarations: dict[str, tuple[float | bool, ParameterDescriptor]] = {}
+    ) -> dict[str, tuple[float | bool, Tunable | None]]:
+        """
+        Return the default of every parameter, and remember what its name means.
+
+        With the tunable where it is a number; the one parameter that is not comes with ``None``.
+        """
+        declarations: dict[str, tuple[float | bool, Tunable | None]] = {}
         places: dict[str, tuple[str, ParameterPath]] = {}
         colliding: set[str] = set()
         for transmission, tunables in robot.tunables.items():
-            entries: list[tuple[ParameterPath, float | bool, ParameterDescriptor]] = [
-                (tunable.path, tunable.value, _descriptor(tunable)) for tunable in tunables
+            entries: list[tuple[ParameterPath, float | bool, Tunable | None]] = [
+                (tunable.path, tunable.value, tunable) for tunable in tunables
             ]
             built = robot.transmissions[transmission]
             if built.n_joints == built.n_actuators:
@@ -160,13 +164,10 @@ class LiveParameters:
                     (
                         (IGNORE_ABSOLUTE_ENCODER,),
                         transmission in robot.ignore_absolute_encoder,
-                        ParameterDescriptor(
-                            description='Whether absolute positions pass from actuator to joint '
-                            'by role, unmapped.'
-                        ),
+                        None,
                     )
                 )
-            for path, value, descriptor in entries:
+            for path, value, tunable in entries:
                 name = PREFIX + '.'.join((transmission, *path))
                 if name in places:
                     colliding.add(name)
@@ -174,8 +175,8 @@ class LiveParameters:
                     self._warn(name, 'its name cannot stand in a parameter file')
                 else:
                     places[name] = transmission, path
-                    declarations[name] = value, descriptor
-        for name in colliding:
+                    declarations[name] = value, tunable
+        for name in sorted(colliding):
             self._warn(name, 'names in the description with dots in them make two of this name')
             del places[name], declarations[name]
         self._places = places
@@ -185,27 +186,13 @@ class LiveParameters:
         self._node.get_logger().warning(f"'{name}' cannot be a parameter: {reason}")
 
 
-def _typed(name: str, value: Any, default: float | bool) -> float | bool:
-    """
-    Return an override's value if it has the type of the parameter.
-
-    :raises ParameterError: If it has not.
-    """
-    if type(value) is type(default):
-        return value  # type: ignore[no-any-return]
-    expected = 'true or false' if isinstance(default, bool) else 'a number with a decimal point'
-    hint = f', write {value}.0' if type(value) is int and type(default) is float else ''
-    raise ParameterError(
-        f'parameter {name} has the wrong type{hint}',
-        parameter=name,
-        expected=expected,
-        found=repr(value),
-    )
-
-
-def _descriptor(tunable: Tunable) -> ParameterDescriptor:
+def _descriptor(tunable: Tunable | None, value: float) -> ParameterDescriptor:
+    if tunable is None:
+        return ParameterDescriptor(
+            description='Whether absolute positions pass from actuator to joint by role, unmapped.'
+        )
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
-    widest = max(widest, abs(tunable.default), abs(tunable.value))
+    widest = max(widest, abs(tunable.default), abs(value))
     return ParameterDescriptor(
         description=tunable.description,
         additional_constraints='Not zero.' if tunable.nonzero else '',

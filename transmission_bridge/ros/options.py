@@ -8,17 +8,23 @@ from __future__ import annotations
 from dataclasses import fields
 
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.exceptions import ParameterUninitializedException
+from rclpy.exceptions import InvalidTopicNameException, ParameterUninitializedException
 from rclpy.node import Node
-from rclpy.parameter import Parameter
+from rclpy.validate_topic_name import validate_topic_name
 
 from transmission_bridge.bridge.options import BridgeOptions, choices_of, description_of
+from transmission_bridge.errors import ParameterError
+from transmission_bridge.ros.declaring import declare
 
 __all__ = ['declare_options', 'read_options']
 
 
 def declare_options(node: Node) -> None:
-    """Declare a read-only parameter for every field of :class:`BridgeOptions`."""
+    """
+    Declare a read-only parameter for every field of :class:`BridgeOptions`.
+
+    :raises ParameterError: If a value given to the node has the wrong type.
+    """
     for option in fields(BridgeOptions):
         choices = choices_of(option)
         descriptor = ParameterDescriptor(
@@ -26,13 +32,7 @@ def declare_options(node: Node) -> None:
             additional_constraints=f'One of: {", ".join(choices)}' if choices else '',
             read_only=True,
         )
-        default = option.default
-        if default == ():
-            # rclpy takes an empty list for bytes, so the type is declared and left without value.
-            default = Parameter.Type.STRING_ARRAY
-        elif isinstance(default, tuple):
-            default = list(default)
-        node.declare_parameter(option.name, default, descriptor)
+        declare(node, option.name, option.default, descriptor, choices)
 
 
 def read_options(node: Node) -> BridgeOptions:
@@ -48,4 +48,15 @@ def read_options(node: Node) -> BridgeOptions:
         except ParameterUninitializedException:
             continue
         values[option.name] = value if isinstance(value, str | bool | float) else tuple(value)
-    return BridgeOptions(**values)
+    options = BridgeOptions(**values)
+    for topic in options.actuator_state_topics:
+        try:
+            validate_topic_name(topic)
+        except InvalidTopicNameException as error:
+            raise ParameterError(
+                'actuator_state_topics cannot be accepted',
+                parameter='actuator_state_topics',
+                expected='names of topics',
+                found=f'{topic!r}: {str(error).splitlines()[0]}',
+            ) from error
+    return options

@@ -90,12 +90,17 @@ class Session:
         )
         self._trigger = Trigger(options.publish, topics, options.state_timeout)
         self._encoder = JointStateEncoder()
-        self._joint_states = self._publisher('joint_states')
-        self._actuator_commands = self._publisher('actuator_commands')
-        self.inputs = Inputs(node, lambda: self._is_open, log)
-        for topic in topics:
-            self.inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
-        self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
+        self._publishers: list[Any] = []
+        self.inputs = Inputs(node, lambda: self._is_open, self._time, log)
+        try:
+            self._joint_states = self._publisher('joint_states')
+            self._actuator_commands = self._publisher('actuator_commands')
+            for topic in topics:
+                self.inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
+            self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
+        except BaseException:
+            self.destroy()
+            raise
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -126,8 +131,9 @@ class Session:
     def destroy(self) -> None:
         """Remove every topic."""
         self.inputs.destroy()
-        for publisher in (self._joint_states, self._actuator_commands):
+        for publisher in self._publishers:
             self._node.destroy_lifecycle_publisher(publisher)
+        self._publishers = []
 
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages."""
@@ -136,8 +142,7 @@ class Session:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _take_state(self, topic: str, layout: Layout, data: JointStateData) -> None:
-        now = self._time()
+    def _take_state(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
         self.states.update(topic, layout, data, self._stamp(data.stamp), now)
         if self._trigger.heard(topic, now):
             self._publish(now)
@@ -150,8 +155,7 @@ class Session:
     def _publish_state(self) -> None:
         self._publish(self._time())
 
-    def _take_command(self, layout: Layout, data: JointStateData) -> None:
-        now = self._time()
+    def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
         position = self.states.joint_position(now)
         self._send(self.commands.command(layout, data, position, self._stamp(data.stamp), now=now))
 
@@ -166,12 +170,14 @@ class Session:
     # -- helpers ---------------------------------------------------------------------------------
 
     def _publisher(self, topic: str) -> Any:
-        return self._node.create_lifecycle_publisher(
+        publisher = self._node.create_lifecycle_publisher(
             JointState,
             topic,
             OUTPUT,
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
+        self._publishers.append(publisher)
+        return publisher
 
     def _every(self, period: float, action: Callable[[], None]) -> None:
         def guarded() -> None:

@@ -16,7 +16,6 @@ from rclpy.parameter import Parameter
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import (
     DescriptionError,
     MessageError,
@@ -105,7 +104,7 @@ class SimulatedDriver(Node):
 
     def _read(self, text: str) -> tuple[RobotTransmissions, tuple[str, ...]]:
         """Return the robot, and the actuators to drive in its order."""
-        transmissions = RobotTransmissions(load_description(text))
+        transmissions = RobotTransmissions(description_source.read_description(text))
         names = transmissions.actuator_names
         if not names:
             raise DescriptionError('nothing to drive: the robot has no usable actuator')
