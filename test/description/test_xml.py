@@ -322,3 +322,23 @@ def test_no_prolog_lets_an_entity_through(before: list[str], after: list[str]) -
     text = ''.join(before) + doctype + ''.join(after) + '<robot name="&x;">&x;</robot>'
     for source in (text, text.encode(), text.encode('utf-16')):
         refusal(source)
+
+
+@pytest.mark.parametrize('piece', [1, 2, 3, 5, 64])
+def test_pieces_leave_no_seams(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the text is cut on its way to the parser, the tree and the errors are the same."""
+    text = (
+        '\n<?xml version="1.0"?><!DOCTYPE r>\n<r n="&amp;&#246;ö€𝄞"><!-- <x> -->4<!-- -->0'
+        '<![CDATA[<&]]><b\n c=">"/>&lt;</r>'
+    )
+
+    def facts() -> list[object]:
+        return [(e.tag, e.attributes, e.text, e.line, e.path) for e in walk(parse_xml(text))]
+
+    whole = facts()
+    wrong = str(refusal('<robot>\n<a></robot>'))
+    monkeypatch.setattr('transmission_bridge.description.xml._PIECE', piece)
+    assert facts() == whole
+    assert whole[0][1:3] == ({'n': '&öö€𝄞'}, '40<& <')  # type: ignore[index]
+    assert str(refusal('<robot>\n<a></robot>')) == wrong
+    assert 'too deep' in refusal('<a>' * 5000).message

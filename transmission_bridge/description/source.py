@@ -62,6 +62,13 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
             found='a lone surrogate code point',
         ) from None
     text = text.replace('\r\n', '\n').replace('\r', '\n')
+    if (null := text.find('\0')) >= 0:
+        # To some parsers it is the end of the text, and what follows would go unread.
+        raise DescriptionError(
+            'the robot description is not text',
+            line=text.count('\n', 0, null) + 1,
+            found='a null character',
+        )
     # The parser would drop a mark of its own accord, and see what without_prolog() did not.
     start = _MARKS_AND_BLANKS.match(text)
     end = start.end() if start is not None else 0

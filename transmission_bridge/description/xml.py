@@ -31,6 +31,8 @@ MAX_ELEMENTS = 250_000
 #: White space in the sense of XML; ``str.strip()`` alone would also take no-break spaces.
 XML_SPACE = ' \t\n\r'
 
+_PIECE = 1024 * 1024
+
 _MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
 _MESSAGE_TAIL = re.compile(r',? \(?line \d+, column \d+\)?.*', re.DOTALL)
 
@@ -178,7 +180,11 @@ def parse_xml(text: str) -> Element:
         remove_pis=True,
     )
     try:
-        elements: Any = etree.fromstring(blanked.encode('utf-8'), parser)
+        data = blanked.encode('utf-8')
+        # In pieces, because some parsers take no more than 10 MB at once.
+        for start in range(0, len(data), _PIECE):
+            parser.feed(data[start : start + _PIECE])
+        elements: Any = parser.close()
     except etree.XMLSyntaxError as error:
         reason = _MESSAGE_TAIL.sub('', error.msg or '') or 'no element found'
         raise DescriptionError(f'not well-formed XML: {reason}', line=error.lineno) from None
