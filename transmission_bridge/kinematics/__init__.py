@@ -2,11 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Joints, and devices made of joints. Needs numpy only.
+Joints, and devices made of joints, in joint and in actuator space. Needs numpy only.
 
-:class:`Joint` follows iDynTree's IJoint, :class:`JointDevice` RobWork's JointDevice.
+:class:`Joint` follows iDynTree's IJoint, :class:`JointDevice` RobWork's JointDevice, and
+:class:`ActuatorDevice` is the same device seen through the robot's transmissions.
 """
 
+from transmission_bridge.kinematics.actuator_device import ActuatorDevice
 from transmission_bridge.kinematics.ball_joints import FreeJoint, SphericalJoint
 from transmission_bridge.kinematics.jacobian import JacobianCalculator
 from transmission_bridge.kinematics.joint import ChildMotion, Joint
@@ -24,6 +26,7 @@ from transmission_bridge.kinematics.motion_limits import MotionLimits
 from transmission_bridge.kinematics.state import State
 
 __all__ = [
+    'ActuatorDevice',
     'ChildMotion',
     'ContinuousJoint',
     'FixedJoint',

@@ -1,0 +1,477 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The same device seen from the motors."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import ShapeError, UnknownNameError
+from transmission_bridge.kinematics import ActuatorDevice, JointDevice, JointError
+from transmission_bridge.transmissions import Registry, RobotTransmissions
+
+PLUGINS = {
+    'transmission_interface/SimpleTransmission': 'simple:SimpleTransmission',
+    'transmission_interface/DifferentialTransmission': 'differential:DifferentialTransmission',
+    'transmission_interface/FourBarLinkageTransmission': (
+        'four_bar_linkage:FourBarLinkageTransmission'
+    ),
+    'crank': 'crank_slider:CrankSliderTransmission',
+    'coupled': 'coupled:CoupledTransmission',
+}
+
+JOINTS = (
+    # name, type, origin, axis, limit, dynamics
+    ('base', 'revolute', '0 0 0.3', '0 0 1', 'lower="-2" upper="1" velocity="2" effort="30"', ''),
+    ('shoulder', 'revolute', '0.1 0 0.2', '0 1 0', 'upper="0.5" velocity="3" effort="20"', ''),
+    ('elbow', 'prismatic', '0 0.1 0.4', '1 0 0.5',
+     'lower="-0.2" upper="0.3" velocity="1" effort="9"', ''),
+    ('pitch', 'revolute', '0.2 0 0', '0 1 0.2', 'lower="-1" upper="1.5" velocity="4" effort="5"',
+     '<dynamics damping="0.5" friction="0.2"/>'),
+    ('roll', 'revolute', '0.1 0 0.1', '1 0 0', 'lower="-3" upper="2" velocity="6" effort="4"',
+     '<dynamics damping="0.3" friction="0.1"/>'),
+    ('knee', 'revolute', '0 0 0.2', '0 1 0',
+     'lower="-0.5" upper="0.6" velocity="2" effort="7"', ''),
+    ('free', 'continuous', '0 0.1 0', '0 0 1', 'velocity="9" effort="1"', ''),
+)  # fmt: skip
+
+
+def member(tag, name, role, reduction=None, offset=None):
+    """Return a joint or actuator of a transmission."""
+    inside = (
+        '' if reduction is None else f'<mechanical_reduction>{reduction}</mechanical_reduction>'
+    )
+    inside += '' if offset is None else f'<offset>{offset}</offset>'
+    return f'<{tag} name="{name}" role="{role}">{inside}</{tag}>'
+
+
+TRANSMISSIONS = (
+    ('base_t', 'transmission_interface/SimpleTransmission', (
+        member('actuator', 'base_motor', 'actuator1'),
+        member('joint', 'base', 'joint1', -50, 0.25))),
+    ('shoulder_t', 'transmission_interface/SimpleTransmission', (
+        member('actuator', 'shoulder_motor', 'actuator1'),
+        member('joint', 'shoulder', 'joint1', -2))),
+    ('wrist_t', 'transmission_interface/DifferentialTransmission', (
+        member('actuator', 'left_motor', 'actuator1', 10),
+        member('actuator', 'right_motor', 'actuator2', -20),
+        member('joint', 'pitch', 'joint1', 2, 0.1),
+        member('joint', 'roll', 'joint2', -1.5, -0.2))),
+)  # fmt: skip
+CRANK = ('knee_t', 'crank', (
+    member('actuator', 'knee_cylinder', 'actuator1'), member('joint', 'knee', 'joint1'),
+    '<param name="crank_radius">0.1</param><param name="pivot_distance">0.4</param>'
+    '<param name="crank_angle">1.5</param>'))  # fmt: skip
+
+
+def urdf(transmissions):
+    """Return an arm with these transmissions; other joints pass through."""
+    parts = ['<robot name="arm"><link name="world"/>']
+    parent = 'world'
+    for name, kind, origin, axis, limit, more in JOINTS:
+        link = f'{name}_link'
+        parts.append(
+            f'<link name="{link}"/><joint name="{name}" type="{kind}"><parent link="{parent}"/>'
+            f'<child link="{link}"/><origin xyz="{origin}" rpy="0.1 0.2 0.3"/>'
+            f'<axis xyz="{axis}"/><limit {limit}/>{more}</joint>'
+        )
+        parent = link
+    parts.append('<ros2_control name="c" type="system"><hardware><plugin>p</plugin></hardware>')
+    for name, *_ in JOINTS:
+        limit = '<param name="min">-3</param><param name="max">6</param>' * (name == 'pitch')
+        parts.append(
+            f'<joint name="{name}"><command_interface name="acceleration">{limit}'
+            '</command_interface></joint>'
+        )
+    for name, kind, members in transmissions:
+        parts.append(
+            f'<transmission name="{name}"><plugin>{kind}</plugin>{"".join(members)}</transmission>'
+        )
+    return ''.join(parts) + '</ros2_control></robot>'
+
+
+def load(*transmissions):
+    """Return the robot and its transmissions, every one of which must have loaded."""
+    robot = load_description(urdf(transmissions))
+    registry = Registry(
+        EntryPoint(name, f'transmission_bridge.transmissions.{target}', 'group')
+        for name, target in PLUGINS.items()
+    )
+    loaded = RobotTransmissions(robot, registry=registry)
+    assert not [str(finding) for finding in loaded.findings if finding.severity == 'error']
+    assert set(loaded.transmissions) == {name for name, _, _ in transmissions}
+    return robot, loaded
+
+
+def make_device(*transmissions, end='free_link', joints=None):
+    """Return the actuator device from the world to a link."""
+    robot, loaded = load(*transmissions)
+    return ActuatorDevice.from_description(
+        robot, base='world', end=end, joints=joints, transmissions=loaded
+    )
+
+
+@pytest.fixture(scope='module')
+def linear():
+    """Return a device with constant ratios."""
+    return make_device(*TRANSMISSIONS)
+
+
+@pytest.fixture(scope='module')
+def varying():
+    """Return a device with a crank among its transmissions."""
+    return make_device(*TRANSMISSIONS, CRANK)
+
+
+@pytest.fixture(scope='module', params=['linear', 'varying'])
+def device(request):
+    """Return either device."""
+    return request.getfixturevalue(request.param)
+
+
+def positions(device, seed, shape=()):
+    """Return actuator positions of joint positions that every transmission reaches."""
+    q = np.random.default_rng(seed).uniform(-0.4, 0.4, (*shape, device.device.dof))
+    return device.actuator_positions(q)
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def test_actuators_stand_in_the_transmissions_order(linear):
+    """Actuators are those of the device's transmissions in order, then the ones passed through."""
+    assert linear.actuator_names == (
+        'base_motor', 'shoulder_motor', 'left_motor', 'right_motor', 'elbow', 'knee', 'free',
+    )  # fmt: skip
+    assert linear.companions == ()
+    assert linear.is_constant
+    assert linear.device.joint_names == tuple(name for name, *_ in JOINTS)
+
+
+@given(SEEDS)
+def test_positions_go_there_and_back(device, seed):
+    """Joint positions of the actuator positions of a configuration are the configuration."""
+    q = np.random.default_rng(seed).uniform(-0.4, 0.4, (3, device.device.dof))
+    a = device.actuator_positions(q)
+    np.testing.assert_allclose(device.joint_positions(a), q, atol=1e-12)
+    np.testing.assert_allclose(device.actuator_positions(q, guess=a), a, atol=1e-12)
+
+
+@given(SEEDS)
+def test_frames_are_those_of_the_joint_device(device, seed):
+    """The pose of a frame is that at the joint positions."""
+    a = positions(device, seed, (2,))
+    q = device.joint_positions(a)
+    np.testing.assert_array_equal(device.base_t_end(a), device.device.base_t_end(q))
+    np.testing.assert_array_equal(
+        device.base_t_frame('pitch_link', a), device.device.base_t_frame('pitch_link', q)
+    )
+
+
+@given(SEEDS)
+def test_jacobian_is_the_difference_quotient(central_difference, device, seed):
+    """The Jacobian by actuators is the derivative of the pose by actuator positions."""
+    a = positions(device, seed)
+    # Actuators of large reduction must move further for the same step of a joint.
+    steps = 1.0 / np.abs(device.joint_jacobian(a)).max(axis=0)
+    for frame in ('free_link', 'roll_link'):
+        jacobian = device.base_j_frame(frame, a)
+        rotation = device.base_t_frame(frame, a)[:3, :3]
+        for column, unit in enumerate(np.diag(steps)):
+            rate = central_difference(lambda step: device.base_t_frame(frame, a + step * unit))
+            got = jacobian[:, column] * steps[column]
+            spin = rate[:3, :3] @ rotation.T
+            expected = (*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0])
+            np.testing.assert_allclose(got, expected, rtol=0.0, atol=1e-9)
+
+
+@given(SEEDS)
+def test_virtual_work(device, seed):
+    """For any wrench and motion the actuators do the work of the wrench, to 1e-10."""
+    rng = np.random.default_rng(seed)
+    a = positions(device, seed, (4,))
+    wrench, rate = rng.normal(size=(4, 6)), rng.normal(size=a.shape)
+    twist = (device.base_j_end(a) @ rate[..., np.newaxis])[..., 0]
+    efforts = device.actuator_efforts(wrench, a)
+    scale = 1.0 + np.sum(np.abs(wrench * twist), axis=-1)
+    work, power = np.sum(wrench * twist, axis=-1), np.sum(efforts * rate, axis=-1)
+    assert np.all(np.abs(work - power) <= 1e-10 * scale)
+
+
+@given(SEEDS)
+def test_wrench_there_and_back(device, seed):
+    """Seven actuators hold any wrench, and the wrench of its efforts is the wrench."""
+    a = positions(device, seed, (2,))
+    wrench = np.random.default_rng(seed).normal(size=(2, 6))
+    back = device.end_wrench(device.actuator_efforts(wrench, a), a)
+    jacobian = device.base_j_end(a)
+    values = np.linalg.svd(jacobian, compute_uv=False)
+    condition = values[..., 0] / values[..., -1]
+    for row in range(2):
+        np.testing.assert_allclose(back[row], wrench[row], atol=1e-14 * condition[row] ** 2 + 1e-9)
+
+
+def test_wrench_that_a_short_arm_cannot_feel_is_left_out():
+    """With one joint the wrench is the least one that its effort holds."""
+    device = make_device(*TRANSMISSIONS, end='base_link')
+    assert device.actuator_names == ('base_motor',)
+    a = [0.3]
+    # The base turns about a tilted axis through the end's origin: only a moment is felt.
+    wrench = device.end_wrench([0.4], a)
+    axis = device.device.base_j_end(device.joint_positions(a))[3:, 0]
+    np.testing.assert_allclose(wrench, [0, 0, 0, *(-50 * 0.4 * axis)], atol=1e-12)
+    np.testing.assert_allclose(device.actuator_efforts(wrench, a), [0.4], rtol=1e-12)
+
+
+def test_bounds_of_single_joints():
+    """A reversed joint swaps its bounds, also when only one is given; offsets are undone."""
+    device = make_device(*TRANSMISSIONS, end='elbow_link')
+    lower, upper = device.bounds
+    # base: q = a / -50 + 0.25 in [-2, 1]; shoulder: q = a / -2 <= 0.5; elbow passes through.
+    np.testing.assert_allclose(lower, [-50 * (1 - 0.25), -1.0, -0.2], rtol=1e-14)
+    np.testing.assert_allclose(upper, [-50 * (-2 - 0.25), np.inf, 0.3], rtol=1e-14)
+    np.testing.assert_allclose(device.velocity_limits, [100.0, 6.0, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(device.effort_limits, [0.6, 10.0, 9.0], rtol=1e-14)
+    np.testing.assert_array_equal(device.acceleration_limits, np.inf)
+
+
+def test_open_bounds_stay_open(linear):
+    """A continuous joint that passes through has no bounds."""
+    column = linear.actuator_names.index('free')
+    assert (linear.bounds[0][column], linear.bounds[1][column]) == (-np.inf, np.inf)
+
+
+@given(SEEDS)
+def test_limits_of_coupled_joints_are_tight(linear, seed):
+    """No joint position within bounds leaves the box, and its corners touch every side."""
+    rng = np.random.default_rng(seed)
+    joints = [linear.device.joint_names.index(name) for name in ('pitch', 'roll')]
+    motors = [linear.actuator_names.index(name) for name in ('left_motor', 'right_motor')]
+    low, high = (bound[joints] for bound in linear.device.bounds)
+    lower, upper = (bound[motors] for bound in linear.bounds)
+    q = np.zeros((54, linear.device.dof))
+    corners = np.array([(x, y) for x in (low[0], high[0]) for y in (low[1], high[1])])
+    q[:4, joints] = corners
+    q[4:, joints] = rng.uniform(low, high, (50, 2))
+    a = linear.actuator_positions(q)[:, motors]
+    np.testing.assert_allclose(a[:4].min(axis=0), lower, rtol=1e-13)
+    np.testing.assert_allclose(a[:4].max(axis=0), upper, rtol=1e-13)
+    assert np.all((a >= lower - 1e-9) & (a <= upper + 1e-9))
+    speeds = linear.device.velocity_limits[joints]
+    # a0 = (q0 jr0 + q1 jr1) ar0, a1 = (q0 jr0 - q1 jr1) ar1
+    expected = np.array([10.0, 20.0]) * (2.0 * speeds[0] + 1.5 * speeds[1])
+    np.testing.assert_allclose(linear.velocity_limits[motors], expected, rtol=1e-13)
+    efforts = linear.device.effort_limits[joints]
+    expected = (efforts[0] / 2.0 + efforts[1] / 1.5) / (2.0 * np.array([10.0, 20.0]))
+    np.testing.assert_allclose(linear.effort_limits[motors], expected, rtol=1e-13)
+    assert np.all(np.isinf(linear.acceleration_limits[motors]))  # roll has no limit
+
+
+@pytest.mark.parametrize('kind', ['position', 'velocity', 'effort'])
+def test_half_spaces_are_exactly_what_the_joints_allow(linear, kind):
+    """Random actuator values satisfy the half-spaces exactly if the joints are within limits."""
+    matrix, bound = linear.half_spaces(kind)
+    rng = np.random.default_rng(7)
+    joint_device = linear.device
+    jacobian = linear.joint_jacobian(np.zeros(len(linear.actuator_names)))
+    inside = 0
+    for _ in range(400):
+        if kind == 'position':
+            low = np.maximum(joint_device.bounds[0], -4.0)
+            high = np.minimum(joint_device.bounds[1], 4.0)
+            q = low + (high - low) * rng.uniform(-0.05, 1.05, joint_device.dof)
+            x = linear.actuator_positions(q)
+            allowed = np.all((joint_device.bounds[0] <= q) & (q <= joint_device.bounds[1]))
+        else:
+            limits = getattr(joint_device, f'{kind}_limits')
+            q = limits * rng.uniform(-1.1, 1.1, joint_device.dof)
+            solve = np.linalg.solve(jacobian, q)
+            x = solve if kind == 'velocity' else jacobian.T @ q
+            allowed = np.all(np.abs(q) <= limits)
+        assert np.all(matrix @ x <= bound) == allowed
+        inside += bool(allowed)
+    assert 0 < inside < 400
+
+
+def test_acceleration_half_spaces_come_from_the_command_interface(linear):
+    """Only pitch has acceleration limits: one pair of half-spaces in the two motors."""
+    matrix, bound = linear.half_spaces('acceleration')
+    np.testing.assert_allclose(bound, [3.0, 3.0])
+    motors = [linear.actuator_names.index(name) for name in ('left_motor', 'right_motor')]
+    np.testing.assert_allclose(matrix[0, motors], [1 / 40, -1 / 80])
+    np.testing.assert_allclose(matrix[1], -matrix[0])
+
+
+def test_companions_count_with_their_limits():
+    """An end between two coupled joints has both motors, and the other joint's limits hold."""
+    part = make_device(*TRANSMISSIONS, end='pitch_link')
+    whole = make_device(*TRANSMISSIONS, end='roll_link')
+    assert part.companions == ('roll',)
+    assert part.actuator_names == whole.actuator_names
+    np.testing.assert_allclose(part.bounds, whole.bounds, rtol=1e-14)
+    np.testing.assert_allclose(part.effort_limits, whole.effort_limits, rtol=1e-14)
+    q = np.full(4, 0.2)
+    np.testing.assert_allclose(
+        part.actuator_positions(q), whole.actuator_positions(np.append(q, 0.0)), rtol=1e-14
+    )
+    a = whole.actuator_positions(np.full(5, 0.3))
+    np.testing.assert_allclose(part.joint_positions(a), q + 0.1, atol=1e-14)
+    assert part.base_j_end(a).shape == (6, 5)
+
+
+def test_limits_of_the_device_are_used(linear):
+    """Limits that were set on the joint device are the ones that are mapped."""
+    joint_device = linear.device.with_velocity_limits(np.full(7, 2.0))
+    _, loaded = load(*TRANSMISSIONS)
+    device = ActuatorDevice(joint_device, loaded)
+    np.testing.assert_allclose(device.velocity_limits[:2], [100.0, 4.0], rtol=1e-14)
+
+
+def test_tuned_transmissions_are_used():
+    """Transmissions with other parameters give another device."""
+    robot, loaded = load(*TRANSMISSIONS)
+    tuned = loaded.with_parameters({'base_t': {'joints': {'base': {'mechanical_reduction': 10}}}})
+    device = ActuatorDevice.from_description(
+        robot, base='world', end='base_link', transmissions=tuned, name='tuned'
+    )
+    np.testing.assert_allclose(device.velocity_limits, [20.0])
+    assert device.device.name == 'tuned'
+    assert 'base_motor' in repr(device)
+
+
+def test_varying_ratio_needs_a_position(varying):
+    """Without a position its limits are unknown, with one they are those of its Jacobian."""
+    column = varying.actuator_names.index('knee_cylinder')
+    others = np.arange(len(varying.actuator_names)) != column
+    assert not varying.is_constant
+    a = positions(varying, 1)
+    slope = varying.joint_jacobian(a)[varying.device.joint_names.index('knee'), column]
+    for kind, expected in (('velocity', 2.0 / abs(slope)), ('effort', 7.0 * abs(slope))):
+        anywhere = getattr(varying, f'{kind}_limits')
+        here = getattr(varying, f'{kind}_limits_at')(a)
+        assert np.isnan(anywhere[column])
+        np.testing.assert_array_equal(anywhere[others], here[others])
+        np.testing.assert_allclose(here[column], expected, rtol=1e-12)
+        with pytest.raises(JointError, match='depend on position'):
+            varying.half_spaces(kind)
+        matrix, _ = varying.half_spaces(kind, a)
+        assert matrix.shape[1] == len(varying.actuator_names)
+    assert np.isinf(varying.acceleration_limits_at(a)[column])
+    with pytest.raises(JointError, match='depend on position'):
+        varying.half_spaces('position', a)
+
+
+def test_bounds_of_a_single_varying_joint_are_exact(varying):
+    """A crank's bounds are the actuator positions at the joint's bounds, in order."""
+    column = varying.actuator_names.index('knee_cylinder')
+    knee = varying.device.joint_names.index('knee')
+    q = np.zeros((2, varying.device.dof))
+    q[:, knee] = varying.device.bounds[0][knee], varying.device.bounds[1][knee]
+    ends = np.sort(varying.actuator_positions(q)[:, column])
+    lower, upper = varying.bounds
+    np.testing.assert_allclose([lower[column], upper[column]], ends, rtol=1e-12)
+    assert ends[0] < ends[1]
+
+
+def test_unreachable_position_is_unknown_alone(varying):
+    """Where the crank cannot be, poses and wrenches are NaN, in that configuration only."""
+    a = positions(varying, 2, (2,))
+    a[0, varying.actuator_names.index('knee_cylinder')] = 99.0
+    assert np.isnan(varying.joint_positions(a)[0]).any()
+    wrench = varying.end_wrench(np.ones(a.shape), a)
+    assert np.isnan(wrench[0]).any()
+    assert np.isfinite(wrench[1]).all()
+    with pytest.raises(JointError, match='does not reach'):
+        varying.half_spaces('velocity', a[0])
+    assert np.isnan(varying.velocity_limits_at(a[0])).sum() == 1
+
+
+def test_losses_reflect_through_the_ratio(linear):
+    """Damping scales with the square of the ratio and couples; friction with its magnitude."""
+    a = np.zeros(7)
+    motors = [linear.actuator_names.index(name) for name in ('left_motor', 'right_motor')]
+    jacobian = linear.joint_jacobian(a)[np.ix_([3, 4], motors)]
+    damping = linear.reflected_damping(a)
+    np.testing.assert_allclose(
+        damping[np.ix_(motors, motors)], jacobian.T @ np.diag([0.5, 0.3]) @ jacobian, rtol=1e-14
+    )
+    np.testing.assert_allclose(
+        linear.reflected_friction(a)[motors], np.abs(jacobian).T @ [0.2, 0.1], rtol=1e-14
+    )
+    # Power lost in the joints is power lost by the actuators.
+    rate = np.random.default_rng(0).normal(size=7)
+    lost = np.array([0, 0, 0, 0.5, 0.3, 0, 0]) @ (linear.joint_jacobian(a) @ rate) ** 2
+    np.testing.assert_allclose(rate @ damping @ rate, lost, rtol=1e-12)
+    single = make_device(*TRANSMISSIONS[:2], end='shoulder_link')
+    assert not single.reflected_damping(np.zeros(2)).any()
+
+
+def test_redundant_actuators():
+    """Two motors on one joint share it; the box is open where they can move against each other."""
+    coupled = ('c', 'coupled', (
+        member('actuator', 'm1', 'actuator1'), member('actuator', 'm2', 'actuator2'),
+        member('joint', 'base', 'joint1'), '<param name="matrix">0.5 0.25</param>'))  # fmt: skip
+    device = make_device(coupled, end='base_link')
+    np.testing.assert_allclose(device.joint_jacobian([0.0, 0.0]), [[0.5, 0.25]])
+    np.testing.assert_array_equal(device.bounds, [[-np.inf] * 2, [np.inf] * 2])
+    np.testing.assert_allclose(device.effort_limits, [15.0, 7.5])
+    matrix, bound = device.half_spaces('position')
+    np.testing.assert_allclose(matrix, [[0.5, 0.25], [-0.5, -0.25]])
+    np.testing.assert_allclose(bound, [1.0, 2.0])
+
+
+def test_one_motor_on_two_joints():
+    """A motor that moves two joints stops where the first of them does."""
+    coupled = ('c', 'coupled', (
+        member('actuator', 'm', 'actuator1'), member('joint', 'pitch', 'joint1'),
+        member('joint', 'roll', 'joint2'), '<param name="matrix">0.5; -2</param>'))  # fmt: skip
+    device = make_device(coupled, end='roll_link', joints=['pitch', 'roll'])
+    # pitch: a in [-2, 3]; roll: -2 a in [-3, 2], a in [-1, 1.5]
+    np.testing.assert_allclose(device.bounds, [[-1.0], [1.5]])
+    np.testing.assert_allclose(device.velocity_limits, [3.0])
+    np.testing.assert_allclose(device.effort_limits, [0.5 * 5 + 2 * 4])
+
+
+def test_device_without_joints():
+    """From a link to itself there are no actuators, and nothing is limited."""
+    robot, loaded = load(*TRANSMISSIONS)
+    device = ActuatorDevice(JointDevice.from_description(robot, base='world', end='world'), loaded)
+    assert device.actuator_names == ()
+    assert device.base_j_end(np.zeros((2, 0))).shape == (2, 6, 0)
+    assert [bound.shape for bound in device.bounds] == [(0,), (0,)]
+    for kind in ('position', 'velocity', 'acceleration', 'effort'):
+        matrix, bound = device.half_spaces(kind)
+        assert (matrix.shape, bound.shape) == ((0, 0), (0,))
+    np.testing.assert_array_equal(device.end_wrench([], []), np.zeros(6))
+
+
+def test_wrong_shapes_and_names_are_refused(linear):
+    """Sizes are checked everywhere, and a joint that nothing moves is named."""
+    for query in (
+        linear.joint_positions, linear.base_t_end, linear.base_j_end, linear.reflected_damping,
+        linear.velocity_limits_at, lambda a: linear.end_wrench(a, np.zeros(7)),
+        lambda a: linear.half_spaces('effort', a),
+        lambda a: linear.actuator_positions(np.zeros(7), guess=a),
+    ):  # fmt: skip
+        with pytest.raises(ShapeError, match=r'7'):
+            query(np.zeros(6))
+    with pytest.raises(ShapeError, match='wrench'):
+        linear.actuator_efforts(np.zeros(3), np.zeros(7))
+    with pytest.raises(ShapeError, match='q: expected'):
+        linear.actuator_positions(np.zeros(3))
+    with pytest.raises(ShapeError, match=r'\(7,\)'):
+        linear.effort_limits_at(np.zeros((2, 7)))
+    with pytest.raises(JointError, match="'speed' is not a kind"):
+        linear.half_spaces('speed')
+    robot, _ = load(*TRANSMISSIONS)
+    alone = RobotTransmissions(robot, pass_through=False, registry=Registry(()))
+    device = JointDevice.from_description(robot, base='world', end='base_link')
+    with pytest.raises(UnknownNameError, match='base'):
+        ActuatorDevice(device, alone)

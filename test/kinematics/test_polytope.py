@@ -1,0 +1,131 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes and half-spaces against all vertices of small polytopes."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+import numpy as np
+
+from transmission_bridge.kinematics.polytope import (
+    effort_box,
+    effort_half_spaces,
+    half_spaces,
+    tight_box,
+)
+
+SIZES = st.tuples(st.integers(1, 4), st.integers(1, 3))
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_matrix(n, m, rng):
+    """Return a well-conditioned matrix with zeros, as transmissions have them."""
+    matrix = rng.uniform(0.2, 2.0, (n, m)) * rng.choice([-1.0, 0.0, 1.0], (n, m))
+    values = np.linalg.svd(matrix)[1]
+    assume(values[-1] > 0.1)
+    return matrix
+
+
+def vertices(matrix, bound):
+    """Return the corners of ``{x : matrix x <= bound}``, shape (k, m)."""
+    m = matrix.shape[1]
+    corners = []
+    for rows in combinations(range(len(matrix)), m):
+        chosen = matrix[list(rows)]
+        if abs(np.linalg.det(chosen)) < 1e-9:
+            continue
+        corner = np.linalg.solve(chosen, bound[list(rows)])
+        if np.all(matrix @ corner <= bound + 1e-9 * (1.0 + np.abs(bound))):
+            corners.append(corner)
+    return np.array(corners)
+
+
+@given(SIZES, SEEDS)
+def test_box_touches_the_polytope_on_every_side(size, seed):
+    """With no more actuators than joints the box is that of the polytope's corners."""
+    n, m = size
+    assume(m <= n)
+    rng = np.random.default_rng(seed)
+    jacobian = random_matrix(n, m, rng)
+    # Bounds around an allowed point, so that the polytope is not empty.
+    inside = jacobian @ rng.normal(size=m)
+    lower, upper = inside - rng.uniform(0.1, 2.0, n), inside + rng.uniform(0.1, 2.0, n)
+    corners = vertices(*half_spaces(jacobian, lower, upper))
+    least, greatest = tight_box(jacobian, lower, upper)
+    np.testing.assert_allclose(least, corners.min(axis=0), atol=1e-9)
+    np.testing.assert_allclose(greatest, corners.max(axis=0), atol=1e-9)
+
+
+@given(SEEDS)
+def test_half_spaces_are_the_joint_limits(seed):
+    """A point is in the half-spaces exactly if its joints are within their bounds."""
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 5, size=2)
+    jacobian = rng.normal(size=(n, m))
+    lower, upper = -rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 2.0, n)
+    lower[rng.random(n) < 0.3] = -np.inf
+    upper[rng.random(n) < 0.3] = np.inf
+    matrix, bound = half_spaces(jacobian, lower, upper)
+    assert len(bound) == np.isfinite(lower).sum() + np.isfinite(upper).sum()
+    for a in rng.normal(size=(50, m)):
+        q = jacobian @ a
+        assert np.all(matrix @ a <= bound) == np.all((lower <= q) & (q <= upper))
+
+
+@given(SEEDS)
+def test_more_actuators_than_joints_leave_directions_free(seed):
+    """An actuator that the joints determine is bounded, one that can move idly is not."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(0.5, 2.0, 2)
+    least, greatest = tight_box(
+        np.array([[a, 0.0, 0.0], [0.0, b, -1.0]]), np.array([-1.0, -2.0]), np.array([3.0, 4.0])
+    )
+    np.testing.assert_allclose([least[0], greatest[0]], [-1.0 / a, 3.0 / a], rtol=1e-12)
+    np.testing.assert_array_equal(least[1:], -np.inf)
+    np.testing.assert_array_equal(greatest[1:], np.inf)
+
+
+def test_open_bounds_open_only_what_depends_on_them():
+    """An unlimited joint frees the actuators that it moves and no others."""
+    four_bar = np.array([[0.1, 0.0], [-0.05, 0.25]])
+    least, greatest = tight_box(four_bar, np.array([-1.0, -np.inf]), np.array([2.0, np.inf]))
+    np.testing.assert_allclose([least[0], greatest[0]], [-10.0, 20.0])
+    assert (least[1], greatest[1]) == (-np.inf, np.inf)
+    least, greatest = tight_box(np.array([[-2.0]]), np.array([-np.inf]), np.array([3.0]))
+    assert (least[0], greatest[0]) == (-1.5, np.inf)
+
+
+@given(SIZES, SEEDS)
+def test_effort_region_is_the_image_of_the_box(size, seed):
+    """Efforts that joints within limits ask for are in the half-spaces, and reach each of them."""
+    n, m = size
+    rng = np.random.default_rng(seed)
+    jacobian, effort = random_matrix(n, m, rng), rng.uniform(0.5, 3.0, n)
+    corners = np.array(list(product(*((-e, e) for e in effort)))) @ jacobian
+    matrix, bound = effort_half_spaces(jacobian, effort)
+    reach = (corners @ matrix.T).max(axis=0)
+    np.testing.assert_allclose(reach, bound, atol=1e-9)
+    np.testing.assert_allclose(effort_box(jacobian, effort), corners.max(axis=0), rtol=1e-12)
+    if m <= n:
+        # In any direction the half-spaces reach no further than the image does.
+        allowed = vertices(matrix, bound)
+        for direction in rng.normal(size=(10, m)):
+            np.testing.assert_allclose(
+                (allowed @ direction).max(), (corners @ direction).max(), rtol=1e-9
+            )
+
+
+def test_unlimited_effort_frees_what_it_reaches():
+    """With an infinite joint effort only the directions that it does not feel stay bounded."""
+    jacobian = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
+    effort = np.array([np.inf, 3.0, 1.0])
+    np.testing.assert_array_equal(effort_box(jacobian, effort), [np.inf, 7.0])
+    matrix, bound = effort_half_spaces(jacobian, effort)
+    for row, limit in zip(matrix, bound, strict=True):
+        np.testing.assert_allclose(row[0], 0.0, atol=1e-12)
+        np.testing.assert_allclose(limit / abs(row[1]), 7.0)
+    assert len(bound) >= 2
