@@ -45,7 +45,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
         return TransmissionBridge()
 
-    return run(make_node, given, executor=executor, on_stop=lambda node: node.trigger_shutdown())
+    return run(make_node, given, executor=executor, on_stop=lambda node: node.end())
 
 
 if __name__ == '__main__':

@@ -143,6 +143,12 @@ class TransmissionBridge(LifecycleNode):
         self._release()
         return TransitionCallbackReturn.SUCCESS
 
+    def end(self) -> None:
+        """Shut the life cycle down; nothing happens where it has ended already."""
+        # rclpy has no public access to the state.
+        if self._state_machine.current_state[1] != 'finalized':
+            self.trigger_shutdown()
+
     def _close(self) -> None:
         if self._session is not None:
             self._session.close()
