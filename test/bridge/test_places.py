@@ -10,6 +10,7 @@ import weakref
 
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
 import pytest
 
 from transmission_bridge.bridge.places import find_places, PlanCache, shortened
@@ -34,7 +35,9 @@ def test_find_places(names):
         assert caught.value.reason == 'duplicate_name'
         return
     found = find_places(layout_of(names), INDEX)
-    assert [int(place) for place in found.places] == [INDEX[name] for name in known]
+    places = np.arange(len(INDEX))[found.places]
+    assert places.tolist() == [INDEX[name] for name in known]
+    assert found.count == len(known)
     picks = range(len(names)) if found.picks is None else found.picks
     assert [names[pick] for pick in picks] == known
     assert list(found.unknown) == [name for name in names if name not in INDEX]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,9 +15,35 @@ from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['actuator_messages']
+__all__ = ['MessageForm', 'actuator_messages', 'is_mixed', 'message_forms']
 
 Mask = npt.NDArray[np.bool_]
+
+_EMPTY: Array = np.empty(0)
+_EMPTY.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MessageForm:
+    """
+    A message apart from its numbers.
+
+    :param names: The actuators it names.
+    :param places: Their places.
+    :param rows: Whether it holds positions, velocities, efforts; an interface that it does not
+        command is an empty array.
+    """
+
+    names: tuple[str, ...]
+    places: npt.NDArray[np.intp] | slice
+    rows: tuple[bool, bool, bool]
+
+    def record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
+        """Return the message with numbers of ``sent``, shape ``(3, n_actuators)``; a copy."""
+        position, velocity, effort = (
+            sent[row, self.places].copy() if held else _EMPTY for row, held in enumerate(self.rows)
+        )
+        return JointStateRecord(stamp, '', self.names, position, velocity, effort)
 
 
 def actuator_messages(
@@ -24,38 +52,44 @@ def actuator_messages(
     """
     Return messages that name only actuators with a command.
 
-    An interface that a message does not command is an empty array.
-
     :param names: The actuators.
     :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
+    :param merged: As in :func:`message_forms`.
+    """
+    forms = message_forms(names, ~np.isnan(sent), merged=merged)
+    return [form.record(sent, stamp) for form in forms]
+
+
+def message_forms(names: tuple[str, ...], given: Mask, *, merged: bool) -> tuple[MessageForm, ...]:
+    """
+    Return the forms of the messages that hold what is given.
+
+    :param names: The actuators.
+    :param given: Which have a command, rows position, velocity, effort.
     :param merged: Whether actuators commanded in different modes share one message, with NaN
         where one has no command, instead of one message per interface.
     """
-    given: Mask = ~np.isnan(sent)
-    commanded: Mask = np.any(given, axis=0)
-    fields: Mask = np.any(given, axis=1)
-    if not commanded.any():
-        return []
-    modes = given[:, commanded]
-    if merged or (modes == modes[:, :1]).all():
-        return [_message(names, sent, commanded, fields, stamp)]
-    return [
-        _message(names, sent, given[row], np.arange(len(FIELDS)) == row, stamp)
-        for row in np.flatnonzero(fields)
-    ]
-
-
-def _message(
-    names: tuple[str, ...], sent: Array, actuators: Mask, fields: Mask, stamp: Stamp
-) -> JointStateRecord:
-    position, velocity, effort = (
-        sent[row][actuators] if fields[row] else np.empty(0) for row in range(len(FIELDS))
+    rows: Mask = np.any(given, axis=1)
+    if not rows.any():
+        return ()
+    if merged or not is_mixed(given):
+        return (_form(names, np.any(given, axis=0), rows),)
+    return tuple(
+        _form(names, given[row], np.arange(len(FIELDS)) == row) for row in np.flatnonzero(rows)
     )
-    return JointStateRecord(
-        stamp,
-        '',
-        tuple(names[place] for place in np.flatnonzero(actuators)),
-        position,
-        velocity,
-        effort,
+
+
+def is_mixed(given: Mask) -> bool:
+    """Whether what is commanded at all is commanded in different modes, shape ``(3, n)``."""
+    modes = given[:, given.any(axis=0)]
+    return not bool((modes == modes[:, :1]).all())
+
+
+def _form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
+    places = np.flatnonzero(actuators)
+    position, velocity, effort = (bool(held) for held in rows)
+    return MessageForm(
+        tuple(names[place] for place in places),
+        slice(None) if len(places) == len(names) else places,
+        (position, velocity, effort),
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import FIELDS, shortened
+from transmission_bridge.bridge.places import as_slice, FIELDS, shortened
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData
@@ -50,8 +50,8 @@ class CommandNames:
 class _Field:
     """One array of a message: ``command[places] = values[picks]``; no value at ``barred``."""
 
-    places: Index
-    picks: Index
+    places: Index | slice
+    picks: Index | None
     barred: Index
 
 
@@ -72,18 +72,16 @@ class CommandPlan:
         Return rows position, velocity, effort, shape ``(3, n_joints)``, NaN: no command.
 
         :raises MessageError: If a joint that may not be commanded holds a value
-            (``not_commandable``), or a value is infinite (``infinite``).
+            (``not_commandable``).
         """
         command = np.full((len(FIELDS), n_joints), np.nan)
         for row, field in enumerate(self.fields):
             if field is None:
                 continue
             values = (data.position, data.velocity, data.effort)[row]
-            command[row, field.places] = values[field.picks]
+            command[row, field.places] = values if field.picks is None else values[field.picks]
             if len(field.barred) and not np.isnan(values[field.barred]).all():
                 self._refuse(field.barred[~np.isnan(values[field.barred])], row)
-            if np.isinf(values).any():
-                raise MessageError('infinite', f'an infinite {FIELDS[row]} command')
         return command
 
     def _refuse(self, picks: Index, row: int) -> None:
@@ -126,8 +124,8 @@ def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> 
             )
     commandable = [pick for pick, name in enumerate(named) if name in known.commandable]
     return _Field(
-        np.array([known.commandable[named[pick]] for pick in commandable], dtype=np.intp),
-        np.array(commandable, dtype=np.intp),
+        as_slice([known.commandable[named[pick]] for pick in commandable]),
+        None if len(commandable) == len(named) else np.array(commandable, dtype=np.intp),
         np.array([p for p, name in enumerate(named) if name in known.barred], dtype=np.intp),
     )
 

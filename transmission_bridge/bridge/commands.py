@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.actuator_messages import actuator_messages
 from transmission_bridge.bridge.command_plan import command_names, CommandPlan, plan_command
-from transmission_bridge.bridge.coupled import coupled_joints
+from transmission_bridge.bridge.command_shape import CommandShape, CommandShapes
 from transmission_bridge.bridge.limits import CommandLimits
 from transmission_bridge.bridge.merged_states import Stamp
-from transmission_bridge.bridge.places import FIELDS, PlanCache
+from transmission_bridge.bridge.places import FIELDS, PlanCache, shortened
+from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.bridge.statistics import CommandCounts
 from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
 from transmission_bridge.errors import MessageError
@@ -24,6 +25,7 @@ from transmission_bridge.messages.joint_state import JointStateData, JointStateR
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import JOINT_TO_ACTUATOR
 
 __all__ = ['CommandPath']
 
@@ -74,6 +76,7 @@ class CommandPath:
         self.contested: Counter[str] = Counter()
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.use(robot)
+        self._shapes = CommandShapes(robot, merged=mixed_commands == 'nan')
         known = command_names(robot)
         self._index = known.commandable
         self._plans: PlanCache[CommandPlan] = PlanCache(lambda layout: plan_command(layout, known))
@@ -82,7 +85,7 @@ class CommandPath:
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
-        self._groups = coupled_joints(robot)
+        self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
 
     def reset(self) -> None:
         """Forget every command."""
@@ -90,7 +93,11 @@ class CommandPath:
         self._held: Array = np.full((len(FIELDS), n_joints), np.nan)
         self._sent: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
         self._received: Array = np.full(n_joints, np.inf)
-        self._commanded_by: list[str] = [''] * n_joints
+        self._commanded_by = [''] * n_joints
+        self._last_shape: CommandShape | None = None
+        self._last_source = ''
+        self._given: Mask = np.empty(self._held.shape, dtype=bool)
+        self._mapped: Mask = np.empty(self._sent.shape, dtype=bool)
 
     @property
     def held(self) -> Array:
@@ -165,69 +172,71 @@ class CommandPath:
     def _apply(
         self, command: Array, measured_position: Array, stamp: Stamp, source: str, now: float
     ) -> list[JointStateRecord]:
-        given: Mask = ~np.isnan(command)
-        if not given.any():
+        """Do to a command, which is changed, all that is done to commands."""
+        shape = self._shapes.get(np.isfinite(command, self._given))
+        if not shape.is_full and np.isinf(command).any():
+            self._refuse_infinite(command)
+        if not len(shape.given):
             return []
-        self._refuse_mixed(given)
-        self.limits.apply(command, counts=self.counts[source])
-        for group in self._groups:
-            group.complete(command, self._held, measured_position, hold=self._hold)
-        sent = self._map(command, measured_position)
-        self._remember(command, sent)
-        self._credit(np.any(given, axis=0), source, now)
-        return self._messages(sent, stamp)
-
-    def _refuse_mixed(self, given: Mask) -> None:
-        modes = given[:, given.any(axis=0)]
-        if self._mixed == 'reject' and not (modes == modes[:, :1]).all():
+        if shape.is_mixed and self._mixed == 'reject':
             raise MessageError(
                 'mixed', 'joints commanded in different modes (mixed_commands is reject)'
             )
+        self.limits.apply(command, counts=self.counts[source])
+        sent = self._complete(command, shape, measured_position, hold=self._hold)
+        if self._timeout:
+            self._received[shape.given] = now
+        if shape is not self._last_shape or source != self._last_source:
+            self._last_shape, self._last_source = shape, source
+            self._credit(shape.given, source)
+        return shape.records(sent, stamp)
 
-    def _map(self, command: Array, measured_position: Array) -> Array:
-        """Map all interfaces; velocities use the commanded position, else the measured one."""
-        sent = np.full(self._sent.shape, np.nan)
-        for row, interface in enumerate(FIELDS):
-            if np.isnan(command[row]).all():
-                continue
-            at = measured_position
-            if interface == 'velocity':
-                at = np.where(np.isnan(command[0]), measured_position, command[0])
-            sent[row] = self._robot.joint_to_actuator(
-                interface, command[row], at=at, guess=self._sent[0], report=self.report
-            )
-        self._refuse_unmapped(command, sent)
+    def _complete(
+        self, command: Array, shape: CommandShape, measured_position: Array, *, hold: bool
+    ) -> Array:
+        """Complete, map and remember a command; nothing is remembered of one that is refused."""
+        for group in shape.partial:
+            group.complete(command, self._held, measured_position, hold=hold)
+        at = measured_position
+        if self._mapper.is_bent:  # velocities use the commanded position, else the measured one
+            at = np.where(np.isnan(command[0]), measured_position, command[0])
+        sent = self._mapper(
+            command, (at, at, measured_position), guess=self._sent[0], report=self.report
+        )
+        if np.isfinite(sent, self._mapped).tobytes() != shape.result:
+            self._refuse_unmapped(command, sent)
+        # A new command replaces all modes of its joint, so that no old mode is held.
+        np.copyto(self._held, command, where=shape.joints)
+        np.copyto(self._sent, sent, where=shape.actuators)
         return sent
+
+    def _refuse_infinite(self, command: Array) -> None:
+        places = np.flatnonzero(np.isinf(command).any(axis=0))
+        names = [self._robot.joint_names[place] for place in places]
+        raise MessageError('infinite', f'infinite command for {shortened(names)}')
 
     def _refuse_unmapped(self, command: Array, sent: Array) -> None:
         """Refuse a command that a transmission could not map: it must not be half applied."""
+        lost = []
         for binding in self._robot.bindings:
-            joints, actuators = list(binding.joints), list(binding.actuators)
-            asked = ~np.isnan(command[:, joints]).all(axis=1)
-            lost = asked & ~np.isfinite(sent[:, actuators]).all(axis=1)
-            if lost.any():
-                fields = ', '.join(FIELDS[row] for row in np.flatnonzero(lost))
-                raise MessageError(
-                    'unmapped',
-                    f'{fields} commands cannot be mapped by {binding.spec.name}: out of its '
-                    'domain, singular, or its position is unknown',
-                )
+            asked = ~np.isnan(command[:, list(binding.joints)]).all(axis=1)
+            mapped = np.isfinite(sent[:, list(binding.actuators)]).all(axis=1)
+            if (asked & ~mapped).any():
+                lost.append(binding.spec.name)
+        raise MessageError(
+            'unmapped',
+            f'a command cannot be mapped by {shortened(lost)}: out of its domain, singular, too '
+            'large, or its position is unknown',
+        )
 
-    def _remember(self, command: Array, sent: Array) -> None:
-        """A new command replaces all modes of its joint, so that no old mode is held."""
-        for held, new in ((self._held, command), (self._sent, sent)):
-            commanded = ~np.isnan(new).all(axis=0)
-            held[:, commanded] = new[:, commanded]
-
-    def _credit(self, commanded: Mask, source: str, now: float) -> None:
-        """Note who commanded joints and when; the newest wins."""
-        for place in np.flatnonzero(commanded):
+    def _credit(self, joints: npt.NDArray[np.intp], source: str) -> None:
+        """Note who commanded joints; the newest wins."""
+        for place in joints:
             if self._commanded_by[place] not in ('', source):
                 name = self._robot.joint_names[place]
                 self.contested[name] += 1
                 self.counts[source].contested[name] += 1
             self._commanded_by[place] = source
-        self._received[commanded] = now
 
     def adopt(self, end: TrajectoryEnd, *, source: str, until: float) -> None:
         """
@@ -239,7 +248,9 @@ class CommandPath:
         self._held[0, end.joints] = end.joint_position[end.joints]
         self._sent[:, end.actuators] = np.nan
         self._sent[0, end.actuators] = end.actuator_position[end.actuators]
-        self._credit(end.named, source, until)
+        self._last_shape = None
+        self._received[end.named] = until
+        self._credit(np.flatnonzero(end.named), source)
 
     # -- ends of commands ------------------------------------------------------------------------
 
@@ -260,19 +271,12 @@ class CommandPath:
         ending = np.where(over & ~np.isnan(self._held), 0.0, np.nan)
         ending[0] = np.nan
         self._held[0, over] = np.nan
+        shape = self._shapes.get(np.isfinite(ending))
         try:
-            return self._end(ending, measured_position, stamp)
+            sent = self._complete(ending, shape, measured_position, hold=True)
+            return shape.records(sent, stamp)
         finally:
             self._held[:, over] = np.nan
-
-    def _end(
-        self, ending: Array, measured_position: Array, stamp: Stamp
-    ) -> list[JointStateRecord]:
-        for group in self._groups:
-            group.complete(ending, self._held, measured_position, hold=True)
-        sent = self._map(ending, measured_position)
-        self._remember(ending, sent)
-        return self._messages(sent, stamp)
 
     def stop(self, stamp: Stamp) -> list[JointStateRecord]:
         """
@@ -283,9 +287,6 @@ class CommandPath:
         zeros = np.where(np.isnan(self._sent), np.nan, 0.0)
         zeros[~np.array(self._stopped_fields)] = np.nan
         self.reset()
-        return self._messages(zeros, stamp)
-
-    def _messages(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
         return actuator_messages(
-            self._robot.actuator_names, sent, stamp, merged=self._mixed == 'nan'
+            self._robot.actuator_names, zeros, stamp, merged=self._mixed == 'nan'
         )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.finite import FiniteCheck
 from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache
 from transmission_bridge.bridge.unwrap import Unwrapper
 from transmission_bridge.errors import UnknownNameError
@@ -35,6 +36,7 @@ class _Source:
     def __init__(self, number: int, index: Mapping[str, int]) -> None:
         self.number = number
         self.stamp: Stamp | None = None
+        self.layout: Layout | None = None
         self.plans: PlanCache[Places] = PlanCache(lambda layout: find_places(layout, index))
 
 
@@ -78,9 +80,12 @@ class MergedStates:
         self._values: Array = np.full((len(FIELDS), len(self._names)), np.nan)
         # Number of the driver that gave the value, so that no driver takes back another's.
         self._givers: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
+        self._flat: Array = self._values.reshape(-1)
+        self._all_finite = FiniteCheck(self._flat.size)
         self._heard: Array = np.full(len(self._names), -np.inf)
         self._latest = -np.inf
         self._sources: dict[str, _Source] = {}
+        self._contested = False
         self.given = [False] * len(FIELDS)
         if self._unwrap is not None:
             self._unwrap.reset()
@@ -93,35 +98,59 @@ class MergedStates:
 
         :raises MessageError: If it cannot be used; then nothing has changed.
         """
-        known = self._sources.get(source)
-        plan = (known or self._add(source)).plans.get(layout)
+        known = self._sources.get(source) or self._add(source)
+        plan = known.plans.get(layout)
         if now < self._latest:
             self.reset()
+            known = self._add(source)
         self._latest = now
-        known = self._sources.get(source) or self._add(source)
+        if layout is not known.layout or self._contested:
+            self._note_giver(known, layout, plan)
         if plan.unknown:
             self._count_unknown(plan.unknown)
-        places, picks = plan.places, plan.picks
-        for field, numbers in enumerate((data.position, data.velocity, data.effort)):
+        places, picks, values = plan.places, plan.picks, self._values
+        for row, numbers in enumerate((data.position, data.velocity, data.effort)):
             if len(numbers):
-                self._values[field, places] = numbers if picks is None else numbers[picks]
-                self._givers[field, places] = known.number
-                self.given[field] = True
-            elif self.given[field]:
-                forgotten = places[self._givers[field, places] == known.number]
-                self._values[field, forgotten] = np.nan
-        np.copyto(self._values, np.nan, where=np.isinf(self._values))
+                values[row, places] = numbers if picks is None else numbers[picks]
+        if not self._all_finite(self._flat):
+            np.copyto(values, np.nan, where=np.isinf(values))
         if self._unwrap is not None:
-            self._unwrap(self._values[0])
-        self._heard[places] = now
-        if len(places):  # of a message that names no actuator nothing is used, nor its stamp
+            self._unwrap(values[0])
+        if self._timeout:
+            self._heard[places] = now
+        if plan.count:  # of a message that names no actuator nothing is used, nor its stamp
             known.stamp = stamp
+
+    def _note_giver(self, source: _Source, layout: Layout, plan: Places) -> None:
+        """
+        Note which numbers are a driver's, and forget those that it no longer gives.
+
+        Needed again when its layout changes, or with every message once two drivers have given
+        the same number.
+        """
+        source.layout = layout
+        for row, length in enumerate(layout.lengths):
+            givers = self._givers[row, plan.places]
+            mine = givers == source.number
+            if length:
+                if not (mine | (givers == _NOBODY)).all():
+                    self._contested = True
+                self._givers[row, plan.places] = source.number
+                self.given[row] = True
+            else:
+                values = self._values[row, plan.places]
+                self._values[row, plan.places] = np.where(mine, np.nan, values)
 
     def values(self, now: float) -> Array:
         """Return rows position, velocity, effort, shape ``(3, n_actuators)``; do not change."""
         if not self._timeout:
             return self._values
         return np.where(self.stale(now), np.nan, self._values)
+
+    @property
+    def times_out(self) -> bool:
+        """Whether an actuator can become unknown by mere passing of time."""
+        return self._timeout > 0.0
 
     def stale(self, now: float) -> npt.NDArray[np.bool_]:
         """Return which actuators have not been heard of for longer than the timeout."""
@@ -132,6 +161,9 @@ class MergedStates:
     @property
     def stamp(self) -> Stamp | None:
         """Newest stamp among the drivers' newest messages, ``None`` before the first."""
+        if len(self._sources) == 1:
+            (source,) = self._sources.values()
+            return source.stamp
         stamps = [source.stamp for source in self._sources.values() if source.stamp is not None]
         return max(stamps, default=None)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.layout import Layout
 
-__all__ = ['FIELDS', 'Places', 'PlanCache', 'find_places', 'shortened']
+__all__ = ['FIELDS', 'Places', 'PlanCache', 'as_slice', 'find_places', 'shortened']
 
 #: The arrays of a JointState, in the order in which every array of this room holds them.
 FIELDS = ('position', 'velocity', 'effort')
@@ -30,14 +30,17 @@ class Places:
     """
     Where the entries of one layout go.
 
-    :param places: Index into the robot's array for each entry taken.
+    :param places: Index into the robot's array for each entry taken; a slice, which is cheaper,
+        where they follow each other.
     :param picks: Index into the message for each entry taken; ``None`` where all are taken in
         order.
+    :param count: Number of entries taken.
     :param unknown: Names that the robot does not have.
     """
 
-    places: npt.NDArray[np.intp]
+    places: npt.NDArray[np.intp] | slice
     picks: npt.NDArray[np.intp] | None
+    count: int
     unknown: tuple[str, ...]
 
 
@@ -71,10 +74,18 @@ def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
         raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
     everything = len(picks) == len(layout.names)
     return Places(
-        np.array(places, dtype=np.intp),
+        as_slice(places),
         None if everything else np.array(picks, dtype=np.intp),
+        len(places),
         tuple(name for name in layout.names if name not in index),
     )
+
+
+def as_slice(places: list[int]) -> npt.NDArray[np.intp] | slice:
+    """Return places as a slice, which is cheaper, where they follow each other."""
+    if places and places == list(range(places[0], places[0] + len(places))):
+        return slice(places[0], places[0] + len(places))
+    return np.array(places, dtype=np.intp)
 
 
 def shortened(names: Sequence[str], most: int = 5) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.bridge.merged_states import MergedStates, Stamp
 from transmission_bridge.bridge.mimic import mimic_joints
 from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
+from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT
 
 __all__ = ['StatePath']
 
@@ -66,6 +67,8 @@ class StatePath:
         followers = self._mimic.names if self._mimic is not None else ()
         self._names = (*robot.joint_names, *followers)
         self._hidden = undeclared_interfaces(robot.robot, self._names, undeclared)
+        # Nothing to add to and nothing to take from what the maps give.
+        self._is_plain = self._mimic is None and self._hidden is None
         self.report = MapReport()
         self.use(robot)
         self.reset()
@@ -73,10 +76,14 @@ class StatePath:
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
+        self._mapper = StateMap(robot, ACTUATOR_TO_JOINT)
+        self._is_dirty = True
+        self._keeps_solution = not robot.map_of('position', ACTUATOR_TO_JOINT).is_affine
 
     def reset(self) -> None:
         """Forget everything that drivers have said."""
         self.merged.reset()
+        self._is_dirty = True
         self._solution: Array = np.full(len(self._robot.joint_names), np.nan)
 
     def update(
@@ -93,10 +100,14 @@ class StatePath:
         :raises MessageError: If it cannot be used; then nothing has changed.
         """
         self.merged.update(source, layout, data, stamp, now)
+        self._is_dirty = True
 
     def joint_position(self, now: float = 0.0) -> Array:
-        """Return the joints' positions, shape ``(n_joints,)``, NaN where unknown or stale."""
-        return self._position(self.merged.values(now)[0])
+        """Return joint positions, shape ``(n_joints,)``, NaN where unknown or stale."""
+        if self._is_dirty or self.merged.times_out:
+            self._map(self.merged.values(now))
+        position: Array = self._joints[0].copy()
+        return position
 
     def joint_state(self, now: float = 0.0) -> JointStateRecord | None:
         """
@@ -109,54 +120,41 @@ class StatePath:
         stamp = self.merged.stamp
         if stamp is None:
             return None
-        joints = self._map(self.merged.values(now))
+        joints = self._map(self.merged.values(now)).copy()
+        if self._is_plain and self._mapper.all_finite:
+            return JointStateRecord(stamp, '', self._names, *joints)
+        return self._selected(stamp, joints)
+
+    def _selected(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
+        """Return what is to be published where not everything is."""
         if self._mimic is not None:
             joints = self._mimic.extend(joints)
-        names = self._names
-        if self._omit:
-            known = np.isfinite(joints[0])
-            if not known.all():
-                names = tuple(np.array(names, dtype=object)[known])
-                joints = joints[:, known]
-                hidden = None if self._hidden is None else self._hidden[:, known]
-            else:
-                hidden = self._hidden
-        else:
-            hidden = self._hidden
-        return self._record(stamp, names, joints, hidden)
-
-    def _record(
-        self,
-        stamp: Stamp,
-        names: tuple[str, ...],
-        joints: Array,
-        hidden: npt.NDArray[np.bool_] | None,
-    ) -> JointStateRecord | None:
+        names, hidden = self._names, self._hidden
+        known = np.isfinite(joints[0])
+        if self._omit and not known.all():
+            names = tuple(name for name, is_known in zip(names, known, strict=True) if is_known)
+            joints = joints[:, known]
+            hidden = None if hidden is None else hidden[:, known]
         if not np.isfinite(joints).any():
             return None
         if self._fill:
             joints[1:] = np.where(np.isnan(joints[1:]), 0.0, joints[1:])
         if hidden is not None:
-            joints[hidden] = np.nan
-        position, velocity, effort = (
-            _EMPTY if np.isnan(values).all() else values for values in joints
-        )
-        return JointStateRecord(stamp, '', names, position, velocity, effort)
+            joints = np.where(hidden, np.nan, joints)
+        return JointStateRecord(stamp, '', names, *(_known_or_empty(row) for row in joints))
 
     def _map(self, actuators: Array) -> Array:
-        joints = np.full((3, len(self._robot.joint_names)), np.nan)
-        joints[0] = self._position(actuators[0])
-        for row, interface in ((1, 'velocity'), (2, 'effort')):
-            if self.merged.given[row]:
-                joints[row] = self._robot.actuator_to_joint(
-                    interface, actuators[row], at=actuators[0], report=self.report
-                )
+        """Map everything, beginning an iterative solution at the last one found."""
+        position = actuators[0]
+        joints = self._mapper(
+            actuators, (position, position, position), self._solution, self.report
+        )
+        self._joints = joints
+        self._is_dirty = False
+        if self._keeps_solution:
+            np.copyto(self._solution, joints[0], where=np.isfinite(joints[0]))
         return joints
 
-    def _position(self, actuators: Array) -> Array:
-        """Map positions, beginning an iterative solution at the last one found."""
-        position = self._robot.actuator_to_joint(
-            'position', actuators, guess=self._solution, report=self.report
-        )
-        np.copyto(self._solution, position, where=np.isfinite(position))
-        return position
+
+def _known_or_empty(values: Array) -> Array:
+    return _EMPTY if np.isnan(values).all() else values

@@ -1,0 +1,61 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Position, velocity and effort of the whole robot, mapped in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transmission_bridge.bridge.finite import FiniteCheck
+from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.interfaces import Direction
+
+__all__ = ['StateMap']
+
+
+class StateMap:
+    """
+    The three interfaces of a JointState stacked into one affine map.
+
+    One call for all of them costs little more than a call for one. Position-dependent
+    transmissions are called afterwards, where there are any.
+
+    :param robot: The maps.
+    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+    :ivar is_bent: Whether a transmission has to be called, so that positions matter.
+    """
+
+    def __init__(self, robot: RobotTransmissions, direction: Direction) -> None:
+        self._maps = tuple(robot.map_of(interface, direction) for interface in FIELDS)
+        affine = AffineMap.stacked([each.affine for each in self._maps])
+        self._into, self._workspace = affine.into, affine.workspace()
+        self.is_bent = not all(each.is_affine for each in self._maps)
+        self._mapped: Array = np.empty((len(FIELDS), self._maps[0].affine.n_out))
+        self._flat: Array = self._mapped.reshape(-1)
+        self._check = FiniteCheck(self._flat.size)
+
+    def __call__(
+        self, values: Array, at: tuple[Array, Array, Array], guess: Array, report: MapReport
+    ) -> Array:
+        """
+        Map rows position, velocity, effort.
+
+        :param values: Shape ``(3, n_in)``, C-contiguous.
+        :param at: For each row the positions in the input's space that its Jacobian is taken at.
+        :param guess: Positions in the output's space near which a solution is sought.
+        :param report: Collects what became NaN and why.
+        :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
+        """
+        self._into(values.reshape(-1), self._flat, self._workspace)
+        if self.is_bent:
+            for row, each in enumerate(self._maps):
+                each.bend(self._mapped[row], values[row], at[row], None, guess, report)
+        return self._mapped
+
+    @property
+    def all_finite(self) -> bool:
+        """Whether every number of the last result is known."""
+        return self._check(self._flat)
