@@ -15,7 +15,13 @@ import pytest
 
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import description_text, MAX_BYTES
-from transmission_bridge.description.xml import Element, MAX_DEPTH, MAX_ELEMENTS, parse_xml
+from transmission_bridge.description.xml import (
+    Element,
+    MAX_ATTRIBUTES,
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    parse_xml,
+)
 from transmission_bridge.errors import DescriptionError
 
 
@@ -279,6 +285,13 @@ def test_deep_parameters_reach_the_specification(robot: Callable[..., str]) -> N
 def test_number_of_elements_is_bounded() -> None:
     """A text of tiny elements does not fill the memory."""
     assert 'too many' in refusal('<robot>' + '<a/>' * (MAX_ELEMENTS + 1) + '</robot>').message
+
+
+def test_number_of_attributes_is_bounded() -> None:
+    """Old parsers compare each attribute of an element with each other one."""
+    many = ' '.join(f'a{number}=""' for number in range(MAX_ATTRIBUTES))
+    assert len(parse_xml(f'<robot {many}/>').attributes) == MAX_ATTRIBUTES
+    assert 'too many attributes' in refusal(f'<robot {many} one="more"/>').message
 
 
 def test_size_is_bounded(tmp_path: Path) -> None:

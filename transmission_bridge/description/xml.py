@@ -22,18 +22,21 @@ from lxml import etree
 from transmission_bridge.description.source import without_prolog
 from transmission_bridge.errors import DescriptionError
 
-__all__ = ['MAX_DEPTH', 'MAX_ELEMENTS', 'XML_SPACE', 'Element', 'parse_xml']
+__all__ = ['MAX_ATTRIBUTES', 'MAX_DEPTH', 'MAX_ELEMENTS', 'XML_SPACE', 'Element', 'parse_xml']
 
 #: Deepest nesting that is read; descriptions need about ten.
 MAX_DEPTH = 100
 #: Most elements that are read.
 MAX_ELEMENTS = 250_000
+#: Most attributes of an element that are read.
+MAX_ATTRIBUTES = 5000
 #: White space in the sense of XML; ``str.strip()`` alone would also take no-break spaces.
 XML_SPACE = ' \t\n\r'
 
 _PIECE = 1024 * 1024
 
 _MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
+_VALUE = re.compile(r'=\s*["\']')
 _MESSAGE_TAIL = re.compile(r',? \(?line \d+, column \d+\)?.*', re.DOTALL)
 
 
@@ -169,6 +172,7 @@ def parse_xml(text: str) -> Element:
     :raises DescriptionError: If it is not well-formed, declares entities, or passes a bound.
     """
     blanked = without_prolog(text)
+    _check_attributes(blanked)
     parser = etree.XMLParser(
         target=_TreeBuilder(),
         encoding='utf-8',
@@ -192,6 +196,15 @@ def parse_xml(text: str) -> Element:
         element.line = line
     root: Element = elements[0]
     return root
+
+
+def _check_attributes(text: str) -> None:
+    """Refuse a tag with very many attributes before a parser compares each with each."""
+    for piece in text.split('<'):
+        if len(piece) > 4 * MAX_ATTRIBUTES and len(_VALUE.findall(piece)) > MAX_ATTRIBUTES:
+            raise DescriptionError(
+                'too many attributes in one element', expected=f'at most {MAX_ATTRIBUTES}'
+            )
 
 
 def _start_tag_lines(text: str) -> Iterator[int]:
