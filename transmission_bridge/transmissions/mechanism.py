@@ -161,13 +161,14 @@ class Mechanism:
         if guess is not None:
             start = _where(self._domain.contains(guess), guess, start)
         start = _where(may_reach, start, np.nan)
-        x, slope, converged = solve(self._form.evaluate, y, start, self._span, self._seeds.y_span)
+        x, slope, converged = solve(self._form.evaluate, y, start, self._span)
         _count(counts, 'no_convergence', may_reach & ~converged)
         x = _where(converged, x, np.nan)
+        slope = self._regular(x, slope, True, counts)
+        x = _where(np.isfinite(slope[..., 0, 0]), x, np.nan)
         x, slope = self._on_branch(x, slope, counts)
         x = self._inside(x, _known(x), counts)
-        slope = self._regular(x, slope, True, counts)
-        return _where(np.isfinite(slope[..., 0, 0]), x, np.nan), slope
+        return x, np.where(_known(x)[..., np.newaxis, np.newaxis], slope, np.nan)
 
     # -- what is watched -------------------------------------------------------------------------
 

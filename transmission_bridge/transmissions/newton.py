@@ -30,6 +30,9 @@ STEP_TOLERANCE = 1e-13
 #: A step below this share that no longer improves anything is rounding, and ends it as well.
 STALL_TOLERANCE = 1e-9
 
+#: Steps below this share may be judged by the next step instead of the residual.
+END_GAME = 1e-3
+
 #: A sample whose damping falls below this is given up.
 SMALLEST_DAMPING = 2.0**-20
 
@@ -39,19 +42,19 @@ def solve(
     target: Array,
     start: Array,
     span: Array,
-    target_span: Array,
 ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
     """
     Solve ``g(x) = target`` near ``start``, in the least-squares sense where ``g`` has more rows.
 
-    A step ``-G^+ (g(x) - target)`` is taken if it makes the residual or the next step smaller,
-    else it is halved. Lengths are measured in shares of ``span`` and ``target_span``.
+    A step ``-G^+ (g(x) - target)`` is taken if it makes the residual smaller, of which it is a
+    direction of descent, else it is halved. Near the end, where the smallest residual of
+    contradicting equations is flat to rounding, a smaller next step will do as well. Steps are
+    measured in shares of ``span``.
 
     :param evaluate: ``g`` and its Jacobian ``G`` at ``x``, NaN where there is no answer.
     :param target: Shape ``(..., m)``.
     :param start: Shape ``(..., n)``.
     :param span: Range of each coordinate of ``x``, shape ``(n,)``.
-    :param target_span: Range of each coordinate of ``g``, shape ``(m,)``.
     :returns: ``x``, shape ``(..., n)``; ``G`` there, ``(..., m, n)``; which samples converged,
         ``(...)``. ``x`` means nothing in the others.
     """
@@ -60,7 +63,7 @@ def solve(
         value, slope = evaluate(x)
         miss = value - target
         step = -apply(inverse(slope), miss)
-        return slope, step, _length(miss, target_span), _length(step, span)
+        return slope, step, _length(miss), _length(step / span)
 
     x = start
     slope, step, miss, size = at(x)
@@ -73,7 +76,7 @@ def solve(
             break
         next_x = x + damping[..., np.newaxis] * step
         next_slope, next_step, next_miss, next_size = at(next_x)
-        better = (next_size < size) | (next_miss < miss)
+        better = (next_miss < miss) | ((next_size < size) & (size <= END_GAME))
         taken = active & better & np.isfinite(next_size)
         stalled = active & ~taken & (size <= STALL_TOLERANCE)
         x = _chosen(taken, next_x, x)
@@ -88,11 +91,11 @@ def solve(
     return _chosen(size <= STEP_TOLERANCE, x + step, x), slope, np.asarray(converged)
 
 
-def _length(vector: Array, scale: Array) -> Array:
-    total = np.abs(vector[..., 0] / scale[0])
+def _length(vector: Array) -> Array:
+    length = np.abs(vector[..., 0])
     for place in range(1, vector.shape[-1]):
-        total = total + np.abs(vector[..., place] / scale[place])
-    return np.asarray(total)
+        length = np.hypot(length, vector[..., place])
+    return np.asarray(length)
 
 
 def _chosen(condition: npt.NDArray[np.bool_], one: Array, other: Array) -> Array:

@@ -201,6 +201,15 @@ def check_outside(subject: Subject) -> None:
     for value in (1e6, 1e300, np.inf, np.nan):
         answer = back('position', np.full(subject.y.shape[1], value))
         assert np.isnan(answer).all(), f'the position {value} is mapped to {answer}'
+    for direction, place in (
+        (subject.along, far),
+        (subject.back, np.full_like(subject.y[0], 1e6)),
+    ):
+        for interface in ('velocity', 'acceleration', 'effort'):
+            if subject.transmission.supports(interface, direction):
+                ones = np.ones_like(place)
+                answer = subject.map(direction, interface, ones, at=place, rate=ones)
+                assert np.isnan(answer).all(), f'{interface} is mapped outside the domain'
 
 
 def check_pickling(subject: Subject) -> None:
