@@ -54,6 +54,8 @@ class MergedStates:
     :param timeout: Seconds; 0: never.
     :ivar given: Whether position, velocity, effort were ever given.
     :ivar unknown_names: Names in messages that the robot does not have, with their counts.
+    :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
+        velocity, effort, shape ``(3, n_actuators)``.
     :raises UnknownNameError: If ``driver_names`` mean an actuator that is not there.
     """
 
@@ -73,6 +75,7 @@ class MergedStates:
             self._unwrap = Unwrapper(places, list(wrap_period.values()))
         self._timeout = timeout
         self.unknown_names: Counter[str] = Counter()
+        self.not_finite = np.zeros((len(FIELDS), len(names)), dtype=np.int64)
         self.reset()
 
     def reset(self) -> None:
@@ -80,8 +83,7 @@ class MergedStates:
         self._values: Array = np.full((len(FIELDS), len(self._names)), np.nan)
         # Number of the driver that gave the value, so that no driver takes back another's.
         self._givers: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
-        self._flat: Array = self._values.reshape(-1)
-        self._all_finite = FiniteCheck(self._flat.size)
+        self._watch(0)
         self._heard: Array = np.full(len(self._names), -np.inf)
         self._latest = -np.inf
         self._sources: dict[str, _Source] = {}
@@ -112,7 +114,8 @@ class MergedStates:
         for row, numbers in enumerate((data.position, data.velocity, data.effort)):
             if len(numbers):
                 values[row, places] = numbers if picks is None else numbers[picks]
-        if not self._all_finite(self._flat):
+        if not self._all_finite(self._watched):
+            self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))
         if self._unwrap is not None:
             self._unwrap(values[0])
@@ -140,6 +143,12 @@ class MergedStates:
             else:
                 values = self._values[row, plan.places]
                 self._values[row, plan.places] = np.where(mine, np.nan, values)
+        self._watch(max((row + 1 for row, given in enumerate(self.given) if given), default=0))
+
+    def _watch(self, n_rows: int) -> None:
+        """Look for NaN and inf in the first rows only: one never given would always be found."""
+        self._watched: Array = self._values[:n_rows].reshape(-1)
+        self._all_finite = FiniteCheck(self._watched.size)
 
     def values(self, now: float) -> Array:
         """Return rows position, velocity, effort, shape ``(3, n_actuators)``; do not change."""
@@ -170,6 +179,11 @@ class MergedStates:
     def _add(self, source: str) -> _Source:
         added = self._sources[source] = _Source(len(self._sources), self._index)
         return added
+
+    def _count_not_finite(self, layout: Layout, plan: Places) -> None:
+        for row, length in enumerate(layout.lengths):
+            if length:
+                self.not_finite[row, plan.places] += ~np.isfinite(self._values[row, plan.places])
 
     def _count_unknown(self, names: tuple[str, ...]) -> None:
         for name in names:
