@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.description.specs import Finding, RobotDescription
-from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.errors import UnknownNameError, UnsupportedInterfaceError
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding, Built, lay_out
 from transmission_bridge.transmissions.builder import build_all
@@ -22,7 +22,6 @@ from transmission_bridge.transmissions.interfaces import (
     DIRECTIONS,
     interfaces_of,
     JOINT_TO_ACTUATOR,
-    quantity_of,
 )
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.report import MapReport
@@ -139,8 +138,10 @@ class RobotTransmissions:
 
         :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
         """
-        quantity_of(interface, direction)
-        return self._maps[direction, interface]
+        found = self._maps.get((direction, interface))
+        if found is None:
+            raise UnsupportedInterfaceError(interface, direction, interfaces_of(direction))
+        return found
 
     # -- the maps --------------------------------------------------------------------------------
 
@@ -214,8 +215,7 @@ class RobotTransmissions:
         report: MapReport | None,
     ) -> Array:
         robot_map = self.map_of(interface, direction)
-        sizes = (len(self.actuator_names), len(self.joint_names))
-        n_in, n_out = sizes if direction == ACTUATOR_TO_JOINT else sizes[::-1]
+        n_in, n_out = robot_map.affine.n_in, robot_map.affine.n_out
         return robot_map(
             as_values('values', values, n_in),
             None if at is None else as_values('at', at, n_in),
