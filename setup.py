@@ -20,7 +20,12 @@ KILTED = ['rclpy[fastrtps]==9.1.*'] + [
 JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
     requirement.replace('==5.5.*', '==5.3.*') for requirement in KILTED[1:]
 ]
+PLOT = ['matplotlib>=3.5']
+CLI = ['rich>=10']
+BAGS = ['rosbags>=0.10']
+CALIBRATE = ['scipy>=1.8']
 TEST = ['pytest>=7', 'hypothesis>=6', 'ruff', 'mypy', 'lxml-stubs']
+TEST += [*PLOT, *CLI, *BAGS, *CALIBRATE]
 
 BUILT_IN = {
     'transmission_interface/SimpleTransmission': 'simple:SimpleTransmission',
@@ -52,6 +57,10 @@ setup(
     extras_require={
         'kilted': [f'ros-{requirement}' for requirement in KILTED],
         'jazzy': [f'ros-{requirement}' for requirement in JAZZY],
+        'plot': PLOT,
+        'cli': CLI,
+        'bags': BAGS,
+        'calibrate': CALIBRATE,
         'test': TEST,
     },
     zip_safe=True,

@@ -326,6 +326,7 @@ class SpecReader:
             path=path,
             found=found,
             subject=self.spec.name,
+            fatal_if_strict=True,
         )
 
 
