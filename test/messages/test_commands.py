@@ -1,0 +1,267 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Commands and feedback of one joint through one transmission."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.errors import MessageError, TransmissionError
+from transmission_bridge.messages.commands import apply_to_command, unapply_to_feedback
+from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages.motion import (
+    BeginMotion,
+    EffortCommand,
+    HoldCommand,
+    PositionCommand,
+    StopCommand,
+    TrajectoryCommand,
+    VelocityCommand,
+    Waypoint,
+)
+from transmission_bridge.messages.one_joint import (
+    apply_acceleration,
+    apply_effort,
+    apply_position,
+    apply_rate,
+    simple_transmission,
+    unapply_effort,
+    unapply_position,
+    unapply_rate,
+)
+from transmission_bridge.transmissions import DifferentialTransmission
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
+from transmission_bridge.transmissions.slider_linkages import GuidedSlider
+
+CLOSE = {'rel': 0.0, 'abs': 1e-9}
+GEARED = simple_transmission(50.0, 0.1, reversed=True)
+REVERSED = simple_transmission(reversed=True)
+
+values = st.floats(-100.0, 100.0)
+transmissions = st.builds(
+    simple_transmission,
+    st.floats(0.01, 200.0),
+    st.floats(-3.0, 3.0),
+    reversed=st.booleans(),
+)
+
+
+@pytest.mark.parametrize(
+    ('options', 'joint', 'actuator'),
+    [
+        ({}, 0.5, 0.5),
+        ({}, -1.2, -1.2),
+        ({'reduction': 50.0}, 0.01, 0.5),
+        ({'reversed': True}, 0.5, -0.5),
+        ({'offset': 0.1}, 0.1, 0.0),
+        ({'offset': 0.1}, 0.3, 0.2),
+        ({'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
+    ],
+)
+def test_positions(options, joint, actuator):
+    """Reduction, offset and sense act on positions as in Beam Bots."""
+    transmission = simple_transmission(**options)
+    assert apply_position(joint, transmission) == pytest.approx(actuator, **CLOSE)
+    assert unapply_position(actuator, transmission) == pytest.approx(joint, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ('options', 'joint', 'actuator'),
+    [
+        ({'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
+        ({'reduction': 50.0}, 0.1, 5.0),
+        ({'reduction': 2.0, 'reversed': True}, 1.0, -2.0),
+    ],
+)
+def test_rates(options, joint, actuator):
+    """Rates have no offset."""
+    transmission = simple_transmission(**options)
+    assert apply_rate(joint, transmission) == pytest.approx(actuator, **CLOSE)
+    assert apply_acceleration(joint, transmission) == pytest.approx(actuator, **CLOSE)
+    assert unapply_rate(actuator, transmission) == pytest.approx(joint, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ('options', 'joint', 'actuator'),
+    [({'reduction': 50.0}, 10.0, 0.2), ({'reduction': 2.0, 'reversed': True}, 10.0, -5.0)],
+)
+def test_efforts(options, joint, actuator):
+    """Efforts divide by the reduction."""
+    transmission = simple_transmission(**options)
+    assert apply_effort(joint, transmission) == pytest.approx(actuator, **CLOSE)
+    assert unapply_effort(actuator, transmission) == pytest.approx(joint, **CLOSE)
+
+
+@given(transmissions, values, values)
+def test_there_and_back(transmission, value, rate):
+    """Unapply is the inverse of apply, and the power is the same on both sides."""
+    scale = 1e-13 * (abs(value) + 10.0)
+    for apply, unapply in (
+        (apply_position, unapply_position),
+        (apply_rate, unapply_rate),
+        (apply_effort, unapply_effort),
+    ):
+        assert abs(unapply(apply(value, transmission), transmission) - value) <= scale
+    power = apply_effort(value, transmission) * apply_rate(rate, transmission)
+    assert abs(power - value * rate) <= 1e-13 * (abs(value * rate) + 1.0)
+
+
+def test_reversed_is_a_negative_ratio():
+    """Reversed and a negative reduction are two spellings, and both together cancel."""
+    assert simple_transmission(2.0, reversed=True).joint_reduction == (
+        simple_transmission(-2.0).joint_reduction
+    )
+    assert apply_rate(1.0, simple_transmission(-2.0, reversed=True)) == 2.0
+    with pytest.raises(TransmissionError):
+        simple_transmission(0.0)
+
+
+def test_position_command_with_its_hint():
+    """A position command maps its target, and its velocity hint only where it has one."""
+    target = math.pi / 4 + 0.01
+    transmission = simple_transmission(50.0, math.pi / 4, reversed=True)
+    command = PositionCommand(target, velocity=0.1, duration=250, command_id='c')
+    mapped = apply_to_command(command, transmission)
+    assert mapped.position == pytest.approx(-0.5, **CLOSE)
+    assert mapped.velocity == pytest.approx(-5.0, **CLOSE)
+    assert (mapped.duration, mapped.command_id) == (250, 'c')
+    assert apply_to_command(PositionCommand(target), transmission).velocity is None
+    assert command.position == target
+
+
+def test_velocity_and_effort_commands():
+    """Velocity and effort commands map their number and keep the rest."""
+    assert apply_to_command(VelocityCommand(0.1, duration=3), GEARED) == VelocityCommand(-5.0, 3)
+    mapped = apply_to_command(EffortCommand(10.0, command_id=1), GEARED)
+    assert mapped.effort == pytest.approx(-0.2, **CLOSE)
+    assert mapped.command_id == 1
+
+
+def test_trajectory_maps_point_by_point():
+    """Waypoints map position and rates; an omitted rate stays omitted, times are untouched."""
+    command = TrajectoryCommand(
+        (Waypoint(0.5, 250, velocity=0.3, acceleration=0.1), Waypoint(0.5, 500)), repeat='forever'
+    )
+    first, second = apply_to_command(command, REVERSED).waypoints
+    assert (first.position, first.velocity, first.acceleration) == (-0.5, -0.3, -0.1)
+    assert (second.position, second.velocity, second.acceleration) == (-0.5, None, None)
+    assert (first.time_from_start, second.time_from_start) == (250, 500)
+    assert apply_to_command(command, REVERSED).repeat == 'forever'
+
+
+@pytest.mark.parametrize('message', [HoldCommand('c'), StopCommand('decelerate'), 'anything'])
+def test_what_has_no_numbers_is_unchanged(message):
+    """Hold, stop and unknown messages come back as the same object, both ways."""
+    assert apply_to_command(message, GEARED) is message
+    assert unapply_to_feedback(message, GEARED) is message
+
+
+@pytest.mark.parametrize(
+    'message',
+    [
+        PositionCommand(1.0, 2.0),
+        VelocityCommand(1.0),
+        EffortCommand(1.0),
+        TrajectoryCommand((Waypoint(1.0, 0),)),
+        BeginMotion(0.5, 1.0),
+    ],
+)
+def test_no_transmission_changes_nothing(message):
+    """Without a transmission every message comes back as the same object."""
+    assert apply_to_command(message, None) is message
+    assert unapply_to_feedback(message, None) is message
+
+
+def test_begin_motion_has_magnitudes():
+    """Positions map with their sign, peak velocity and acceleration as magnitudes."""
+    motion = BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0)
+    mapped = unapply_to_feedback(motion, GEARED)
+    assert mapped.initial_position == pytest.approx(5.0 / -50.0 + 0.1, **CLOSE)
+    assert mapped.target_position == pytest.approx(10.0 / -50.0 + 0.1, **CLOSE)
+    assert mapped.peak_velocity == pytest.approx(0.1, **CLOSE)
+    assert mapped.acceleration == pytest.approx(0.2, **CLOSE)
+    assert mapped.expected_arrival == 7
+    bare = unapply_to_feedback(BeginMotion(0.0, 1.0), GEARED)
+    assert (bare.peak_velocity, bare.acceleration) == (None, None)
+
+
+def record(names=('j',), position=(), velocity=(), effort=()):
+    """Return a joint state."""
+    arrays = (np.array(values, dtype=float) for values in (position, velocity, effort))
+    return JointStateRecord((1, 2), 'frame', tuple(names), *arrays)
+
+
+def test_joint_state_of_one_joint():
+    """A joint state maps its three numbers; empty lists stay empty."""
+    state = record(position=[5.0], velocity=[2.0], effort=[0.4])
+    mapped = unapply_to_feedback(state, GEARED)
+    np.testing.assert_allclose(mapped.position, [5.0 / -50.0 + 0.1], atol=1e-12)
+    np.testing.assert_allclose(mapped.velocity, [-0.04], atol=1e-12)
+    np.testing.assert_allclose(mapped.effort, [-20.0], atol=1e-12)
+    assert (mapped.stamp, mapped.frame_id, mapped.names) == ((1, 2), 'frame', ('j',))
+    assert unapply_to_feedback(record(effort=[1.0]), GEARED).lengths == (0, 0, 1)
+    assert unapply_to_feedback(record(names=()), GEARED).lengths == (0, 0, 0)
+    np.testing.assert_array_equal(state.position, [5.0])
+
+
+@pytest.mark.parametrize(
+    ('state', 'reason'),
+    [
+        (record(names=('j', 'k'), position=[1.0, 2.0]), 'several_joints'),
+        (record(names=('j', 'k')), 'several_joints'),
+        (record(position=[1.0, 2.0]), 'ragged'),
+        (record(names=(), effort=[1.0]), 'ragged'),
+    ],
+)
+def test_joint_state_of_several_joints_is_refused(state, reason):
+    """One transmission is never applied to several joints."""
+    with pytest.raises(MessageError) as caught:
+        unapply_to_feedback(state, GEARED)
+    assert caught.value.reason == reason
+    assert unapply_to_feedback(state, None) is state
+
+
+def test_coupled_transmission_is_refused():
+    """A transmission of two joints cannot map one number."""
+    wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
+    with pytest.raises(TransmissionError, match='one actuator and one joint'):
+        apply_to_command(VelocityCommand(1.0), wrist)
+
+
+def test_varying_ratio_takes_the_position_of_the_message():
+    """Where the ratio varies the message's own position is used, else the one given, else none."""
+    crank = CrankSliderTransmission(GuidedSlider(0.1, 0.3, 0.0), 1.2)
+    step = 1e-6
+    slope = (apply_position(0.3 + step, crank) - apply_position(0.3 - step, crank)) / (2 * step)
+    command = apply_to_command(PositionCommand(0.3, velocity=2.0), crank)
+    assert command.velocity == pytest.approx(2.0 * slope, rel=1e-8)
+    assert apply_to_command(VelocityCommand(2.0), crank, at=0.3) == VelocityCommand(
+        command.velocity
+    )
+    with pytest.raises(TransmissionError):
+        apply_to_command(VelocityCommand(2.0), crank)
+    point = Waypoint(0.3, 0, velocity=2.0, acceleration=0.0)
+    (mapped,) = apply_to_command(TrajectoryCommand((point,)), crank).waypoints
+    later = apply_to_command(PositionCommand(0.3 + 2.0 * step, velocity=2.0), crank)
+    earlier = apply_to_command(PositionCommand(0.3 - 2.0 * step, velocity=2.0), crank)
+    change = (later.velocity - earlier.velocity) / (2.0 * step)
+    assert mapped.acceleration == pytest.approx(change, rel=1e-6)
+    with pytest.raises(TransmissionError):
+        apply_to_command(TrajectoryCommand((replace(point, velocity=None),)), crank)
+    actuator = apply_position(0.3, crank)
+    state = record(position=[actuator], velocity=[command.velocity], effort=[5.0])
+    joint = unapply_to_feedback(state, crank)
+    np.testing.assert_allclose(joint.velocity, [2.0], rtol=1e-9)
+    np.testing.assert_allclose(joint.effort, [5.0 * slope], rtol=1e-8)
+    moving = BeginMotion(actuator, actuator, peak_velocity=abs(command.velocity))
+    with pytest.raises(TransmissionError):
+        unapply_to_feedback(moving, crank)
+    there = unapply_to_feedback(moving, crank, at=actuator)
+    assert there.peak_velocity == pytest.approx(2.0, rel=1e-9)
