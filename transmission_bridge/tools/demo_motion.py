@@ -1,0 +1,64 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""How the joints of the demo move: sines around a centre, entered smoothly from where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+import math
+
+__all__ = ['MOTIONS', 'Motion', 'command_at']
+
+#: Seconds in which a joint leaves its place for its sine.
+_ENTRY = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """``centre + amplitude sin(2 pi frequency t)``; [rad], [rad], [Hz]."""
+
+    centre: float
+    amplitude: float
+    frequency: float
+
+    def at(self, t: float) -> tuple[float, float]:
+        """Return position and velocity."""
+        omega = 2.0 * math.pi * self.frequency
+        return (
+            self.centre + self.amplitude * math.sin(omega * t),
+            self.amplitude * omega * math.cos(omega * t),
+        )
+
+
+#: Within the limits of the example robot, which would otherwise be enforced by the bridge.
+MOTIONS = {
+    'shoulder_pan': Motion(0.25, 0.8, 0.15),
+    'shoulder_lift': Motion(0.1, 0.5, 0.2),
+    'elbow': Motion(1.0, 0.7, 0.2),
+    'forearm_roll': Motion(0.0, 1.2, 0.25),
+    'wrist_pitch': Motion(0.0, 0.8, 0.3),
+    'wrist_roll': Motion(0.0, 1.5, 0.25),
+}
+
+
+def command_at(t: float, start: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """
+    Return the command of all joints.
+
+    A smooth step leads from the start to the sine; the velocity is the position's derivative.
+
+    :param t: Time since the start [s].
+    :param start: Positions at the start [rad].
+    :returns: ``position`` and ``velocity``, each by joint.
+    """
+    u = min(t / _ENTRY, 1.0)
+    share, growth = u * u * (3.0 - 2.0 * u), 6.0 * u * (1.0 - u) / _ENTRY
+    command: dict[str, dict[str, float]] = {'position': {}, 'velocity': {}}
+    for name, motion in MOTIONS.items():
+        position, velocity = motion.at(t)
+        away = position - start[name]
+        command['position'][name] = start[name] + share * away
+        command['velocity'][name] = growth * away + share * velocity
+    return command
