@@ -364,6 +364,19 @@ def test_limits_without_meaning_are_refused(arm):
         device.with_acceleration_limits([1, np.nan, 1])
 
 
+def test_crossed_bounds_of_a_description_do_not_cost_the_device():
+    """Bounds that the description crosses stay as written; frames do not depend on them."""
+    robot = load_description("""
+      <robot name="r"><link name="a"/><link name="b"/>
+        <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+          <limit lower="1" upper="-1" velocity="1" effort="1"/></joint></robot>""")
+    device = JointDevice.from_description(robot, base='a', end='b')
+    np.testing.assert_array_equal(device.bounds, [[1.0], [-1.0]])
+    assert device.base_t_end([0.0]).shape == (4, 4)
+    assert device.with_velocity_limits([2.0]).velocity_limits == 2.0
+    np.testing.assert_array_equal(device.with_bounds([-1.0], [1.0]).bounds, [[-1.0], [1.0]])
+
+
 def test_frames_stack_and_calculators_are_reused(arm):
     """Jacobians of several frames stand one below the other, and a calculator gives the same."""
     device = JointDevice.from_description(arm, base='lift', end='left')

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,8 +31,6 @@ class DeviceLimits:
     :param acceleration: Greatest accelerations [rad/s² or m/s²], shape ``(n,)``.
     :param effort: Greatest efforts [N m or N], shape ``(n,)``.
     :raises ShapeError: If the lengths differ.
-    :raises JointError: If a bound is not a number, bounds are crossed, or a magnitude is negative
-        or not a number.
     """
 
     lower: Array
@@ -49,11 +47,23 @@ class DeviceLimits:
                 raise ShapeError(name, expected=f'({size},)', found=values.shape)
             values.setflags(write=False)
             object.__setattr__(self, name, values)
-        if not np.all(self.lower <= self.upper):
-            raise JointError('', f'bounds {self.lower} and {self.upper} are not in order')
-        for name in MAGNITUDES:
-            if not np.all(getattr(self, name) >= 0.0):
-                raise JointError('', f'{name} limits {getattr(self, name)} are not magnitudes')
+
+    def check(self, name: str, kinds: Collection[str]) -> None:
+        """
+        Refuse limits that cannot be meant.
+
+        A description may hold such limits: its findings say so, and frames do not depend on them.
+
+        :param name: The device's name, for the message.
+        :param kinds: Which fields to look at.
+        :raises JointError: If bounds are crossed, a magnitude is negative, or a limit is not a
+            number.
+        """
+        if {'lower', 'upper'} & set(kinds) and not np.all(self.lower <= self.upper):
+            raise JointError(name, f'bounds {self.lower} and {self.upper} are not in order')
+        for kind in MAGNITUDES:
+            if kind in kinds and not np.all(getattr(self, kind) >= 0.0):
+                raise JointError(name, f'{kind} limits {getattr(self, kind)} are not magnitudes')
 
 
 def limits_from_description(robot: RobotDescription, names: Sequence[str]) -> DeviceLimits:
@@ -64,13 +74,13 @@ def limits_from_description(robot: RobotDescription, names: Sequence[str]) -> De
     ros2_control's ``joint_limits``. A continuous joint has no bounds. Accelerations come from
     ``min`` and ``max`` of the ``acceleration`` command interface in a ``<ros2_control>`` block:
     there ``|min|`` limits deceleration and ``|max|`` acceleration, and the smaller is a symmetric
-    limit that keeps both. Limits that the block disables do not count.
+    limit that keeps both. Limits that the block disables do not count. Crossed bounds stay as they
+    are written.
 
     :param robot: The robot.
     :param names: Names of joints with one coordinate.
     :returns: Limits in the order of ``names``, infinite where the description says nothing.
     :raises UnknownNameError: If a joint does not exist.
-    :raises JointError: If the bounds of a joint are crossed.
     """
     specs = [robot.joint(name) for name in names]
     bounds = [_bounds(spec) for spec in specs]

@@ -48,8 +48,7 @@ class JointDevice(LimitedDevice):
     :param joints: Names of the joints, in the order of the coordinates.
     :param name: The device's name.
     :raises UnknownNameError: If a link or joint does not exist.
-    :raises JointError: If a joint is named twice or has not exactly one coordinate, or its bounds
-        are crossed.
+    :raises JointError: If a joint is named twice or has not exactly one coordinate.
     :raises DescriptionError: If no joints lead from the base to the end, or the description of
         those that do has no meaning.
     """
@@ -87,8 +86,7 @@ class JointDevice(LimitedDevice):
         :param name: The device's name, the robot's by default.
         :returns: The device.
         :raises UnknownNameError: If a link or joint does not exist.
-        :raises JointError: If a joint is named twice or has not exactly one coordinate, or its
-            bounds are crossed.
+        :raises JointError: If a joint is named twice or has not exactly one coordinate.
         :raises DescriptionError: If no joints lead from the base to the end, or the description of
             those that do has no meaning.
         """

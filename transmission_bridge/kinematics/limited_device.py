@@ -37,8 +37,7 @@ class LimitedDevice:
     :param joints: Names of the joints, in the order of the coordinates.
     :param name: The device's name.
     :raises UnknownNameError: If a joint does not exist.
-    :raises JointError: If a joint is named twice or has not exactly one coordinate, or its bounds
-        are crossed.
+    :raises JointError: If a joint is named twice or has not exactly one coordinate.
     :raises DescriptionError: If the axis of a joint has no direction.
     """
 
@@ -162,10 +161,8 @@ class LimitedDevice:
             if np.shape(value) != (self.dof,):
                 raise ShapeError(name, expected=f'({self.dof},)', found=np.shape(value))
         changed: dict[str, Any] = values
-        try:
-            limits = replace(self._limits, **changed)
-        except JointError as error:
-            raise JointError(self._name, str(error)) from error
+        limits = replace(self._limits, **changed)
+        limits.check(self._name, values.keys())
         return self._replaced(_limits=limits)
 
     def _replaced(self: DeviceT, **attributes: Any) -> DeviceT:

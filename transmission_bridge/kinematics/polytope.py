@@ -122,7 +122,9 @@ def _image(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         at_lower, at_upper = matrix * lower, matrix * upper
     for values in (at_lower, at_upper):
         values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
-    return np.minimum(at_lower, at_upper).sum(axis=1), np.maximum(at_lower, at_upper).sum(axis=1)
+    is_rising = matrix > 0.0
+    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
+    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)
 
 
 def _float(values: npt.ArrayLike) -> Array:
