@@ -1,0 +1,13 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""One behaviour for the whole suite."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# The same examples every time: a failure elsewhere is a failure here. No deadline: a busy machine
+# is slow without being wrong.
+settings.register_profile('suite', deadline=None, derandomize=True)
+settings.load_profile('suite')

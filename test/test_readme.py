@@ -1,0 +1,66 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What the README promises is what there is."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+import importlib.metadata
+from pathlib import Path
+import re
+
+from transmission_bridge.bridge.options import BridgeOptions, choices_of, description_of
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / 'README.md').read_text(encoding='utf-8')
+
+
+def option_row(option) -> str:
+    """Return the row of the parameter table that an option should have."""
+    default = option.default
+    if isinstance(default, tuple):
+        text = f'[{", ".join(default)}]'
+    else:
+        text = str(default).lower() if isinstance(default, bool) else str(default)
+    choices = ', '.join(f'`{choice}`' for choice in choices_of(option))
+    meaning = description_of(option) + (f' ({choices})' if choices else '')
+    return f'| `{option.name}` | `{text}` | {meaning} |'
+
+
+def test_the_parameter_table_is_that_of_the_node() -> None:
+    """Every structural parameter has its row, with the words that the node shows, in order."""
+    marker = 'is checked against transmission_bridge/bridge/options.py'
+    table = README.split(marker)[1].split('\n\n')[1].splitlines()[2:]
+    assert table == [option_row(option) for option in fields(BridgeOptions)]
+
+
+def test_the_table_of_types_is_that_of_the_entry_points() -> None:
+    """Every built-in transmission type is in the table, and no other."""
+    distribution = importlib.metadata.distribution('transmission_bridge')
+    installed = {
+        entry_point.name
+        for entry_point in distribution.entry_points
+        if entry_point.group == ENTRY_POINT_GROUP
+    }
+    assert set(re.findall(r'^\| `(\w+/\w+)` \|', README, re.MULTILINE)) >= installed
+    table = README.split('## Transmission types')[1].split('##')[0]
+    assert set(re.findall(r'^\| `(\w+/\w+)` \|', table, re.MULTILINE)) == installed
+
+
+def test_the_python_example_runs(monkeypatch) -> None:
+    """The example can be pasted into Python at the root of the repository."""
+    (example,) = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    names: dict = {}
+    exec(compile(example, 'README.md', 'exec'), names)
+    assert len(names['q']) == len(names['t'].joint_names)
+    offset = names['tuned'].transmissions['wrist_transmission'].joint_offset
+    assert 0.1 in offset
+
+
+def test_the_links_lead_somewhere() -> None:
+    """Every relative link of the README names a file or folder."""
+    for target in re.findall(r'\]\((?!https?:)([^)#]+)\)', README):
+        assert (ROOT / target).exists(), target
