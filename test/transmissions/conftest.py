@@ -1,0 +1,158 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Robots made of specs, and the check of the peers' vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import importlib.util
+from pathlib import Path
+import sys
+from types import ModuleType
+from typing import Any
+
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.description import (
+    JointSpec,
+    MemberSpec,
+    RobotDescription,
+    TransmissionSpec,
+)
+
+TYPES = {
+    'simple': 'transmission_interface/SimpleTransmission',
+    'differential': 'transmission_interface/DifferentialTransmission',
+    'four_bar_linkage': 'transmission_interface/FourBarLinkageTransmission',
+}
+SIZES = {'simple': 1, 'differential': 2, 'four_bar_linkage': 2}
+
+
+@pytest.fixture(scope='session')
+def vector_check() -> ModuleType:
+    """Return the module ``vector_check`` of this folder."""
+    name = 'transmissions_vector_check'
+    if name not in sys.modules:
+        path = Path(__file__).with_name('vector_check.py')
+        spec = importlib.util.spec_from_file_location(name, path)
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+def _members(names, prefix, ratios, offsets=()) -> tuple[MemberSpec, ...]:
+    given = {'role', 'mechanical_reduction', *(['offset'] if offsets else [])}
+    return tuple(
+        MemberSpec(
+            name,
+            f'{prefix}{k}',
+            ratios[k - 1] if ratios else 1.0,
+            offsets[k - 1] if offsets else 0.0,
+            given=frozenset(given),
+        )
+        for k, name in enumerate(names, 1)
+    )
+
+
+@pytest.fixture(scope='session')
+def make_spec() -> Callable[..., TransmissionSpec]:
+    """
+    Return a function that makes a transmission's spec.
+
+    ``kind`` is a key of the built-in types or a type string; ratios default to one.
+    """
+
+    def make(
+        name: str,
+        kind: str,
+        joints: tuple[str, ...],
+        actuators: tuple[str, ...],
+        *,
+        joint_reduction: tuple[float, ...] = (),
+        joint_offset: tuple[float, ...] = (),
+        actuator_reduction: tuple[float, ...] = (),
+        dialect: str = 'ros2_control',
+        **more: Any,
+    ) -> TransmissionSpec:
+        return TransmissionSpec(
+            name,
+            TYPES.get(kind, kind),
+            dialect,
+            _members(joints, 'joint', joint_reduction, joint_offset),
+            _members(actuators, 'actuator', actuator_reduction),
+            **more,
+        )
+
+    return make
+
+
+@pytest.fixture(scope='session')
+def make_robot() -> Callable[..., RobotDescription]:
+    """
+    Return a function that makes a robot of specs.
+
+    ``joints`` are the names of its revolute joints in URDF order; none makes it a fragment.
+    """
+
+    def make(
+        *transmissions: TransmissionSpec,
+        joints: tuple[str, ...] | None = None,
+        **more: Any,
+    ) -> RobotDescription:
+        if joints is None:
+            joints = tuple(
+                dict.fromkeys(member.name for spec in transmissions for member in spec.joints)
+            )
+        return RobotDescription(
+            'robot',
+            joints=tuple(JointSpec(name, 'revolute', 'a', 'b') for name in joints),
+            transmissions=transmissions,
+            **more,
+        )
+
+    return make
+
+
+@pytest.fixture(scope='session')
+def robots(make_spec, make_robot) -> st.SearchStrategy[RobotDescription]:
+    """
+    Return a strategy for robots of the three built-in types and joints without a transmission.
+
+    Joints in the URDF, joints in the transmissions and actuators stand in different orders.
+    """
+    ratios = st.floats(0.1, 300.0) | st.floats(-300.0, -0.1)
+    offsets = st.just(0.0) | st.floats(-3.0, 3.0)
+
+    @st.composite
+    def draw_robot(draw) -> RobotDescription:
+        kinds = draw(st.lists(st.sampled_from(sorted(SIZES)), max_size=5))
+        driven = [f'j{k}' for k in range(sum(SIZES[kind] for kind in kinds))]
+        free = [f'free{k}' for k in range(draw(st.integers(0, 2)))]
+        names = iter(draw(st.permutations(driven)))
+        motors = iter(draw(st.permutations([f'm{k}' for k in range(len(driven))])))
+        specs = []
+        for number, kind in enumerate(kinds):
+            size = SIZES[kind]
+            drawn = {
+                key: draw(st.tuples(*[elements] * size))
+                for key, elements in (
+                    ('joint_reduction', ratios),
+                    ('actuator_reduction', ratios),
+                    ('joint_offset', offsets),
+                )
+            }
+            specs.append(
+                make_spec(
+                    f't{number}',
+                    kind,
+                    tuple(next(names) for _ in range(size)),
+                    tuple(next(motors) for _ in range(size)),
+                    dialect=draw(st.sampled_from(['ros2_control', 'ros_control'])),
+                    **drawn,
+                )
+            )
+        return make_robot(*specs, joints=tuple(draw(st.permutations([*driven, *free]))))
+
+    return draw_robot()
