@@ -66,10 +66,10 @@ def _table(transmissions: tuple[TransmissionReport, ...]) -> Iterator[str]:
     yield '  ' + heading
     for transmission in transmissions:
         place = '' if transmission.line is None else f'line {transmission.line}: '
-        state = '' if transmission.loaded else '  REFUSED'
+        state = '' if transmission.loaded else 'REFUSED '
         name = printable(transmission.name)
         type_name = printable(transmission.type) or 'no type'
-        yield f'{place}{name}  {type_name} ({transmission.dialect}){state}'
+        yield f'{place}{state}{name}  {type_name} ({transmission.dialect})'
         for _ in (*transmission.joints, *transmission.actuators):
             yield '  ' + next(lines)
 
