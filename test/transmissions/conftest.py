@@ -43,7 +43,8 @@ def vector_check() -> ModuleType:
 
 
 def _members(names, prefix, ratios, offsets=()) -> tuple[MemberSpec, ...]:
-    given = {'role', 'mechanical_reduction', *(['offset'] if offsets else [])}
+    given = {'role'}
+    given.update(['mechanical_reduction'] if ratios else [], ['offset'] if offsets else [])
     return tuple(
         MemberSpec(
             name,

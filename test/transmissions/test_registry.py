@@ -1,0 +1,262 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins: found by entry point, imported when asked for, one failure kept to its own type."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from transmission_bridge import RobotTransmissions
+from transmission_bridge.errors import PluginError
+from transmission_bridge.transmissions import (
+    DifferentialTransmission,
+    Registry,
+    SimpleTransmission,
+)
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
+
+SIMPLE = 'transmission_bridge.transmissions.simple:SimpleTransmission'
+PLUGIN = '''
+from transmission_bridge import LinearTransmission
+
+
+class Gear(LinearTransmission):
+    """
+    A gear of ratio two.
+
+    More text.
+    """
+
+    api_version = 1
+
+    @classmethod
+    def from_spec(cls, reader):
+        reader.require_members(joints=1, actuators=1)
+        return cls([[0.5]])
+
+
+class OldGear(Gear):
+    api_version = 0
+
+
+class GearWithoutVersion(LinearTransmission):
+    @classmethod
+    def from_spec(cls, reader):
+        return cls([[1.0]])
+
+
+class AbstractGear(LinearTransmission):
+    api_version = 1
+
+
+def function():
+    return Gear
+
+
+number = 3
+'''
+
+
+@pytest.fixture
+def plugins(tmp_path, monkeypatch):
+    """Return a function that makes a registry of entry points ``name=module:attribute``."""
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = {
+        'tb_test_good': PLUGIN,
+        'tb_test_broken': '"""Text."""\n\nimport no_such_module_anywhere\n',
+        'tb_test_exits': 'raise ZeroDivisionError("at import")\n',
+        'tb_test_syntax': 'def f(:\n',
+    }
+    for name, text in modules.items():
+        (tmp_path / f'{name}.py').write_text(text, encoding='utf-8')
+
+    def make(*entries: str) -> Registry:
+        pairs = (entry.split('=') for entry in entries)
+        return Registry([EntryPoint(name, value, ENTRY_POINT_GROUP) for name, value in pairs])
+
+    yield make
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+def test_installed_types_are_found():
+    """The built-in types are installed under their URDF type strings, by entry points."""
+    registry = Registry()
+    names = registry.type_names
+    assert list(names) == sorted(names)
+    cls = registry.load('transmission_interface/SimpleTransmission')
+    assert cls is SimpleTransmission
+    assert (
+        registry.load('transmission_interface/DifferentialTransmission')
+        is DifferentialTransmission
+    )
+
+
+def test_a_type_is_loaded_and_described(plugins):
+    """A plugin loads by its name, and its description is the first line of its documentation."""
+    registry = plugins('me/Gear=tb_test_good:Gear', f'me/Simple={SIMPLE}')
+    assert registry.type_names == ('me/Gear', 'me/Simple')
+    assert registry.load('me/Gear').__name__ == 'Gear'
+    assert registry.load('me/Gear') is registry.load('me/Gear')
+    info = {each.type_name: each for each in registry.describe()}
+    assert info['me/Gear'].description == 'A gear of ratio two.'
+    assert info['me/Gear'].target == 'tb_test_good:Gear'
+    assert not info['me/Gear'].error
+
+
+def test_an_unknown_type_is_refused_with_the_known(plugins):
+    """A type that is not installed is refused, and the message lists what is installed."""
+    registry = plugins('me/Gear=tb_test_good:Gear')
+    with pytest.raises(PluginError, match="'you/Gear' is not installed") as caught:
+        registry.load('you/Gear')
+    assert caught.value.type_name == 'you/Gear'
+    assert 'me/Gear' in str(caught.value)
+    with pytest.raises(PluginError, match='none'):
+        Registry([]).load('you/Gear')
+
+
+@pytest.mark.parametrize(
+    'name', ['os.path', 'tb_test_good:Gear', 'tb_test_good', 'transmission_bridge.errors:__name__']
+)
+def test_a_type_string_is_never_imported(plugins, name):
+    """A type string that looks like a module is no more than an unknown name."""
+    registry = plugins('me/Simple=' + SIMPLE)
+    with pytest.raises(PluginError, match='not installed'):
+        registry.load(name)
+    assert 'tb_test_good' not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ('target', 'reason', 'line'),
+    [
+        ('tb_test_broken:Gear', 'ModuleNotFoundError', 'import no_such_module_anywhere'),
+        ('tb_test_exits:Gear', 'ZeroDivisionError: at import', 'raise ZeroDivisionError'),
+        ('tb_test_syntax:Gear', 'SyntaxError', 'def f(:'),
+        ('tb_test_good:NoSuchGear', 'AttributeError', 'NoSuchGear'),
+        ('tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
+    ],
+)
+def test_a_failing_import_costs_its_own_type(plugins, target, reason, line):
+    """An import that fails is kept with its traceback and raised for that type, every time."""
+    registry = plugins(f'me/Bad={target}', f'me/Simple={SIMPLE}')
+    for _ in range(2):
+        with pytest.raises(PluginError) as caught:
+            registry.load('me/Bad')
+        error = pickle.loads(pickle.dumps(caught.value))
+        assert error.type_name == 'me/Bad'
+        assert reason in str(error)
+        assert 'Traceback' in error.details
+        assert line in error.details
+    assert registry.load('me/Simple') is SimpleTransmission
+    described = {each.type_name: each for each in registry.describe()}
+    assert reason in described['me/Bad'].error
+    assert line in described['me/Bad'].details
+    assert not described['me/Simple'].error
+
+
+def test_two_providers_of_a_type_are_refused(plugins):
+    """A type that two packages provide is refused, both are named; other types load."""
+    registry = plugins('me/Gear=tb_test_good:Gear', f'me/Gear={SIMPLE}', f'me/Simple={SIMPLE}')
+    with pytest.raises(PluginError, match='more than once') as caught:
+        registry.load('me/Gear')
+    assert 'tb_test_good:Gear' in str(caught.value)
+    assert SIMPLE in str(caught.value)
+    assert registry.load('me/Simple') is SimpleTransmission
+
+
+def test_the_same_entry_twice_is_no_conflict(plugins):
+    """An entry point that an overlaid workspace lists twice is one."""
+    registry = plugins('me/Gear=tb_test_good:Gear', 'me/Gear=tb_test_good:Gear')
+    assert registry.load('me/Gear').__name__ == 'Gear'
+
+
+@pytest.mark.parametrize(
+    ('target', 'reason'),
+    [
+        ('tb_test_good:OldGear', 'api_version 0'),
+        ('tb_test_good:GearWithoutVersion', 'api_version None'),
+        ('tb_test_good:AbstractGear', 'does not define from_spec'),
+        ('tb_test_good:function', 'no subclass'),
+        ('tb_test_good:number', 'no subclass'),
+        ('builtins:dict', 'no subclass'),
+        ('tb_test_good', 'no subclass'),
+    ],
+)
+def test_what_is_no_transmission_is_refused(plugins, target, reason):
+    """Another version, an abstract class, and what is no transmission at all are refused."""
+    registry = plugins(f'me/Bad={target}')
+    with pytest.raises(PluginError, match=reason) as caught:
+        registry.load('me/Bad')
+    assert 'me/Bad' in str(caught.value)
+
+
+def test_a_failing_plugin_costs_its_own_joints(plugins, make_spec, make_robot):
+    """A robot with a broken plugin has all other joints, and a finding with the traceback."""
+    registry = plugins('me/Bad=tb_test_broken:Gear', f'me/Simple={SIMPLE}')
+    robot = RobotTransmissions(
+        make_robot(
+            make_spec('bad', 'me/Bad', ('j1',), ('m1',), line=7, path='/robot/transmission[1]'),
+            make_spec('good', 'me/Simple', ('j2',), ('m2',), joint_reduction=(4.0,)),
+            make_spec('unknown', 'you/What', ('j3',), ('m3',)),
+        ),
+        registry=registry,
+    )
+    assert robot.joint_names == ('j2',)
+    assert robot.actuator_names == ('m2',)
+    assert robot.actuator_to_joint('position', [8.0]) == [2.0]
+    findings = {finding.subject: finding for finding in robot.findings}
+    assert set(findings) == {'bad', 'unknown'}
+    assert findings['bad'].severity == 'error'
+    assert 'no_such_module_anywhere' in findings['bad'].message
+    assert 'Traceback' in findings['bad'].message
+    assert (findings['bad'].line, findings['bad'].path) == (7, '/robot/transmission[1]')
+    assert 'not installed' in findings['unknown'].message
+
+
+def test_plugins_are_imported_when_their_type_is_used():
+    """Importing the package and building a simple robot imports no plugin of another type."""
+    script = textwrap.dedent(
+        """
+        import importlib.metadata
+        import sys
+
+        before = set(sys.modules)
+        import transmission_bridge as tb
+
+        robot = tb.RobotTransmissions(tb.load_description('''
+            <robot name="r"><link name="a"/><link name="b"/>
+              <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+              <ros2_control name="x" type="system">
+                <hardware><plugin>a/B</plugin></hardware>
+                <joint name="j"><command_interface name="position"/></joint>
+                <transmission name="t">
+                  <plugin>transmission_interface/SimpleTransmission</plugin>
+                  <joint name="j" role="joint1">
+                    <mechanical_reduction>2</mechanical_reduction>
+                  </joint>
+                  <actuator name="m" role="actuator1"/>
+                </transmission>
+              </ros2_control></robot>'''))
+        assert robot.actuator_to_joint('position', [3.0]) == [1.5]
+        group = importlib.metadata.entry_points(group='transmission_bridge.transmissions')
+        asked = {'transmission_interface/SimpleTransmission'}
+        # The classes that the package itself exports are there with it.
+        exported = {cls.__module__ for cls in vars(tb.transmissions).values()
+                    if isinstance(cls, type)}
+        others = {e.module for e in group if e.name not in asked} - exported
+        assert others, 'nothing to tell'
+        print(sorted(others & set(sys.modules)))
+        """
+    )
+    result = subprocess.run(
+        [sys.executable, '-c', script], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == '[]'
