@@ -62,6 +62,11 @@ class BridgeOptions:
         'actuator_effort_commands, for drivers that want plain arrays; these topics are there if '
         'it is not empty.',
     )
+    tip_frames: tuple[str, ...] = _option(
+        (),
+        'Links whose twist and wrench are published as ~/tip_twist and ~/tip_wrench, in the axes '
+        'of the root link.',
+    )
     state_timeout: float = _option(
         0.0,
         'Seconds after which an actuator that was not heard of makes its joints unknown; 0: '
@@ -127,6 +132,17 @@ class BridgeOptions:
         'an effort. A load that they carry would fall.',
     )
 
+    zero_max_velocity: float = _option(
+        0.01,
+        'Speed [rad/s or m/s] above which a joint, or one coupled to it, is moving, so that '
+        '~/zero is refused.',
+    )
+    zero_max_age: float = _option(
+        5.0,
+        'Seconds after which a driver that was heard before is too silent for ~/zero; 0: '
+        'state_timeout alone decides.',
+    )
+
     def __post_init__(self) -> None:
         """Check every value against its choices."""
         for option in fields(self):
@@ -148,8 +164,9 @@ class BridgeOptions:
             )
         for name in ('actuator_names', 'plugin_aliases', 'wrap_period'):
             pairs(name, getattr(self, name))
-        for name in ('state_timeout', 'command_timeout', 'publish_rate'):
-            self._check_number(name, positive=name == 'publish_rate')
+        for option in fields(self):
+            if isinstance(option.default, float):
+                self._check_number(option.name, positive=option.name == 'publish_rate')
 
     def _check_number(self, name: str, *, positive: bool) -> None:
         value = getattr(self, name)

@@ -17,7 +17,6 @@ from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.commands import CommandPath
@@ -25,15 +24,22 @@ from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.trigger import Trigger
 from transmission_bridge.bridge.unwrap import wrap_periods
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
+from transmission_bridge.ros.array_commands import ActuatorArrayOutputs, JointArrayInputs
 from transmission_bridge.ros.inputs import Inputs
-from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, STATE_INPUT
+from transmission_bridge.ros.outputs import Outputs
+from transmission_bridge.ros.qos import COMMAND_INPUT, STATE_INPUT
+from transmission_bridge.ros.sensors import Sensors
 from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.tips import Tips
+from transmission_bridge.ros.trajectories import Trajectories
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['Session']
 
@@ -52,6 +58,8 @@ class Session:
     :param robot: The maps.
     :param options: The choices.
     :param log: For messages that are refused.
+    :ivar robot: The maps in use.
+    :ivar state_topics: Topics of the drivers.
     :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
     """
 
@@ -63,11 +71,12 @@ class Session:
         log: ThrottledLog,
     ) -> None:
         self._node = node
-        self._options = options
         self._log = log
-        self._is_open = False
         self._timers: list[Any] = []
-        topics = tuple(dict.fromkeys(options.actuator_state_topics))
+        self.robot = robot
+        self.options = options
+        self.is_open = False
+        self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
         self.states = StatePath(
             robot,
             unknown_joints=options.unknown_joints,
@@ -88,19 +97,45 @@ class Session:
             zero_effort=options.zero_effort,
             timeout=options.command_timeout,
         )
-        self._trigger = Trigger(options.publish, topics, options.state_timeout)
+        self._trajectory_path = TrajectoryPath(
+            robot, self.commands, partial_commands=options.partial_commands
+        )
+        self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
-        self._publishers: list[Any] = []
-        self.inputs = Inputs(node, lambda: self._is_open, self._time, log)
+        self.outputs = Outputs(node)
+        self.inputs = Inputs(node, lambda: self.is_open, self.time, log)
         try:
-            self._joint_states = self._publisher('joint_states')
-            self._actuator_commands = self._publisher('actuator_commands')
-            for topic in topics:
-                self.inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
-            self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
+            self._make_topics()
         except BaseException:
             self.destroy()
             raise
+
+    def _make_topics(self) -> None:
+        self._joint_states = self.outputs.add(JointState, 'joint_states')
+        self._actuator_commands = self.outputs.add(JointState, 'actuator_commands')
+        self._arrays = ActuatorArrayOutputs(
+            self.outputs, self.robot, self.options.command_actuators
+        )
+        for topic in self.state_topics:
+            self.inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
+        self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
+        JointArrayInputs(self.inputs, self.robot, self.options.command_joints, self._take_array)
+        self._tips = Tips(self.outputs, self.robot, self.options)
+        self._sensors = Sensors(
+            self.inputs,
+            self.outputs,
+            self.robot,
+            self.options,
+            actuator_position=lambda now: self.states.merged.values(now)[0],
+            stamp=self._stamp,
+        )
+        Trajectories(
+            self.inputs,
+            self.outputs,
+            self._trajectory_path,
+            self.states.joint_position,
+            self._arrays.end_at,
+        )
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -108,18 +143,20 @@ class Session:
         """Begin to listen and to publish, with nothing known."""
         self.states.reset()
         self.commands.reset()
+        self._arrays.reset()
+        self._sensors.reset()
         self._trigger.reset()
-        self._is_open = True
-        if self._options.publish == 'rate':
-            self._every(1.0 / self._options.publish_rate, self._publish_state)
-        if self._options.command_timeout:
-            self._every(self._options.command_timeout / _TIMEOUT_CHECKS, self._expire)
+        self.is_open = True
+        if self.options.publish == 'rate':
+            self._every(1.0 / self.options.publish_rate, self._publish_state)
+        if self.options.command_timeout:
+            self._every(self.options.command_timeout / _TIMEOUT_CHECKS, self._expire)
 
     def close(self) -> None:
         """Send what ``on_stop`` says, then be silent. Publishers must still be active."""
-        if not self._is_open:
+        if not self.is_open:
             return
-        self._is_open = False
+        self.is_open = False
         for timer in self._timers:
             self._node.destroy_timer(timer)
         self._timers = []
@@ -131,14 +168,22 @@ class Session:
     def destroy(self) -> None:
         """Remove every topic."""
         self.inputs.destroy()
-        for publisher in self._publishers:
-            self._node.destroy_lifecycle_publisher(publisher)
-        self._publishers = []
+        self.outputs.destroy()
 
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages."""
+        self.robot = robot
         self.states.use(robot)
         self.commands.use(robot)
+        self._trajectory_path.use(robot)
+        self._sensors.use(robot)
+
+    def time(self) -> float:
+        """Time of receipt [s]: the steady clock, or ROS time where it is simulated."""
+        clock = self._node.get_clock()
+        if clock.ros_time_is_active:
+            return float(clock.now().nanoseconds) * 1e-9
+        return time.monotonic()
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -151,33 +196,39 @@ class Session:
         state = self.states.joint_state(now)
         if state is not None:
             self._joint_states.publish(self._encoder.encode(state))
+            if self.options.tip_frames:
+                self._tips.publish(state)
 
     def _publish_state(self) -> None:
-        self._publish(self._time())
+        self._publish(self.time())
 
     def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
         position = self.states.joint_position(now)
         self._send(self.commands.command(layout, data, position, self._stamp(data.stamp), now=now))
 
+    def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
+        self._send(
+            self.commands.command_interface(
+                interface,
+                self.options.command_joints,
+                values,
+                self.states.joint_position(now),
+                self._now(),
+                source=topic,
+                now=now,
+            )
+        )
+
     def _expire(self) -> None:
-        now = self._time()
+        now = self.time()
         self._send(self.commands.expire(self.states.joint_position(now), self._now(), now))
 
     def _send(self, commands: Sequence[JointStateRecord]) -> None:
         for command in commands:
             self._actuator_commands.publish(self._encoder.encode(command))
+        self._arrays.send(commands)
 
     # -- helpers ---------------------------------------------------------------------------------
-
-    def _publisher(self, topic: str) -> Any:
-        publisher = self._node.create_lifecycle_publisher(
-            JointState,
-            topic,
-            OUTPUT,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-        )
-        self._publishers.append(publisher)
-        return publisher
 
     def _every(self, period: float, action: Callable[[], None]) -> None:
         def guarded() -> None:
@@ -196,10 +247,3 @@ class Session:
     def _now(self) -> Stamp:
         now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
         return now
-
-    def _time(self) -> float:
-        """Time of receipt [s]: the steady clock, or ROS time where it is simulated."""
-        clock = self._node.get_clock()
-        if clock.ros_time_is_active:
-            return float(clock.now().nanoseconds) * 1e-9
-        return time.monotonic()
