@@ -83,14 +83,17 @@ class MonotoneCubic:
         goal = rising - self._rising[piece]
         width = self._width[piece]
         low, high = np.zeros(np.shape(goal)), width + np.zeros(np.shape(goal))
+        rounding = 2e-16 * np.abs(self._rising).max()
         done = np.asarray(~inside)
         t = width * (goal / (self._rising[piece + 1] - self._rising[piece]))
         for _ in range(ITERATIONS):
             miss = t * (linear + t * (square + t * cube)) - goal
             low, high = np.where(miss <= 0.0, t, low), np.where(miss >= 0.0, t, high)
-            step = miss / (linear + t * (2.0 * square + 3.0 * t * cube))
-            ahead = t - step
+            with np.errstate(divide='ignore', invalid='ignore'):
+                ahead = t - miss / (linear + t * (2.0 * square + 3.0 * t * cube))
             ahead = np.where((ahead >= low) & (ahead <= high), ahead, 0.5 * (low + high))
+            # What is met to rounding stays, so that the points lead back to themselves.
+            done = done | (np.abs(miss) <= rounding)
             t, done = np.where(done, t, ahead), done | (np.abs(ahead - t) <= 2e-16 * width)
             if done.all():
                 break

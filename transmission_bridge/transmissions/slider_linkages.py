@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['GuidedSlider', 'HingedCylinder', 'StrokeLaw', 'Strokes']
@@ -68,21 +69,24 @@ class GuidedSlider:
 
         Bounds are the dead centres, where crank and rod are in line, or where the rod is
         perpendicular to the guide.
-        """
-        outer = math.asin(self.offset / (self.crank + self.rod))
-        turned = _wrapped(angle - outer)
-        base = angle - turned
-        if turned >= 0.0:
-            return base, base - outer + self._upper_end(self.offset), 1.0
-        return base - outer - self._upper_end(-self.offset), base, -1.0
 
-    def _upper_end(self, offset: float) -> float:
-        """Return the next end of the branch above the outer dead centre."""
-        outer = math.asin(offset / (self.crank + self.rod))
-        inner = _angle_of_sine(offset, self.rod - self.crank)
-        above = _angle_of_sine(offset + self.rod, self.crank)
-        below = _angle_of_sine(offset - self.rod, self.crank)
-        return min(end for end in (math.pi + inner, above, math.pi - below) if end > outer)
+        :raises TransmissionError: If the linkage is not closed at ``angle``.
+        """
+        ends = [
+            _angle_of_sine(self.offset, self.crank + self.rod),
+            math.pi + _angle_of_sine(self.offset, self.rod - self.crank),
+        ]
+        for side in (self.rod, -self.rod):
+            upright = _angle_of_sine(self.offset + side, self.crank)
+            ends += [upright, math.pi - upright]
+        first, last = _enclosing(ends, angle)
+        middle = 0.5 * (first + last)
+        lift = self.crank * math.sin(middle) - self.offset
+        if abs(lift) > self.rod:
+            raise _not_closed(self, angle)
+        stroke = self.crank * math.cos(middle) + math.sqrt(self.rod**2 - lift**2)
+        turned = math.sin(middle - math.atan2(self.offset, stroke))
+        return first, last, math.copysign(1.0, turned)
 
     @property
     def misfit(self) -> str:
@@ -133,17 +137,23 @@ class HingedCylinder:
         return np.asarray(side * 2.0 * np.arctan2(_root(near, self.base), _root(far, self.base)))
 
     def range_around(self, angle: float) -> tuple[float, float, float]:
-        """Return the bounds of the branch that holds ``angle``, and its side."""
-        turned = _wrapped(angle)
-        base = angle - turned
-        smallest = 0.0
+        """
+        Return the bounds of the branch that holds ``angle``, and its side.
+
+        :raises TransmissionError: If the linkage is not closed at ``angle``.
+        """
+        ends = [0.0, math.pi]
         if abs(self.offset) > abs(self.crank - self.base):
-            smallest = math.acos(
+            shortest = math.acos(
                 (self.crank**2 + self.base**2 - self.offset**2) / (2.0 * self.crank * self.base)
             )
-        if turned >= 0.0:
-            return base + smallest, base + math.pi, 1.0
-        return base - math.pi, base - smallest, -1.0
+            ends = [shortest, -shortest, math.pi]
+        first, last = _enclosing(ends, angle)
+        middle = 0.5 * (first + last)
+        square = self.crank**2 + self.base**2 - self.offset**2
+        if square < 2.0 * self.crank * self.base * math.cos(middle):
+            raise _not_closed(self, angle)
+        return first, last, math.copysign(1.0, math.sin(middle))
 
     @property
     def misfit(self) -> str:
@@ -168,6 +178,19 @@ def _root(square: Array, length: float) -> Array:
     return np.sqrt(np.where(np.abs(square) < 1e-14 * length * length, 0.0, square))
 
 
-def _wrapped(angle: float) -> float:
-    """Return the angle in (-pi, pi]."""
-    return math.pi - (math.pi - angle) % (2.0 * math.pi)
+def _enclosing(ends: list[float], angle: float) -> tuple[float, float]:
+    """Return the nearest of the ends at or below an angle and the nearest above, by full turns."""
+    turn = 2.0 * math.pi
+    known = [end for end in ends if not math.isnan(end)]
+    below = min((angle - end) % turn for end in known)
+    above = min(turn - (angle - end) % turn for end in known)
+    return angle - below, angle + above
+
+
+def _not_closed(law: StrokeLaw, angle: float) -> TransmissionError:
+    return TransmissionError(
+        'the linkage is not closed at its crank angle',
+        parameter='crank_angle',
+        expected='an angle that the other links reach',
+        found=f'{angle:g} with {law}',
+    )

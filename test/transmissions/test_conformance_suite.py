@@ -1,0 +1,338 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The conformance suite itself: whatever is broken, a check says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from transmission_bridge import conformance
+from transmission_bridge.errors import ShapeError
+from transmission_bridge.transmissions import SimpleTransmission
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
+from transmission_bridge.transmissions.differential import DifferentialTransmission
+from transmission_bridge.transmissions.slider_linkages import GuidedSlider
+
+
+class Crank(CrankSliderTransmission):
+    """A sound mechanism to be broken."""
+
+    def __init__(self) -> None:
+        super().__init__(GuidedSlider(0.04, 0.12, 0.01), 1.5)
+
+
+class Wrist(DifferentialTransmission):
+    """A sound linear transmission to be broken."""
+
+    def __init__(self) -> None:
+        super().__init__((10.0, -20.0), (-2.0, 4.0), (0.5, -0.5))
+
+
+class OldVersion(Crank):
+    """Was written for another contract."""
+
+    api_version: ClassVar[int] = 0
+
+
+class Undocumented(Crank):  # noqa: D101
+    __doc__ = None
+
+
+class Untitled(Crank):
+    """no sentence"""  # noqa: D400, D415
+
+
+class WrongJacobian(Crank):
+    """Its derivative is off by a hundredth of a percent."""
+
+    def actuator_jacobian(self, joint_position):
+        """Return a little more."""
+        return 1.0001 * super().actuator_jacobian(joint_position)
+
+
+class WrongRate(Crank):
+    """Its second derivative has the wrong sign."""
+
+    def actuator_jacobian_rate(self, joint_position, joint_velocity):
+        """Return the opposite."""
+        return -super().actuator_jacobian_rate(joint_position, joint_velocity)
+
+
+class WrongInverse(Crank):
+    """Its closed inverse is not quite that."""
+
+    def joint_position(self, actuator_position):
+        """Return a little more."""
+        return super().joint_position(actuator_position) + 1e-9
+
+
+class LosesPower(Wrist):
+    """Its efforts have the sign that the published class documentation prints."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return the second effort with the wrong sign."""
+        result = super().actuator_to_joint(interface, values, **options)
+        if interface in ('effort', 'torque', 'force'):
+            result[..., 1] = -result[..., 1]
+        return result
+
+
+class Dense(Wrist):
+    """Spreads NaN over the batch by a product with zeros."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return the mean of the batch, times zero, added."""
+        result = super().actuator_to_joint(interface, values, **options)
+        return result + 0.0 * np.mean(result)
+
+
+class HidesNaN(Wrist):
+    """Turns what is unknown into zero."""
+
+    def joint_to_actuator(self, interface, values, **options):
+        """Return zeros for NaN."""
+        return np.nan_to_num(super().joint_to_actuator(interface, values, **options))
+
+
+class Mutates(Wrist):
+    """Changes its argument."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Map in place."""
+        result = super().actuator_to_joint(interface, values, **options)
+        if isinstance(values, np.ndarray):
+            values *= 1.0000001
+        return result
+
+
+class Remembers(Wrist):
+    """Filters over calls."""
+
+    last = 0.0
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return the mean with the last answer's sum."""
+        result = super().actuator_to_joint(interface, values, **options)
+        result += 1e-6 * self.last
+        self.last = float(np.nansum(result))
+        return result
+
+
+class Returns(Wrist):
+    """Writes into one buffer over and over."""
+
+    buffer: ClassVar[dict] = {}
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return the same array."""
+        result = super().actuator_to_joint(interface, values, **options)
+        kept = self.buffer.setdefault(result.shape, np.empty(result.shape))
+        kept[...] = result
+        return kept
+
+
+class OneByOne(Wrist):
+    """Maps the first sample of a batch only."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return the first row everywhere."""
+        result = super().actuator_to_joint(interface, values, **options)
+        if result.ndim > 1 and len(result) > 1:
+            result[1:] = result[:1]
+        return result
+
+
+class Single(Wrist):
+    """Computes in single precision."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return float32."""
+        return super().actuator_to_joint(interface, values, **options).astype(np.float32)
+
+
+class TakesAnyShape(Wrist):
+    """Cuts off what is too long."""
+
+    def joint_to_actuator(self, interface, values, **options):
+        """Map the first two."""
+        return super().joint_to_actuator(interface, np.asarray(values)[..., :2], **options)
+
+
+class AssumesZero(Crank):
+    """Maps velocities at zero where no position is given."""
+
+    def joint_to_actuator(self, interface, values, *, at=None, **options):
+        """Map at zero."""
+        at = np.zeros(np.shape(values)) if at is None else at
+        return super().joint_to_actuator(interface, values, at=at, **options)
+
+
+class Extrapolates(Crank):
+    """Clips positions into its domain."""
+
+    def joint_to_actuator(self, interface, values, *, at=None, **options):
+        """Map the nearest position."""
+        if interface == 'position':
+            values = np.clip(values, self.domain.lower, self.domain.upper)
+        return super().joint_to_actuator(interface, values, at=at, **options)
+
+
+class CannotBeCopied(Wrist):
+    """Holds what cannot be pickled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.function = lambda: None
+
+
+class Claims(Wrist):
+    """Says that it maps nothing, and maps."""
+
+    def supports(self, interface, direction):
+        """Return False for efforts."""
+        return interface != 'effort' and super().supports(interface, direction)
+
+
+class Warns(Wrist):
+    """Divides by zero on the way."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Let numpy complain."""
+        np.array(1.0) / np.array(0.0)
+        return super().actuator_to_joint(interface, values, **options)
+
+
+class Lost(Crank):
+    """Finds half of its positions back."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return NaN above the middle."""
+        result = super().actuator_to_joint(interface, values, **options)
+        return np.where(result > 0.0, np.nan, result) if interface == 'position' else result
+
+
+BROKEN = {
+    OldVersion: 'api_version',
+    Undocumented: 'docstring',
+    Untitled: 'docstring',
+    WrongJacobian: 'jacobian',
+    WrongRate: 'acceleration',
+    WrongInverse: 'round_trip',
+    LosesPower: 'power',
+    Dense: 'nan_locality',
+    HidesNaN: 'nan_locality',
+    Mutates: 'no_mutation',
+    Remembers: 'no_mutation',
+    Returns: 'no_mutation',
+    OneByOne: 'batch_equals_loop',
+    Single: 'interfaces',
+    TakesAnyShape: 'shape_errors',
+    AssumesZero: 'missing_position',
+    Extrapolates: 'outside',
+    CannotBeCopied: 'pickling',
+    Claims: 'interfaces',
+    Lost: 'solved_everywhere',
+}
+
+
+@pytest.mark.parametrize('broken', BROKEN)
+def test_each_defect_is_found_by_its_check(broken) -> None:
+    """A transmission with one defect fails the check that is about it."""
+    assert BROKEN[broken] in conformance.failures(broken(), count=500)
+
+
+def test_every_check_finds_something() -> None:
+    """No check is idle: each has a defect above that it finds."""
+    assert set(BROKEN.values()) == set(conformance.CHECKS)
+
+
+@pytest.mark.parametrize('sound', [Crank, Wrist])
+def test_the_sound_ones_pass(sound) -> None:
+    """What the defects were put into conforms."""
+    assert conformance.failures(sound(), count=500) == {}
+
+
+def test_a_warning_fails_every_check_that_meets_it() -> None:
+    """Numpy's warnings would flood a stream's log."""
+    subject = conformance.subject_of(Wrist(), count=100)
+    broken = conformance.Subject(
+        Warns(), subject.along, subject.x, subject.y, subject.slope, subject.condition, None
+    )
+    with pytest.raises(RuntimeWarning, match='divide by zero'):
+        conformance.check(broken, 'round_trip')
+
+
+def test_a_domain_is_needed_where_the_ratio_varies() -> None:
+    """Without a domain there is nothing to draw from, and that is said."""
+
+    class Homeless(SimpleTransmission):
+        """Says that its Jacobian varies."""
+
+        is_constant = False
+
+    with pytest.raises(ValueError, match='needs a domain'):
+        conformance.subject_of(Homeless(2.0))
+
+
+def test_the_class_of_tests_runs_in_pytest(tmp_path) -> None:
+    """A plugin's author writes one class with one method and gets a test per check."""
+    (tmp_path / 'test_mine.py').write_text(
+        textwrap.dedent("""
+            from transmission_bridge.conformance import TransmissionConformance
+            from transmission_bridge.transmissions import SimpleTransmission
+
+            class TestMine(TransmissionConformance):
+                count = 100
+
+                def make(self):
+                    return SimpleTransmission(50.0)
+
+            class Lossy(SimpleTransmission):
+                '''Loses power.'''
+
+                def actuator_to_joint(self, interface, values, **options):
+                    factor = 0.9 if interface == 'effort' else 1.0
+                    return factor * super().actuator_to_joint(interface, values, **options)
+
+            class TestLossy(TransmissionConformance):
+                count = 100
+
+                def make(self):
+                    return Lossy(50.0)
+        """)
+    )
+    result = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
+    count = len(conformance.CHECKS)
+    assert f'2 failed, {2 * count - 2} passed' in result.stdout, result.stdout
+    assert 'TestLossy::test_power' in result.stdout
+    assert 'TestLossy::test_round_trip' in result.stdout
+
+
+def test_the_checks_need_no_pytest() -> None:
+    """The functions can be used from a script where pytest is not installed."""
+    code = (
+        'import sys; sys.modules["pytest"] = None\n'
+        'from transmission_bridge import conformance\n'
+        'from transmission_bridge.transmissions import SimpleTransmission\n'
+        'assert conformance.failures(SimpleTransmission(2.0), count=50) == {}\n'
+    )
+    result = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_check_of_shapes_is_about_shapes() -> None:
+    """The sound transmission raises the error that the check demands."""
+    with pytest.raises(ShapeError):
+        Wrist().joint_to_actuator('position', np.zeros((3, 3)))

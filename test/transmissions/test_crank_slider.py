@@ -1,0 +1,208 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Crank-sliders against derivations that share nothing with the code."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
+from transmission_bridge.transmissions.slider_linkages import GuidedSlider, HingedCylinder
+
+lengths = st.floats(0.02, 0.5)
+angles = st.floats(-9.0, 9.0)
+
+
+def guided(crank: float, rod: float, offset: float, angle: float) -> CrankSliderTransmission:
+    """Return a slider on a guide."""
+    return CrankSliderTransmission(GuidedSlider(crank, rod, offset), angle)
+
+
+def hinged(crank: float, base: float, offset: float, angle: float) -> CrankSliderTransmission:
+    """Return a hinged cylinder."""
+    return CrankSliderTransmission(HingedCylinder(crank, base, offset), angle)
+
+
+def inside(t: CrankSliderTransmission, shares: np.ndarray) -> np.ndarray:
+    """Return joint positions at shares of the domain."""
+    low, high = t.domain.lower[0], t.domain.upper[0]
+    return (low + (high - low) * shares)[:, np.newaxis]
+
+
+@given(lengths, lengths, st.floats(-0.9, 0.9), angles)
+def test_a_guided_slider_by_the_law_of_sines(
+    crank: float, ratio: float, share: float, angle: float
+) -> None:
+    """Stroke, slope and force by the angle of the rod instead of the crank's coordinates."""
+    rod = crank * (1.05 + 10.0 * ratio)
+    offset = share * (rod - crank)
+    t = guided(crank, rod, offset, angle)
+    q = inside(t, np.linspace(0.02, 0.98, 23))
+    phi = angle + q
+    lean = np.arcsin((crank * np.sin(phi) - offset) / rod)
+    stroke = crank * np.cos(phi) + rod * np.cos(lean)
+    # Only the rod's component across the crank turns it, only that along the guide moves it.
+    slope = -crank * np.sin(phi + lean) / np.cos(lean)
+    scale = crank + rod
+    assert np.abs(t.joint_to_actuator('position', q) - stroke).max() <= 1e-14 * scale
+    ones = np.ones_like(q)
+    # Leaning far, the arcsine is the worse of the two derivations.
+    allowed = 1e-13 * scale / np.cos(lean) ** 3
+    assert (np.abs(t.joint_to_actuator('velocity', ones, at=q) - slope) <= allowed).all()
+    assert (np.abs(t.actuator_to_joint('effort', ones, at=stroke) - slope) <= 1e3 * allowed).all()
+
+
+@given(lengths, lengths, st.floats(0.0, 0.9), angles)
+def test_a_hinged_cylinder_in_the_complex_plane(
+    crank: float, base: float, share: float, angle: float
+) -> None:
+    """Hinge and crank as complex numbers: length and lever without cosines."""
+    offset = share * abs(base - crank)
+    t = hinged(crank, base, offset, angle)
+    q = inside(t, np.linspace(0.02, 0.98, 23))
+    tip = crank * np.exp(1j * (angle + q))
+    cylinder = tip - base
+    stroke = np.sqrt(np.abs(cylinder) ** 2 - offset**2)
+    assume(stroke.min() > 1e-3 * base)
+    slope = (np.conj(cylinder) * (1j * tip)).real / stroke
+    scale = crank + base
+    allowed = 1e-14 * scale * scale / stroke
+    assert (np.abs(t.joint_to_actuator('position', q) - stroke) <= allowed).all()
+    ones = np.ones_like(q)
+    allowed = 1e-13 * scale * (scale / stroke) ** 3
+    assert (np.abs(t.joint_to_actuator('velocity', ones, at=q) - slope) <= allowed).all()
+
+
+@given(lengths, lengths, angles)
+def test_the_crank_angle_by_heron(crank: float, base: float, angle: float) -> None:
+    """From the stroke to the angle by the triangle's area instead of its cosine."""
+    t = hinged(crank, base, 0.0, angle)
+    q = inside(t, np.linspace(0.02, 0.98, 23))
+    s = t.joint_to_actuator('position', q)
+    half = 0.5 * (crank + base + s)
+    area = np.sqrt(half * (half - crank) * (half - base) * (half - s))
+    cosine = crank**2 + base**2 - s**2
+    phi = np.arctan2(4.0 * area, cosine)
+    expected = np.angle(np.exp(1j * (angle + q)))
+    sign = np.sign(expected)
+    gain = np.abs(crank * base * np.sin(phi) / s)
+    allowed = 1e-13 * (crank + base) / gain * (crank + base) / np.minimum(crank, base)
+    assert (np.abs(sign * phi - expected) <= allowed).all()
+    assert (np.abs(t.actuator_to_joint('position', s) - q) <= allowed).all()
+
+
+@given(st.floats(0.02, 0.2), st.floats(0.02, 0.4), st.floats(-0.2, 0.2), angles)
+def test_the_domain_ends_where_the_linkage_does(
+    crank: float, rod: float, offset: float, angle: float
+) -> None:
+    """Whatever the dimensions, no position within the domain is unreachable, and all come back."""
+    assume(abs(offset) < 0.95 * (crank + rod))
+    # Where three lengths nearly make a line, the ends of the domain nearly coincide.
+    critical = [crank + offset, crank - offset, -crank + offset, -crank - offset]
+    assume(min(abs(rod - length) for length in critical) > 1e-3)
+    if abs(crank * np.sin(angle) - offset) > rod:
+        with pytest.raises(TransmissionError, match='not closed at its crank angle'):
+            guided(crank, rod, offset, angle)
+        return
+    t = guided(crank, rod, offset, angle)
+    assert t.domain.lower[0] <= 0.0 <= t.domain.upper[0]
+    counts: Counter[str] = Counter()
+    q = inside(t, np.linspace(1e-4, 1.0 - 1e-4, 200))
+    s = t.joint_to_actuator('position', q, report=counts)
+    back = t.actuator_to_joint('position', s, report=counts)
+    assert counts == {}
+    rising = np.diff(s[:, 0])
+    assert (rising > 0.0).all() or (rising < 0.0).all()
+    slope = np.abs(t.joint_to_actuator('velocity', np.ones_like(q), at=q))
+    assert (np.abs(back - q) <= 1e-13 * (crank + rod) / slope * (1.0 + 1.0 / crank)).all()
+
+
+def test_reductions_offset_and_zero() -> None:
+    """Motor, joint and zero are where the equations of the class put them."""
+    t = CrankSliderTransmission(
+        GuidedSlider(0.04, 0.12, 0.01),
+        1.6,
+        stroke_at_zero=0.08,
+        actuator_reduction=300.0,
+        joint_reduction=-2.0,
+        joint_offset=0.3,
+    )
+    plain = guided(0.04, 0.12, 0.01, 1.6)
+    phi = np.linspace(-0.5, 0.5, 11)[:, np.newaxis]
+    j = 0.3 + phi / -2.0
+    stroke = plain.joint_to_actuator('position', phi)
+    assert np.allclose(
+        t.joint_to_actuator('position', j), 300.0 * (stroke - 0.08), rtol=1e-14, atol=1e-14
+    )
+    assert np.allclose(
+        t.joint_to_actuator('effort', np.ones_like(j), at=j),
+        plain.joint_to_actuator('effort', np.ones_like(j), at=phi) / (300.0 * -2.0),
+        rtol=1e-12,
+    )
+    assert t.actuator_reduction == (300.0,)
+    assert t.joint_reduction == (-2.0,)
+    assert t.joint_offset == (0.3,)
+
+
+@pytest.mark.parametrize(
+    't', [guided(0.04, 0.12, 0.0, 1.0), hinged(0.3, 0.9, 0.0, -1.0), guided(0.1, 0.05, 0.0, 0.2)]
+)
+def test_at_a_dead_centre(t: CrankSliderTransmission) -> None:
+    """There the positions are known both ways; the joint's velocity and the slider's force not."""
+    for end in (t.domain.lower, t.domain.upper):
+        q = np.array(end)
+        a = t.joint_to_actuator('position', q)
+        if np.isnan(a).any():
+            continue  # the rod is perpendicular to the guide: the ratio is infinite
+        slope = t.joint_to_actuator('velocity', [1.0], at=q)
+        if abs(slope[0]) > 1e-9 or np.isnan(slope[0]):
+            continue
+        counts: Counter[str] = Counter()
+        assert np.abs(t.actuator_to_joint('position', a) - q) <= 1e-7
+        assert np.isnan(t.joint_to_actuator('effort', [1.0], at=q, report=counts)).all()
+        assert np.isnan(t.actuator_to_joint('velocity', [1.0], at=a, report=counts)).all()
+        assert counts == {'singular': 2}
+
+
+def test_beyond_the_stroke_is_the_domain() -> None:
+    """A slider position that the rod does not reach is NaN and counted."""
+    counts: Counter[str] = Counter()
+    t = guided(0.04, 0.12, 0.0, 1.0)
+    q = t.actuator_to_joint('position', [[0.1], [0.17], [0.07], [-1.0]], report=counts)
+    assert np.isnan(q)[:, 0].tolist() == [False, True, True, True]
+    assert counts == {'domain': 3}
+
+
+def test_limits_narrow_the_domain() -> None:
+    """The stated range replaces the dead centres, and never goes beyond them."""
+    t = CrankSliderTransmission(GuidedSlider(0.04, 0.12), 1.5, lower=-0.5, upper=9.0)
+    assert t.domain.lower == (-0.5,)
+    assert t.domain.upper[0] == pytest.approx(np.pi - 1.5)
+    with pytest.raises(TransmissionError, match='empty or not finite'):
+        CrankSliderTransmission(GuidedSlider(0.04, 0.12), 1.5, lower=0.5, upper=0.4)
+
+
+@pytest.mark.parametrize(
+    ('law', 'angle', 'message'),
+    [
+        (GuidedSlider(0.0, 0.1), 1.0, 'dimensions'),
+        (GuidedSlider(0.1, -0.1), 1.0, 'dimensions'),
+        (GuidedSlider(0.1, np.nan), 1.0, 'dimensions'),
+        (HingedCylinder(0.1, np.inf), 1.0, 'dimensions'),
+        (HingedCylinder(0.1, 0.2), np.inf, 'dimensions'),
+        (GuidedSlider(0.1, 0.2, 0.31), 1.0, 'shorter than the offset'),
+        (HingedCylinder(0.1, 0.2, -0.31), 1.0, 'shorter than the offset'),
+        (HingedCylinder(0.1, 0.1, 0.1), 0.1, 'not closed at its crank angle'),
+    ],
+)
+def test_dimensions_that_cannot_be_built(law, angle: float, message: str) -> None:
+    """A linkage that cannot exist is refused with its dimensions."""
+    with pytest.raises(TransmissionError, match=message):
+        CrankSliderTransmission(law, angle)

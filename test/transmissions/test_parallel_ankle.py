@@ -1,0 +1,161 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The parallel ankle: rods keep their length, feet come back, bad dimensions are refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.ankle_leg import AnkleLeg
+from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
+
+LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}
+RIGHT = {'motor': (0.0, -0.05, 0.15), 'crank': 0.05, 'rod': 0.15, 'foot': (0.05, -0.05, 0.0)}
+TILTED = {**RIGHT, 'axis': (0.3, 2.0, -0.1), 'crank_angle': 0.2, 'motor': (0.01, -0.06, 0.14)}
+BEHIND = {
+    'motor': (0.0, 0.05, 0.2), 'crank': 0.04, 'rod': 0.2, 'foot': (-0.04, 0.05, 0.0),
+    'crank_angle': np.pi,
+}  # fmt: skip
+
+
+def ankle(*legs: dict, **options) -> ParallelAnkleTransmission:
+    """Return an ankle."""
+    options = {'lower': (-0.7, -0.35), 'upper': (0.5, 0.35), **options}
+    return ParallelAnkleTransmission(tuple(AnkleLeg(**leg) for leg in legs), **options)
+
+
+def rotation(pitch: float, roll: float) -> np.ndarray:
+    """Return Ry(pitch) Rx(roll)."""
+    c, s = np.cos(pitch), np.sin(pitch)
+    about_y = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+    c, s = np.cos(roll), np.sin(roll)
+    return about_y @ np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def turned(vector: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
+    """Return a vector turned about an axis (Rodrigues)."""
+    return (
+        vector * np.cos(angle)
+        + np.cross(axis, vector) * np.sin(angle)
+        + axis * (axis @ vector) * (1.0 - np.cos(angle))
+    )
+
+
+def residuals(legs, a: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return by how much each rod is too long, by matrices and Rodrigues' formula."""
+    found = []
+    for leg, angle in zip(legs, a, strict=True):
+        axis = np.array(leg.get('axis', (0.0, 1.0, 0.0)))
+        axis = axis / np.linalg.norm(axis)
+        ahead = np.array([1.0, 0.0, 0.0]) - axis[0] * axis
+        crank = leg['crank'] * ahead / np.linalg.norm(ahead)
+        tip = np.array(leg['motor']) + turned(crank, axis, angle + leg.get('crank_angle', 0.0))
+        foot = rotation(*q) @ np.array(leg['foot'])
+        found.append(np.linalg.norm(foot - tip) - leg['rod'])
+    return np.array(found)
+
+
+PAIRS = [(LEFT, RIGHT), (LEFT, TILTED), (BEHIND, RIGHT)]
+
+
+@pytest.mark.parametrize('legs', PAIRS)
+def test_every_rod_keeps_its_length(legs) -> None:
+    """At every sample, both ways, each rod is as long as it is, to 1e-12 m."""
+    t = ankle(*legs)
+    random = np.random.default_rng(0)
+    q = random.uniform(t.domain.lower, t.domain.upper, size=(10_000, 2))
+    a = t.joint_to_actuator('position', q)
+    known = np.isfinite(a).all(axis=-1)
+    assert known.mean() > 0.8
+    back = t.actuator_to_joint('position', a)
+    for angles, foot, again in zip(a[known], q[known], back[known], strict=True):
+        assert np.abs(residuals(legs, angles, foot)).max() <= 1e-12
+        assert np.abs(residuals(legs, angles, again)).max() <= 1e-12
+
+
+@given(st.floats(-0.5, 0.4), st.floats(-0.3, 0.3), st.floats(-0.1, 0.1), st.floats(-0.1, 0.1))
+def test_a_guess_nearby_and_no_guess_agree(
+    pitch: float, roll: float, off_pitch: float, off_roll: float
+) -> None:
+    """Where the iteration starts does not decide where the foot is."""
+    t = ankle(LEFT, RIGHT)
+    q = np.array([pitch, roll])
+    a = t.joint_to_actuator('position', q)
+    cold = t.actuator_to_joint('position', a)
+    warm = t.actuator_to_joint('position', a, guess=np.add(q, (off_pitch, off_roll)))
+    assert np.abs(cold - q).max() <= 1e-13
+    assert np.abs(warm - q).max() <= 1e-13
+
+
+def test_offsets_and_reductions() -> None:
+    """Offsets move the foot's zero, reductions multiply the cranks' angles."""
+    t = ankle(LEFT, RIGHT, actuator_reduction=(15.0, -12.0), joint_offset=(0.1, -0.05))
+    plain = ankle(LEFT, RIGHT)
+    q = np.array([0.2, 0.1])
+    expected = plain.joint_to_actuator('position', q) * [15.0, -12.0]
+    a = t.joint_to_actuator('position', np.add(q, (0.1, -0.05)))
+    assert np.allclose(a, expected, rtol=1e-14, atol=1e-14)
+    assert t.actuator_reduction == (15.0, -12.0)
+    assert t.joint_offset == (0.1, -0.05)
+    assert np.allclose(t.actuator_to_joint('position', a), np.add(q, (0.1, -0.05)), atol=1e-13)
+
+
+def test_the_neutral_foot_is_where_the_cranks_are_level() -> None:
+    """In the symmetric ankle the cranks are at zero with the foot, and pitch turns both alike."""
+    t = ankle({**LEFT, 'motor': (0.0, 0.05, 0.15), 'rod': 0.15}, RIGHT)
+    assert np.abs(t.joint_to_actuator('position', [0.0, 0.0])).max() <= 1e-15
+    pitch = t.joint_to_actuator('position', [0.2, 0.0])
+    assert pitch[0] == pytest.approx(pitch[1], abs=1e-15)
+    assert pitch[0] == pytest.approx(0.2, abs=1e-15)  # crank, rod, foot are a parallelogram
+    roll = t.joint_to_actuator('position', [0.0, 0.1])
+    assert roll[0] < 0.0 < roll[1]  # the left side of the foot rises
+
+
+def test_what_no_rod_reaches_is_counted() -> None:
+    """Motors that pull the foot apart give NaN, and one count each."""
+    counts: Counter[str] = Counter()
+    t = ankle(LEFT, RIGHT)
+    a = np.array([[0.0, 0.0], [1.5, -1.5], [np.nan, 0.0], [9.0, 9.0]])
+    q = t.actuator_to_joint('position', a, report=counts)
+    assert np.isnan(q).any(axis=-1).tolist() == [False, True, True, True]
+    assert sum(counts.values()) == 2
+    assert counts['domain'] >= 1
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'rod': 0.1}, 'does not reach'),
+        ({'rod': 0.9}, 'does not reach'),
+        ({'crank': 0.0}, 'dimensions'),
+        ({'rod': -0.24}, 'dimensions'),
+        ({'axis': (0.0, 0.0, 0.0)}, 'dimensions'),
+        ({'motor': (0.0, np.nan, 0.0)}, 'dimensions'),
+    ],
+)
+def test_dimensions_that_cannot_be_built(change: dict, message: str) -> None:
+    """A leg that cannot exist is refused with its dimensions."""
+    with pytest.raises(TransmissionError, match=message):
+        ankle({**LEFT, **change}, RIGHT)
+
+
+def test_a_motor_along_x_has_a_crank() -> None:
+    """Where the axis is x, the crank's angle counts from z."""
+    leg = {
+        'motor': (0.05, 0.1, 0.1), 'axis': (1.0, 0.0, 0.0), 'crank': 0.05, 'rod': 0.11,
+        'foot': (0.05, 0.05, 0.0), 'crank_angle': 0.5 * np.pi,
+    }  # fmt: skip
+    t = ankle(leg, RIGHT, lower=(-0.2, -0.2), upper=(0.2, 0.2))
+    q = np.array([0.1, -0.1])
+    a = t.joint_to_actuator('position', q)
+    assert np.isfinite(a).all()
+    angle = a[0] + 0.5 * np.pi
+    tip = np.array(leg['motor']) + 0.05 * np.array([0.0, -np.sin(angle), np.cos(angle)])
+    assert abs(np.linalg.norm(rotation(*q) @ leg['foot'] - tip) - 0.11) <= 1e-12

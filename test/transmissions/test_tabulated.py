@@ -1,0 +1,153 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Measured tables and the monotone curve through them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge import conformance
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
+from transmission_bridge.transmissions.tabulated import TabulatedTransmission
+
+
+@st.composite
+def tables(draw) -> tuple[np.ndarray, np.ndarray]:
+    """Return strictly monotone columns with steps of many sizes."""
+    count = draw(st.integers(2, 9))
+    steps = st.lists(st.floats(1e-3, 10.0), min_size=count - 1, max_size=count - 1)
+    x = draw(st.floats(-5.0, 5.0)) + np.concatenate([[0.0], np.cumsum(draw(steps))])
+    y = draw(st.floats(-5.0, 5.0)) + np.concatenate([[0.0], np.cumsum(draw(steps))])
+    return x, y * draw(st.sampled_from([1.0, -1.0]))
+
+
+@given(tables())
+def test_the_curve_passes_through_every_point(table) -> None:
+    """At the points the curve has the measured values, and its inverse the measured inputs."""
+    x, y = table
+    curve = MonotoneCubic(x, y)
+    assert np.abs(curve.value(x) - y).max() <= 1e-14 * np.abs(y).max()
+    assert np.abs(curve.inverse(y) - x).max() <= 1e-13 * np.abs(x).max()
+
+
+@given(tables())
+def test_the_curve_is_monotone_and_its_slope_continuous(table) -> None:
+    """Between points it never turns back, and at points the slopes of both sides agree."""
+    x, y = table
+    curve = MonotoneCubic(x, y)
+    fine = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(x)])
+    sign = np.sign(y[-1] - y[0])
+    rounding = 4e-16 * np.abs(y).max()
+    assert (np.diff(sign * curve.value(fine)) >= -rounding).all()
+    chord = np.abs(np.diff(y) / np.diff(x)).max()
+    assert (sign * curve.slope(fine) >= -1e-13 * chord).all()
+    inner, width = x[1:-1], np.minimum(np.diff(x)[:-1], np.diff(x)[1:])
+    left = curve.slope(inner - 1e-9 * width)
+    right = curve.slope(inner)
+    assert (np.abs(left - right) <= 1e-6 * chord).all()
+
+
+@given(tables(), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20))
+def test_the_inverse_is_the_inverse(table, shares) -> None:
+    """Every value of the curve leads back to where it was taken, as far as it is steep."""
+    x, y = table
+    curve = MonotoneCubic(x, y)
+    value = y[0] + np.array(shares) * (y[-1] - y[0])
+    found = curve.inverse(value)
+    assert np.isfinite(found).all()
+    assert (np.abs(curve.value(found) - value) <= 4e-15 * (np.abs(y).max() + np.ptp(y))).all() or (
+        # A step of rounding in x is more than that in y where the curve is steep.
+        np.abs(curve.value(found) - value)
+        <= 1e-15 * (np.abs(y).max() + np.ptp(y))
+        + 4e-16 * np.abs(x).max() * np.abs(curve.slope(found))
+    ).all()
+
+
+def test_a_parabola_s_slopes_by_hand() -> None:
+    """For points of x^2 the slopes are the harmonic means and the ends' parabola, by hand."""
+    curve = MonotoneCubic([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 4.0, 16.0])
+    # Chords 1, 3, 6; at 1: equal widths, 2 / (1/1 + 1/3) = 1.5; at 2: weights 5 and 4,
+    # 9 / (5/3 + 4/6) = 27/7; left end (3 * 1 - 3) / 2 = 0; right end 8.
+    expected = [0.0, 1.5, 27.0 / 7.0, 8.0]
+    assert np.allclose(
+        curve.slope(np.array([0.0, 1.0, 2.0, 4.0])), expected, rtol=1e-15, atol=1e-15
+    )
+
+
+def test_two_points_are_a_line() -> None:
+    """The shortest table has one ratio."""
+    t = TabulatedTransmission([0.0, 2.0], [1.0, 5.0])
+    assert t.actuator_to_joint('position', [0.5]) == 2.0
+    assert t.actuator_to_joint('velocity', [3.0], at=[0.5]) == 6.0
+    assert t.actuator_to_joint('effort', [3.0], at=[0.5]) == 1.5
+
+
+def test_a_smooth_cam_is_met_between_its_points() -> None:
+    """A fine table of a known curve gives its values and its ratio."""
+    x = np.linspace(0.0, 1.2, 200)
+    t = TabulatedTransmission(x, np.sin(x))
+    a = np.random.default_rng(0).uniform(0.0, 1.2, size=(1000, 1))
+    assert np.abs(t.actuator_to_joint('position', a) - np.sin(a)).max() < 1e-5
+    ratio = t.actuator_to_joint('velocity', np.ones_like(a), at=a)
+    assert np.abs(ratio - np.cos(a)).max() < 5e-3
+
+
+def test_outside_the_table_is_the_domain() -> None:
+    """Nothing is extrapolated, in either direction, for any interface."""
+    counts: Counter[str] = Counter()
+    t = TabulatedTransmission([0.0, 1.0, 2.0], [0.0, 0.5, 3.0])
+    values = np.array([[-0.1], [0.0], [2.0], [2.1], [np.nan]])
+    result = t.actuator_to_joint('position', values, report=counts)
+    assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
+    result = t.joint_to_actuator('position', values * 1.5, report=counts)
+    assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
+    result = t.actuator_to_joint('velocity', values, at=values, report=counts)
+    assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
+    assert counts == {'domain': 6}
+
+
+@pytest.mark.parametrize(
+    ('actuator', 'joint', 'ratios'),
+    [
+        ([2.0, 1.0, 0.0], [0.0, 0.5, 3.0], (1.0, 1.0)),
+        ([0.0, 1.0, 2.0, 2.5], [4.0, 0.5, -3.0, -3.1], (-10.0, 2.0)),
+        ([0.0, 0.1, 5.0, 5.1], [0.0, 3.0, 3.1, 9.0], (3.0, -1.0)),
+    ],
+)
+@pytest.mark.parametrize('check', conformance.CHECKS)
+def test_falling_tables_and_negative_ratios_conform(actuator, joint, ratios, check: str) -> None:
+    """Columns may fall, ratios may be negative, steps may be very unequal."""
+    t = TabulatedTransmission(
+        actuator, joint, actuator_reduction=ratios[0], joint_reduction=ratios[1], joint_offset=0.2
+    )
+    conformance.check(conformance.subject_of(t, count=2000), check)
+    assert t.actuator_to_joint('position', [actuator[1] * ratios[0]])[0] == pytest.approx(
+        joint[1] / ratios[1] + 0.2, rel=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ('actuator', 'joint', 'message'),
+    [
+        ([0.0], [0.0], 'two points or more'),
+        ([0.0, 1.0], [0.0, 1.0, 2.0], 'equal length'),
+        ([0.0, 1.0, 1.0], [0.0, 1.0, 2.0], 'first column'),
+        ([0.0, 1.0, 2.0], [0.0, 1.0, 0.5], 'second column'),
+        ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], 'second column'),
+        ([0.0, np.nan], [0.0, 1.0], 'finite'),
+        ([0.0, 1.0], [0.0, np.inf], 'finite'),
+        ([], [], 'two points or more'),
+    ],
+)
+def test_tables_that_cannot_be_used(actuator, joint, message: str) -> None:
+    """A table that is not strictly monotone is refused with what it should be."""
+    with pytest.raises(TransmissionError, match=message):
+        TabulatedTransmission(actuator, joint)
