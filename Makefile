@@ -33,7 +33,7 @@ $(VENV)/kilted.installed: setup.py
 
 $(VENV)-jazzy/jazzy.installed: setup.py
 	$(PYTHON) -m venv $(VENV)-jazzy
-	$(VENV)-jazzy/bin/python -m pip install --quiet --editable '.[jazzy,test]'
+	$(VENV)-jazzy/bin/python -m pip install --quiet --editable '.[jazzy,test_core]'
 	touch $@
 
 clean:

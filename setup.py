@@ -24,8 +24,10 @@ PLOT = ['matplotlib>=3.5']
 CLI = ['rich>=10']
 BAGS = ['rosbags>=0.10']
 CALIBRATE = ['scipy>=1.8']
-TEST = ['pytest>=7', 'hypothesis>=6', 'ruff', 'mypy', 'lxml-stubs']
-TEST += [*PLOT, *CLI, *BAGS, *CALIBRATE]
+TEST_CORE = ['pytest>=7', 'hypothesis>=6']
+#: Peers that some tests compare with; those tests are skipped where a wheel is missing.
+PEERS = ['mujoco', 'pin', 'idyntree']
+TEST = [*TEST_CORE, 'ruff', 'mypy', 'lxml-stubs', *PLOT, *CLI, *BAGS, *CALIBRATE, *PEERS]
 
 BUILT_IN = {
     'transmission_interface/SimpleTransmission': 'simple:SimpleTransmission',
@@ -62,6 +64,7 @@ setup(
         'bags': BAGS,
         'calibrate': CALIBRATE,
         'test': TEST,
+        'test_core': TEST_CORE,
     },
     zip_safe=True,
     author='The transmission_bridge authors',
