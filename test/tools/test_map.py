@@ -147,6 +147,38 @@ def test_an_interface_that_is_not_mapped_is_a_usage_error(run, reversed_robot, i
     assert 'supported: position, velocity, acceleration, effort, torque, force' in result.err
 
 
+CRANK = """\
+<robot name="crank"><transmission name="t">
+  <type>transmission_bridge/CrankSliderTransmission</type>
+  <param name="rod_length">0.3</param>
+  <param name="crank_radius">0.1</param>
+  <param name="crank_angle">1.2</param>
+  <actuator name="slide"><mechanicalReduction>1</mechanicalReduction></actuator>
+  <joint name="knee"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+</transmission></robot>
+"""
+
+
+def test_a_ratio_that_depends_on_position_takes_at_and_rate(run, tmp_path):
+    """Velocity, effort and acceleration use the positions and velocities given beside them."""
+    path = tmp_path / 'crank.urdf'
+    path.write_text(CRANK)
+    robot = tb.RobotTransmissions(load_description(CRANK))
+    for interface in ('velocity', 'effort', 'acceleration'):
+        result = run(
+            'map', path, *TO_ACTUATOR, interface, '--json', 'knee=2',
+            '--at', 'knee=0.3', '--rate', 'knee=-0.5',
+        )  # fmt: skip
+        expected = robot.joint_to_actuator(interface, [2.0], at=[0.3], rate=[-0.5])
+        assert result.json == {'slide': expected[0]}
+    missing = run('map', path, *TO_ACTUATOR, 'effort', 'knee=2')
+    assert (missing.code, missing.out) == (2, '')
+    assert 'give positions with --at' in missing.err
+    assert missing.err.count('\n') == 1
+    beyond = run('map', path, *TO_JOINT, 'position', 'slide=9')
+    assert beyond.out == 'not computable from these values: knee (t: domain)\n'
+
+
 def test_a_file_that_is_no_robot_has_errors(run, tmp_path):
     """What cannot be parsed exits with 1, what cannot be read with 2."""
     path = tmp_path / 'bad.urdf'

@@ -62,14 +62,6 @@ class Stream:
             return None
         return max(_WIDTHS[0], min(shutil.get_terminal_size().columns, _WIDTHS[1]))
 
-    def can_show(self, text: str) -> bool:
-        """Whether the stream's encoding has every character of a text."""
-        try:
-            text.encode(self._encoding)
-        except UnicodeEncodeError:
-            return False
-        return True
-
     @property
     def _encoding(self) -> str:
         return getattr(self._stream, 'encoding', None) or 'utf-8'

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from transmission_bridge.description import load_description
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.check_report import lost_names
+from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.named_values import in_order, named_values
-from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
 
 __all__ = ['MappedValues', 'map_values']
 
@@ -24,10 +26,12 @@ class MappedValues:
     The result.
 
     :param values: By name, NaN where it depends on something unknown.
+    :param reasons: What else made a value NaN: ``transmission: reason``.
     :param n_errors: Number of error findings in the description.
     """
 
     values: dict[str, float]
+    reasons: tuple[str, ...]
     n_errors: int
 
 
@@ -51,8 +55,8 @@ def map_values(
     :param rate: Velocities in that space.
     :raises DescriptionError: If the description cannot be read at all.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
-    :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
-    :raises UsageError: If a text is no ``name=value``, or a name is not of this robot.
+    :raises UsageError: If a text is no ``name=value``, a name is not of this robot, or ``at`` or
+        ``rate`` is needed and missing.
     """
     robot = load_description(data)
     transmissions = RobotTransmissions(robot, aliases=aliases)
@@ -66,13 +70,21 @@ def map_values(
     to_other = (
         transmissions.actuator_to_joint if to == 'joint' else transmissions.joint_to_actuator
     )
+    arguments = {
+        'at': read(at) if at else None,
+        'rate': read(rate) if rate else None,
+    }
+    report = MapReport()
     # A value beyond double precision becomes infinite, and is then as unknown as any other.
     with np.errstate(all='ignore'):
-        mapped = to_other(
-            interface,
-            read(values),
-            at=read(at) if at else None,
-            rate=read(rate) if rate else None,
-        )
-    n_errors = sum(finding.severity == 'error' for finding in transmissions.findings)
-    return MappedValues(dict(zip(names[to], mapped.tolist(), strict=True)), n_errors)
+        try:
+            mapped = to_other(interface, read(values), **arguments, report=report)
+        except TransmissionError as error:
+            raise UsageError(
+                f'{error.message}: give positions with --at, velocities with --rate'
+            ) from None
+    return MappedValues(
+        dict(zip(names[to], mapped.tolist(), strict=True)),
+        tuple(f'{name}: {reason}' for name, reason in report.counts),
+        sum(finding.severity == 'error' for finding in transmissions.findings),
+    )

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import TYPE_CHECKING
 
 from transmission_bridge.tools.command import Command, Exit
 from transmission_bridge.tools.console import Console, printable
 from transmission_bridge.tools.robot_arguments import add_robot_arguments, aliases_of
+
+if TYPE_CHECKING:
+    from transmission_bridge.tools.map_values import MappedValues
 
 __all__ = ['COMMAND']
 
@@ -69,18 +73,19 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
     if options.json:
         console.out.json(known)
     else:
-        _show(mapped.values, known, console)
+        _show(mapped, known, console)
     return Exit.OK
 
 
-def _show(values: dict[str, float], known: dict[str, float], console: Console) -> None:
+def _show(mapped: MappedValues, known: dict[str, float], console: Console) -> None:
     from transmission_bridge.tools.table import aligned
 
     for line in aligned([(name, repr(value)) for name, value in known.items()]):
         console.out.line(line)
-    unknown = [printable(name) for name in values if name not in known]
+    unknown = [printable(name) for name in mapped.values if name not in known]
     if unknown:
-        console.out.line(f'not computable from these values: {", ".join(unknown)}')
+        reasons = f' ({printable("; ".join(mapped.reasons))})' if mapped.reasons else ''
+        console.out.line(f'not computable from these values: {", ".join(unknown)}{reasons}')
 
 
 COMMAND = Command(

@@ -42,7 +42,9 @@ def _show(plugins: tuple[PluginInfo, ...], console: Console) -> None:
     console.out.line(heading)
     for plugin, line in zip(plugins, lines, strict=True):
         console.out.line(line)
-        text = f'cannot be used: {plugin.error}' if plugin.error else plugin.description
+        # Descriptions are reStructuredText.
+        description = plugin.description.replace('``', '')
+        text = f'cannot be used: {plugin.error}' if plugin.error else description
         console.out.line(
             textwrap.fill(
                 printable(text),
@@ -51,8 +53,8 @@ def _show(plugins: tuple[PluginInfo, ...], console: Console) -> None:
                 subsequent_indent='    ',
             )
         )
-        if plugin.details:
-            console.out.line(textwrap.indent(plugin.details.rstrip(), '    | '))
+        for detail in plugin.details.splitlines():
+            console.out.line(f'    | {printable(detail)}')
 
 
 COMMAND = Command(
