@@ -80,12 +80,14 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
     )
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
+    taken = {member.name for spec in robot.transmissions for member in spec.actuators}
+    taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []
     passed = []
     for joint in robot.joints if pass_through else ():
         if joint.name in mentioned or not joint.is_scalar or joint.mimic is not None:
             continue
-        if joint.name in actuators:
+        if joint.name in taken:
             findings.append(
                 Finding(
                     'warning',

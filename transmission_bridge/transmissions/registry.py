@@ -102,7 +102,8 @@ class Registry:
         package, version = _distribution(entry_point)
         description = error = details = ''
         try:
-            description = (inspect.getdoc(self.load(type_name)) or '').partition('\n')[0]
+            documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
+            description = documentation.partition('\n')[0]
         except PluginError as failure:
             error, details = str(failure), failure.details
         return PluginInfo(
@@ -129,7 +130,7 @@ class Registry:
             )
         try:
             loaded = known[0].load()
-        except Exception as error:  # whatever a third party's module raises stays with its type
+        except (Exception, SystemExit) as error:  # whatever a module raises stays with its type
             raise PluginError(
                 f"transmission type '{type_name}' ({known[0].value}) failed to import: "
                 f'{type(error).__name__}: {error}',

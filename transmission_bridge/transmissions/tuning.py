@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+import math
 from numbers import Real
 from typing import Any
 
@@ -32,6 +33,13 @@ def flatten(
     :raises ParameterError: If a path is no parameter of it, or a value has the wrong type or
         cannot be accepted.
     """
+    if not isinstance(nested, Mapping):
+        raise ParameterError(
+            'parameters cannot be read',
+            transmission=item.spec.name,
+            expected='a mapping of parameter names',
+            found=repr(nested),
+        )
     known = {tunable.path: tunable for tunable in item.tunables}
     numbers: dict[ParameterPath, float] = {}
     ignore: bool | None = None
@@ -48,17 +56,25 @@ def flatten(
                 expected=f'one of {names}, {IGNORE_ABSOLUTE_ENCODER}',
                 found=repr(value),
             )
-        elif isinstance(value, bool) or not isinstance(value, Real):
-            raise ParameterError(
-                f'{name} has the wrong type',
-                transmission=item.spec.name,
-                parameter=name,
-                expected='a number',
-                found=repr(value),
-            )
         else:
-            numbers[path] = known[path].check(float(value), transmission=item.spec.name)
+            number = _number(item, name, value)
+            numbers[path] = known[path].check(number, transmission=item.spec.name)
     return numbers, ignore
+
+
+def _number(item: Built, name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ParameterError(
+            f'{name} has the wrong type',
+            transmission=item.spec.name,
+            parameter=name,
+            expected='a number',
+            found=repr(value),
+        )
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond double precision, refused as not finite
+        return math.inf
 
 
 def _flag(item: Built, value: object) -> bool:
@@ -82,7 +98,7 @@ def _leaves(
     prefix: ParameterPath, nested: Mapping[str, Any]
 ) -> Iterator[tuple[ParameterPath, object]]:
     for key, value in nested.items():
-        path = (*prefix, key)
+        path = (*prefix, str(key))
         if isinstance(value, Mapping):
             yield from _leaves(path, value)
         else:
@@ -109,6 +125,11 @@ def rebuilt(item: Built, numbers: Mapping[ParameterPath, float]) -> Built:
             parameter=error.parameter,
             expected=error.expected,
             found=error.found,
+        ) from error
+    except Exception as error:  # a plugin's bug is a refusal with a reason as well
+        raise ParameterError(
+            f'{item.spec.type} raised {type(error).__name__}: {error}',
+            transmission=item.spec.name,
         ) from error
 
 

@@ -1,0 +1,317 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Changing parameters: all or nothing, checked, and the same as building afresh."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+import math
+import pickle
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge import RobotTransmissions
+from transmission_bridge.errors import ParameterError, UnknownNameError
+from transmission_bridge.transmissions import LinearTransmission, Registry
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
+
+MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
+
+
+def same(a, b):
+    """Tell whether two robots compute the same, to the last bit, and report the same numbers."""
+    assert (a.joint_names, a.actuator_names) == (b.joint_names, b.actuator_names)
+    for direction, interface in MAPS:
+        n = len(a.actuator_names if direction == 'actuator_to_joint' else a.joint_names)
+        x = np.random.default_rng(1).normal(size=(3, n))
+        ours, theirs = (getattr(each, direction)(interface, x) for each in (a, b))
+        if not np.array_equal(ours, theirs):
+            return False
+    return {name: repr(t) for name, t in a.transmissions.items()} == {
+        name: repr(t) for name, t in b.transmissions.items()
+    }
+
+
+def joint_positions(robot, interface, actuators):
+    """Return joint positions by name."""
+    return dict(zip(robot.joint_names, robot.actuator_to_joint(interface, actuators), strict=True))
+
+
+@pytest.fixture(scope='module')
+def wrist(make_spec, make_robot):
+    """Return a robot with a differential, a simple transmission and a joint without one."""
+    return make_robot(
+        make_spec(
+            'wrist',
+            'differential',
+            ('roll', 'pitch'),
+            ('left', 'right'),
+            joint_reduction=(2.0, -2.0),
+            joint_offset=(0.5, -0.5),
+            actuator_reduction=(50.0, -50.0),
+        ),
+        make_spec('lift', 'simple', ('lift',), ('drive',), joint_reduction=(8.0,)),
+        joints=('lift', 'roll', 'pitch', 'free'),
+    )
+
+
+@pytest.fixture(scope='module')
+def t(wrist):
+    """Return the maps of the robot."""
+    return RobotTransmissions(wrist)
+
+
+def test_a_new_robot_has_the_new_values(t):
+    """A changed offset and reduction show in the maps of the new robot, not of the old one."""
+    before = t.actuator_to_joint('position', [100.0, 20.0, 16.0, 3.0])
+    changed = t.with_parameters(
+        {
+            'wrist': {'joints': {'roll': {'offset': 0.1}}},
+            'lift': {'joints': {'lift': {'mechanical_reduction': -4.0}}},
+        }
+    )
+    result = joint_positions(changed, 'position', [100.0, 20.0, 16.0, 3.0])
+    assert result == pytest.approx({'lift': -4.0, 'roll': 0.5, 'pitch': -1.1, 'free': 3.0})
+    assert changed.transmissions['lift'].actuator_reduction == (-4.0,)
+    assert changed.transmissions['wrist'].joint_offset == (0.1, -0.5)
+    assert (t.actuator_to_joint('position', [100.0, 20.0, 16.0, 3.0]) == before).all()
+    assert t.transmissions['wrist'].joint_offset == (0.5, -0.5)
+    assert (changed.robot, changed.findings) == (t.robot, t.findings)
+
+
+@given(st.data())
+def test_tuning_equals_building_afresh(robots, data):
+    """A tuned robot equals one that is built from a description with those numbers."""
+    robot = data.draw(robots)
+    original = RobotTransmissions(robot)
+    numbers = st.floats(0.1, 100.0) | st.integers(1, 9)
+    changes, specs = {}, []
+    for spec in robot.transmissions:
+        known = {tunable.path for tunable in original.tunables[spec.name]}
+        sides = {}
+        for side in ('joints', 'actuators'):
+            members = []
+            for member in getattr(spec, side):
+                new = {
+                    field: data.draw(numbers)
+                    for field in ('mechanical_reduction', 'offset')
+                    if (side, member.name, field) in known and data.draw(st.booleans())
+                }
+                if new:
+                    changes.setdefault(spec.name, {}).setdefault(side, {})[member.name] = new
+                members.append(
+                    dataclasses.replace(member, **{k: float(v) for k, v in new.items()})
+                )
+            sides[side] = tuple(members)
+        specs.append(dataclasses.replace(spec, **sides))
+    tuned = original.with_parameters(changes)
+    afresh = RobotTransmissions(dataclasses.replace(robot, transmissions=tuple(specs)))
+    assert same(tuned, afresh)
+    # And back, in several steps.
+    for name, values in changes.items():
+        defaults = {tunable.path: tunable.default for tunable in tuned.tunables[name]}
+        for side, members in values.items():
+            for member, fields in members.items():
+                back = {field: defaults[side, member, field] for field in fields}
+                tuned = tuned.with_parameters({name: {side: {member: back}}})
+    assert same(tuned, original)
+
+
+@pytest.mark.parametrize('value', [3, 3.0, np.float64(3), np.float32(3), np.int64(3), Fraction(3)])
+def test_any_real_number_is_a_value(t, value):
+    """An integer, a fraction or a number of numpy is taken as the float that it is."""
+    changed = t.with_parameters({'lift': {'joints': {'lift': {'offset': value}}}})
+    assert changed.transmissions['lift'].joint_offset == (3.0,)
+    assert type(changed.transmissions['lift'].joint_offset[0]) is float
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'expected'),
+    [
+        ('offset', True, 'a number'),
+        ('offset', '0.1', 'a number'),
+        ('offset', None, 'a number'),
+        ('offset', [0.1], 'a number'),
+        ('offset', 1j, 'a number'),
+        ('offset', math.nan, 'a finite number'),
+        ('offset', math.inf, 'a finite number'),
+        ('offset', 10**400, 'a finite number'),
+        ('mechanical_reduction', math.nan, 'a finite number'),
+        ('mechanical_reduction', -math.inf, 'a finite number'),
+        ('mechanical_reduction', 0.0, 'a number other than zero'),
+        ('mechanical_reduction', -0.0, 'a number other than zero'),
+        ('mechanical_reduction', 0, 'a number other than zero'),
+        ('mechanical_reduction', False, 'a number'),
+    ],
+)
+def test_a_bad_value_is_refused_with_a_reason(t, field, value, expected):
+    """A value that is no usable number is refused, naming transmission, parameter and reason."""
+    before = t.actuator_to_joint('position', [100.0, 20.0, 16.0, 3.0])
+    with pytest.raises(ParameterError) as caught:
+        t.with_parameters({'wrist': {'joints': {'roll': {field: value}}}})
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert error.transmission == 'wrist'
+    assert error.parameter == f'joints.roll.{field}'
+    assert error.expected == expected
+    assert str(error).startswith("transmission 'wrist': ")
+    assert (t.actuator_to_joint('position', [100.0, 20.0, 16.0, 3.0]) == before).all()
+
+
+@pytest.mark.parametrize(
+    'nested',
+    [
+        {'joints': {'roll': {'offst': 1.0}}},
+        {'joints': {'lift': {'offset': 1.0}}},
+        {'joints': {'roll': 1.0}},
+        {'joints': {'roll': {'offset': {'more': 1.0}}}},
+        {'actuators': {'left': {'offset': 1.0}}},
+        {'offset': 1.0},
+        {'joints': {1: {'offset': 1.0}}},
+    ],
+)
+def test_an_unknown_parameter_is_refused_with_the_known(t, nested):
+    """A path that is no parameter is refused, and the message lists those there are."""
+    with pytest.raises(ParameterError, match='unknown parameter') as caught:
+        t.with_parameters({'wrist': nested})
+    assert 'joints.roll.offset' in caught.value.expected
+    assert 'actuators.left.mechanical_reduction' in caught.value.expected
+
+
+def test_an_unused_reduction_is_no_parameter(t):
+    """The reduction that a type does not use cannot be set, as that would change nothing."""
+    with pytest.raises(ParameterError, match='unknown parameter'):
+        t.with_parameters({'lift': {'actuators': {'drive': {'mechanical_reduction': 2.0}}}})
+
+
+@pytest.mark.parametrize('nested', [1.0, 'joints', None, ['joints']])
+def test_what_is_no_mapping_is_refused(t, nested):
+    """Parameters of a transmission that are no mapping are refused."""
+    with pytest.raises(ParameterError, match='mapping'):
+        t.with_parameters({'wrist': nested})
+
+
+def test_an_unknown_transmission_is_refused_with_the_known(t):
+    """A transmission that the robot does not have is refused, and those there are are named."""
+    with pytest.raises(UnknownNameError) as caught:
+        t.with_parameters({'waist': {'joints': {'roll': {'offset': 0.1}}}})
+    assert caught.value.known == ('wrist', 'lift')
+
+
+def test_several_changes_are_accepted_together_or_not_at_all(t, wrist):
+    """One bad value among good ones leaves everything as it was."""
+    with pytest.raises(ParameterError):
+        t.with_parameters(
+            {
+                'lift': {'joints': {'lift': {'offset': 0.3}}},
+                'wrist': {'joints': {'roll': {'offset': 0.1}, 'pitch': {'offset': math.nan}}},
+            }
+        )
+    assert same(t, RobotTransmissions(wrist))
+
+
+def test_values_that_only_together_make_no_transmission_are_refused(t):
+    """Values that are each in range but leave double precision together are refused."""
+    huge = {'mechanical_reduction': 1e200}
+    alone = t.with_parameters({'wrist': {'joints': {'roll': huge}}})
+    assert alone.transmissions['wrist'].joint_reduction == (1e200, -2.0)
+    with pytest.raises(ParameterError, match='double precision') as caught:
+        t.with_parameters({'wrist': {'joints': {'roll': huge}, 'actuators': {'left': huge}}})
+    assert caught.value.transmission == 'wrist'
+
+
+def test_nothing_to_change_changes_nothing(t):
+    """No parameters, or the present values, give an equal robot."""
+    assert same(t.with_parameters({}), t)
+    assert same(t.with_parameters({'wrist': {'joints': {'roll': {'offset': 0.5}}}}), t)
+
+
+def test_live_numbers_are_listed(t):
+    """Each number that a type reads is listed with its value, its default and a description."""
+    changed = t.with_parameters({'wrist': {'joints': {'roll': {'offset': 0.1}}}})
+    tunables = {each.path: each for each in changed.tunables['wrist']}
+    assert set(tunables) == {
+        *((side, name, 'mechanical_reduction') for side, name in (
+            ('joints', 'roll'), ('joints', 'pitch'), ('actuators', 'left'), ('actuators', 'right'),
+        )),
+        ('joints', 'roll', 'offset'),
+        ('joints', 'pitch', 'offset'),
+    }  # fmt: skip
+    roll = tunables['joints', 'roll', 'offset']
+    assert (roll.value, roll.default) == (0.1, 0.5)
+    assert '[rad or m]' in roll.description
+    assert not roll.nonzero
+    assert tunables['joints', 'roll', 'mechanical_reduction'].nonzero
+
+
+def test_the_encoder_flag_can_be_set_and_cleared(t):
+    """With ignore_absolute_encoder, absolute positions pass by role; positions stay mapped."""
+    a = np.array([100.0, 20.0, 16.0, 3.0])
+    ignoring = t.with_parameters({'wrist': {'ignore_absolute_encoder': True}})
+    found = joint_positions(ignoring, 'absolute_position', a)
+    assert found == {'lift': 2.0, 'roll': 100.0, 'pitch': 20.0, 'free': 3.0}
+    assert (ignoring.actuator_to_joint('position', a) == t.actuator_to_joint('position', a)).all()
+    assert ignoring.ignore_absolute_encoder == {'wrist'}
+    kept = ignoring.with_parameters({'lift': {'joints': {'lift': {'offset': 1.0}}}})
+    assert kept.ignore_absolute_encoder == {'wrist'}
+    cleared = ignoring.with_parameters({'wrist': {'ignore_absolute_encoder': False}})
+    assert same(cleared, t)
+
+
+@pytest.mark.parametrize('value', [1, 0.0, 'true', None])
+def test_the_encoder_flag_is_true_or_false(t, value):
+    """What is not a bool is no value of the flag."""
+    with pytest.raises(ParameterError, match='ignore_absolute_encoder'):
+        t.with_parameters({'wrist': {'ignore_absolute_encoder': value}})
+
+
+class Fussy(LinearTransmission):
+    """A plugin that fails in its own way for some values."""
+
+    api_version = 1
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build a gear whose ratio is one over the number of teeth above ten."""
+        teeth = reader.number('teeth', description='Teeth.', default=12.0, maximum=100.0)
+        return cls([[1.0 / (teeth - 10.0)]] if teeth > 9.0 else [1.0])
+
+
+class _Entry:
+    """An entry point that is no file."""
+
+    name, value, dist = 'me/Fussy', 'here:Fussy', None
+
+    def load(self):
+        """Return the class."""
+        return Fussy
+
+
+@pytest.fixture
+def fussy(make_spec, make_robot):
+    """Return a robot with the fussy plugin."""
+    robot = make_robot(make_spec('gear', 'me/Fussy', ('j',), ('a',)))
+    return RobotTransmissions(robot, registry=Registry([_Entry()]))
+
+
+def test_parameters_of_a_plugin_are_live(fussy):
+    """A number that a plugin reads can be changed by its name, within its range."""
+    assert fussy.with_parameters({'gear': {'teeth': 14}}).actuator_to_joint('velocity', [8.0]) == [
+        2.0
+    ]
+    with pytest.raises(ParameterError) as caught:
+        fussy.with_parameters({'gear': {'teeth': 101.0}})
+    assert caught.value.expected == 'a number in [-inf, 100]'
+
+
+@pytest.mark.parametrize(('teeth', 'reason'), [(10.0, 'ZeroDivisionError'), (3.0, 'ShapeError')])
+def test_whatever_a_plugin_raises_is_a_refusal(fussy, teeth, reason):
+    """An error of any kind while a plugin is rebuilt refuses the value, with the reason."""
+    with pytest.raises(ParameterError, match=reason) as caught:
+        fussy.with_parameters({'gear': {'teeth': teeth}})
+    assert caught.value.transmission == 'gear'
+    assert caught.value.__cause__ is not None
