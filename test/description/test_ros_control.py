@@ -241,3 +241,17 @@ def test_what_is_refused_is_still_named(robot: Callable[..., str]) -> None:
     assert rejected.type == 'transmission_interface/SimpleTransmission'
     assert (rejected.joints, rejected.actuators) == (('j1',), ('a',))
     assert rejected.path == '/robot/transmission'
+
+
+def test_the_joints_of_a_refused_wrist_are_lost_with_it(robot: Callable[..., str]) -> None:
+    """Names in <flexJoint>, <gap_joint> and their like count as driven by the refused block."""
+    text = robot(
+        PR2.format(
+            'WristTransmission',
+            '<rightActuator name="r"/><leftActuator name="l"/><flexJoint name="j1"/>'
+            '<passive_joint name="j2"/><use_simulated_joint/>',
+        )
+    )
+    (rejected,) = load_description(text).rejected
+    assert rejected.joints == ('j1', 'j2')
+    assert rejected.actuators == ('r', 'l')

@@ -51,7 +51,11 @@ def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
             found=found,
             subject=name,
         )
-        return Draft(element, summary, None)
+        # Whatever it drives is lost with it: passed through it would have an invented ratio.
+        lost = replace(
+            summary, joints=_named(element, 'joint'), actuators=_named(element, 'actuator')
+        )
+        return Draft(element, lost, None)
     # Exactly one, or it would have been refused.
     reduction = _reductions(element)[0]
     value = findings.value(reduction, reduction.text, ratio, f'<{_REDUCTION}>', name)
@@ -87,6 +91,12 @@ def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
         path=element.path,
     )
     return Draft(element, summary, spec)
+
+
+def _named(element: Element, ending: str) -> tuple[str, ...]:
+    """Return the names of children such as ``<flexJoint>``, ``<gap_joint>`` or ``<joint>``."""
+    children = (child for child in element.children if child.tag.lower().endswith(ending))
+    return tuple(name for child in children if (name := child.get('name')))
 
 
 def _reductions(element: Element) -> list[Element]:
