@@ -23,11 +23,13 @@ from transmission_bridge.errors import DescriptionError
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.declaring import declare
 from transmission_bridge.ros.description_source import DescriptionSource
+from transmission_bridge.ros.diagnostics import Diagnostics
 from transmission_bridge.ros.live_parameters import LiveParameters
 from transmission_bridge.ros.options import declare_options, read_options
 from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.transitions import transition
+from transmission_bridge.ros.transitions import guard_requests, transition
+from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = ['TransmissionBridge']
@@ -49,6 +51,7 @@ class TransmissionBridge(LifecycleNode):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('transmission_bridge', **kwargs)
+        guard_requests(self)
         self._log = ThrottledLog(self)
         self._session: Session | None = None
         declare_options(self)
@@ -65,6 +68,8 @@ class TransmissionBridge(LifecycleNode):
         self._autostart = bool(self.get_parameter('autostart').value)
         self._live = LiveParameters(self, self._use)
         self._description = DescriptionSource(self, self._description_arrived)
+        self._zero = ZeroService(self, lambda: self._session)
+        self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._starter: Any = None

@@ -15,7 +15,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.statistics import TopicStatistics
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros.joint_state_input import JointStateInput
@@ -61,9 +61,7 @@ class Inputs:
             receipt; may raise :class:`MessageError`.
         """
         read = JointStateInput().read
-        self._subscribe(
-            JointState, topic, qos, lambda data, now: take(*read(data), now), raw=True
-        )
+        self._subscribe(JointState, topic, qos, lambda data, now: take(*read(data), now), raw=True)
 
     def typed(
         self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any, float], None]
@@ -90,6 +88,8 @@ class Inputs:
         *,
         raw: bool,
     ) -> None:
+        if topic in self.statistics:
+            raise ParameterError(f"topic '{topic}' would be listened to twice", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
         is_open, time, log = self._is_open, self._time, self._log
 

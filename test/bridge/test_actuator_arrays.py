@@ -1,0 +1,99 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Plain arrays of actuator commands: complete or not at all."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
+from transmission_bridge.bridge.actuator_messages import actuator_messages
+from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.errors import ParameterError
+
+NAMES = ('a', 'b', 'c')
+ORDER = ('c', 'a')
+
+values = st.one_of(st.just(math.nan), st.floats(-10.0, 10.0))
+commands = st.lists(values, min_size=9, max_size=9).map(lambda each: np.reshape(each, (3, 3)))
+
+
+def messages(command, merged=False):
+    """Return the messages that a command is sent as."""
+    return actuator_messages(NAMES, np.array(command, dtype=float), (1, 0), merged=merged)
+
+
+@given(st.lists(commands, max_size=6), st.booleans())
+def test_never_incomplete_never_invented(sequence, merged):
+    """An array is sent for a mode in the command, when each actuator is in that mode by now."""
+    arrays = ActuatorArrays(ORDER)
+    last = {name: {} for name in ORDER}  # by actuator, the fields of its newest command
+    for command in sequence:
+        expected = []
+        for name in ORDER:
+            fields = {
+                field: command[row, NAMES.index(name)]
+                for row, field in enumerate(FIELDS)
+                if not math.isnan(command[row, NAMES.index(name)])
+            }
+            if fields:
+                last[name] = fields
+        for row, field in enumerate(FIELDS):
+            concerned = any(not math.isnan(command[row, NAMES.index(name)]) for name in ORDER)
+            if concerned and all(field in last[name] for name in ORDER):
+                expected.append((field, [last[name][field] for name in ORDER]))
+        found = arrays.update(messages(command, merged))
+        assert [(field, array.tolist()) for field, array in found] == expected
+
+
+def test_mode_changes():
+    """An actuator that went to another mode has no value of the old one any more."""
+    arrays = ActuatorArrays(ORDER)
+    nan = math.nan
+    assert len(arrays.update(messages([[nan] * 3, [1.0, 2.0, 3.0], [nan] * 3]))) == 1
+    assert arrays.update(messages([[1.0, nan, nan], [nan] * 3, [nan] * 3])) == []
+    assert arrays.update(messages([[nan] * 3, [nan, nan, 4.0], [nan] * 3])) == []
+
+
+def test_after_a_trajectory():
+    """A trajectory's end is the actuator's last position, and none if it does not tell."""
+    arrays = ActuatorArrays(ORDER)
+    arrays.end_at(('a', 'b'), np.array([5.0, 6.0]))
+    command = messages([[math.nan, math.nan, 1.0], [math.nan] * 3, [math.nan] * 3])
+    ((field, array),) = arrays.update(command)
+    assert (field, array.tolist()) == ('position', [1.0, 5.0])
+    arrays.end_at(('a',), np.empty(0))
+    assert arrays.update(command) == []
+
+
+def test_reset():
+    """After a reset nothing is known."""
+    arrays = ActuatorArrays(ORDER)
+    arrays.end_at(ORDER, np.array([5.0, 6.0]))
+    arrays.reset()
+    assert arrays.update(messages([[1.0, 1.0, math.nan], [math.nan] * 3, [math.nan] * 3])) == []
+
+
+def test_results_are_copies():
+    """What was returned does not change with the next command."""
+    arrays = ActuatorArrays(('a',))
+    nothing = [math.nan] * 3
+    ((_, first),) = arrays.update(messages([[1.0, math.nan, math.nan], nothing, nothing]))
+    arrays.update(messages([[2.0, math.nan, math.nan], nothing, nothing]))
+    assert first.tolist() == [1.0]
+
+
+def test_order_is_checked():
+    """Names must be known and stand there once; the sentence says which does not."""
+    check_order('command_joints', ['a', 'b'], NAMES, 'joint')
+    check_order('command_joints', [], NAMES, 'joint')
+    with pytest.raises(ParameterError, match=r"command_joints .*'d' is no joint.*expected .*a, b"):
+        check_order('command_joints', ['a', 'd'], NAMES, 'joint')
+    with pytest.raises(ParameterError, match="'a' stands there twice"):
+        check_order('command_joints', ['a', 'b', 'a'], NAMES, 'joint')

@@ -1,0 +1,229 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Offsets that make the present actuator positions mean wanted joint positions."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.bridge.zeroing import joints_with_offset, wanted_positions, zero_offsets
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError
+from transmission_bridge.transmissions import RobotTransmissions
+
+JOINTS = ('elbow', 'dial', 'roll', 'lift', 'pitch', 'shoulder')
+ANGLES = st.floats(-100.0, 100.0)
+RATIOS = st.one_of(st.floats(0.1, 200.0), st.floats(-200.0, -0.1))
+
+#: A knee with a bound in joint coordinates, and a wrist whose two offsets depend on each other.
+KNEE = """
+<robot name="knee">
+  <link name="base"/><link name="a"/>
+  <joint name="knee" type="continuous"><parent link="base"/><child link="a"/></joint>
+  <ros2_control name="hardware" type="system">
+    <hardware><plugin>knee/Hardware</plugin></hardware>
+    <joint name="knee"><command_interface name="position"/></joint>
+    <transmission name="leg">
+      <plugin>transmission_bridge/CrankSliderTransmission</plugin>
+      <actuator name="cylinder" role="actuator1"/>
+      <joint name="knee" role="joint1"><param name="upper">0.5</param></joint>
+      <param name="crank_radius">0.1</param>
+      <param name="pivot_distance">0.4</param>
+      <param name="crank_angle">1.5</param>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+
+
+@pytest.fixture(scope='module')
+def knee():
+    """Return the maps of the knee."""
+    return RobotTransmissions(load_description(KNEE, strict=True))
+
+
+def zero(robot, wanted, position, velocity=None, held=(), max_velocity=0.01):
+    """Work offsets out; positions and velocities of actuators as given or zero."""
+    size = len(robot.actuator_names)
+    actuators = np.full((3, size), np.nan)
+    actuators[0] = position
+    if velocity is not None:
+        actuators[1] = velocity
+    return zero_offsets(
+        robot,
+        wanted,
+        actuators,
+        held=np.array([name in held for name in robot.joint_names]),
+        max_velocity=max_velocity,
+    )
+
+
+def applied(robot, changes):
+    """Return the robot with the offsets set."""
+    nested = {}
+    for change in changes:
+        level = nested.setdefault(change.transmission, {})
+        for part in change.path[:-1]:
+            level = level.setdefault(part, {})
+        level[change.path[-1]] = change.new
+    return robot.with_parameters(nested)
+
+
+def refusal(*args, **kwargs):
+    """Return the reason for which zeroing is refused."""
+    with pytest.raises(MessageError) as caught:
+        zero(*args, **kwargs)
+    return caught.value.reason
+
+
+@given(
+    wanted=st.dictionaries(st.sampled_from(JOINTS), ANGLES, min_size=1),
+    position=st.lists(st.floats(-1e4, 1e4), min_size=6, max_size=6),
+    ratios=st.fixed_dictionaries(
+        {
+            ('reduction', name): RATIOS
+            for name in ('lift', 'dial', 'left', 'right', 'roll', 'pitch', 'hip', 'crank')
+        }
+        | {('offset', name): ANGLES for name in JOINTS}
+    ),
+)
+def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratios):
+    """With the offsets set, the joints are where they were wanted and no other has moved."""
+    before = tuned(ratios)
+    changes = zero(before, wanted, position)
+    assert [change.joint for change in changes] == list(wanted)
+    after = applied(before, changes)
+    old = before.actuator_to_joint('position', position)
+    new = after.actuator_to_joint('position', position)
+    for place, name in enumerate(robot.joint_names):
+        if name not in wanted:
+            assert new[place] == old[place]
+            continue
+        (change,) = (each for each in changes if each.joint == name)
+        assert change.old == ratios['offset', name]
+        size = sum(map(abs, (wanted[name], old[place], change.old, change.new)))
+        assert abs(new[place] - wanted[name]) <= 1e-12 * size
+
+
+@given(present=st.floats(-0.4, 0.4), wanted=st.floats(-0.4, 0.4))
+def test_position_dependent(knee, present, wanted):
+    """The offset of a mechanism whose ratio depends on position does the same."""
+    position = knee.joint_to_actuator('position', [present])
+    (change,) = zero(knee, {'knee': wanted}, position)
+    found = applied(knee, [change]).actuator_to_joint('position', position)
+    assert abs(found[0] - wanted) <= 1e-12
+
+
+def test_out_of_the_domain(knee):
+    """An offset that brings the joint where its transmission does not map it is refused."""
+    position = knee.joint_to_actuator('position', [0.0])
+    assert refusal(knee, {'knee': 0.6}, position) == 'not_additive'
+
+
+def test_report(robot):
+    """A change says what was and what is, with every digit."""
+    position = np.zeros(6)
+    position[robot.actuator_names.index('winch')] = 1.0
+    (change,) = zero(robot, {'lift': 0.0}, position)
+    assert (change.transmission, change.path) == ('hoist', ('joints', 'lift', 'offset'))
+    assert str(change) == 'lift: offset 0.3 -> 0.25'
+
+
+@pytest.mark.parametrize('joint', ['roll', 'lift'])
+def test_unknown_position(robot, joint):
+    """A joint without a known position is refused, others do not mind."""
+    position = np.ones(6)
+    for name in ('left', 'winch'):
+        position[robot.actuator_names.index(name)] = np.nan
+    assert refusal(robot, {joint: 0.0, 'shoulder': 0.0}, position) == 'unknown'
+    assert len(zero(robot, {'shoulder': 0.0}, position)) == 1
+
+
+@pytest.mark.parametrize(
+    ('held', 'reason'), [('roll', 'held'), ('pitch', 'held'), ('lift', None), ('shoulder', None)]
+)
+def test_held_command(robot, held, reason):
+    """A position command held on the joint or a coupled one would get another meaning."""
+    if reason is None:
+        assert len(zero(robot, {'roll': 0.0}, np.ones(6), held=(held,))) == 1
+    else:
+        assert refusal(robot, {'roll': 0.0}, np.ones(6), held=(held,)) == reason
+
+
+@pytest.mark.parametrize(
+    ('moving', 'speed', 'refused'),
+    [
+        ('winch', 0.1, True),  # times 1/4 above the threshold
+        ('winch', -0.1, True),
+        ('winch', 0.03, False),
+        ('winch', np.nan, False),
+        ('hip', 100.0, False),
+    ],
+)
+def test_moving(robot, moving, speed, refused):
+    """A joint that is known to move is refused; others, and unknown velocities, do not matter."""
+    velocity = np.zeros(6)
+    velocity[robot.actuator_names.index(moving)] = speed
+    if refused:
+        assert refusal(robot, {'lift': 0.0}, np.ones(6), velocity) == 'moving'
+    else:
+        assert len(zero(robot, {'lift': 0.0}, np.ones(6), velocity)) == 1
+
+
+def test_coupled_partner_moving(robot, reference):
+    """A joint coupled to a moving one is refused though it stands still itself."""
+    velocity = np.zeros(6)
+    numbers = reference.Numbers()
+    for actuator in ('left', 'right'):
+        number = reference.actuator_value(numbers, 'velocity', actuator, {'roll': 0, 'pitch': 1})
+        velocity[robot.actuator_names.index(actuator)] = number.value
+    assert refusal(robot, {'roll': 0.0}, np.ones(6), velocity) == 'moving'
+
+
+@pytest.mark.parametrize(
+    ('joint', 'reason'), [('finger', 'no_offset'), ('nobody', 'unknown_joint')]
+)
+def test_no_offset(robot, joint, reason):
+    """A joint that passes through, or is not there, has no offset to set."""
+    assert refusal(robot, {joint: 0.0}, np.ones(6)) == reason
+
+
+def test_choice_of_joints(robot):
+    """No names mean all joints with an offset, no positions mean zeros."""
+    assert joints_with_offset(robot) == JOINTS
+    assert wanted_positions(robot, (), ()) == dict.fromkeys(JOINTS, 0.0)
+    assert wanted_positions(robot, ('lift', 'roll'), ()) == {'lift': 0.0, 'roll': 0.0}
+    assert wanted_positions(robot, ('lift', 'roll'), (1.0, 2.0)) == {'lift': 1.0, 'roll': 2.0}
+    assert wanted_positions(robot, (), tuple(range(6))) == dict(zip(JOINTS, range(6), strict=True))
+
+
+@pytest.mark.parametrize(
+    ('names', 'positions', 'reason'),
+    [
+        (('lift', 'lift'), (), 'duplicate_name'),
+        (('lift',), (1.0, 2.0), 'size'),
+        ((), (1.0,), 'size'),
+    ],
+)
+def test_choice_refused(robot, names, positions, reason):
+    """Doubled names and other numbers of names and positions are refused."""
+    with pytest.raises(MessageError) as caught:
+        wanted_positions(robot, names, positions)
+    assert caught.value.reason == reason
+
+
+def test_robot_without_offsets():
+    """A robot in which no joint has an offset says so."""
+    robot = RobotTransmissions(
+        load_description(
+            '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+            '<parent link="a"/><child link="b"/></joint></robot>'
+        )
+    )
+    with pytest.raises(MessageError) as caught:
+        wanted_positions(robot, (), ())
+    assert caught.value.reason == 'no_offset'

@@ -1,0 +1,218 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""From joint trajectories to actuator trajectories, waypoint by waypoint, whole or not at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.commands import CommandPath
+from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
+from transmission_bridge.bridge.trajectory_values import read_trajectory, TrajectoryValues
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.binding import Binding
+
+__all__ = ['TrajectoryPath']
+
+Mask = npt.NDArray[np.bool_]
+
+#: What the arrays of a waypoint are.
+_INTERFACES = ('position', 'velocity', 'acceleration', 'effort')
+_POSITION, _VELOCITY, _ACCELERATION, _EFFORT = range(4)
+
+#: Which row of a command, and of its limits, the arrays of a waypoint are.
+_COMMAND_ROWS = {_POSITION: 0, _VELOCITY: 1, _EFFORT: 2}
+
+_NOTHING: Array = np.empty(0)
+
+
+class TrajectoryPath:
+    """
+    Maps joint trajectories, sharing limits, held commands and counts with the command path.
+
+    Header and times stay as they are, what a waypoint omits stays omitted. Rates and effort are
+    mapped at their waypoint's position where the mechanism depends on it, accelerations with its
+    velocity too; a waypoint must then have them.
+
+    A trajectory for some joints of a coupled transmission has the others hold: at their last
+    commanded, else measured position, with rates zero and their last commanded effort.
+
+    :param robot: The maps; exchanged by :meth:`use`.
+    :param commands: Its limits are obeyed; where the trajectory ends becomes its held command.
+    :param partial_commands: ``hold`` or ``reject``.
+    """
+
+    def __init__(
+        self, robot: RobotTransmissions, commands: CommandPath, *, partial_commands: str
+    ) -> None:
+        self._commands = commands
+        self._hold = partial_commands == 'hold'
+        self._known = command_names(robot)
+        self.use(robot)
+
+    def use(self, robot: RobotTransmissions) -> None:
+        """Exchange the maps between two messages; joints and actuators must be the same."""
+        self._robot = robot
+
+    def map(
+        self,
+        trajectory: TrajectoryRecord,
+        measured_position: Array,
+        *,
+        source: str = 'joint_trajectory',
+        now: float = 0.0,
+    ) -> TrajectoryRecord:
+        """
+        Return the trajectory of the actuators that move the joints named.
+
+        :param trajectory: The trajectory of any joints that may be commanded.
+        :param measured_position: Joint positions, shape ``(n_joints,)``, NaN where unknown.
+        :param source: Where it comes from.
+        :param now: Time of receipt [s].
+        :raises MessageError: If it is refused; then nothing has changed. Reasons are those of
+            :func:`read_trajectory`, ``limit``, ``partial``, ``no_position``, ``no_velocity``
+            and ``unmapped``.
+        """
+        read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
+        counts = self._commands.counts[source]
+        for field, row in _COMMAND_ROWS.items():
+            self._commands.limits.apply(read.values[field], row, counts=counts)
+        joints = read.named.copy()
+        moved = [b for b in self._robot.bindings if read.named[list(b.joints)].any()]
+        for binding in moved:
+            self._complete(binding, read, measured_position)
+            _check_dependence(binding, read)
+            joints[list(binding.joints)] = True
+        actuators = self._actuators(moved, read.named)
+        mapped = self._map(read)
+        self._check_mapped(mapped, read.given, moved)
+        last = trajectory.points[-1].time
+        self._commands.adopt(
+            TrajectoryEnd(
+                read.named, joints, read.values[_POSITION, -1], actuators, mapped[_POSITION, -1]
+            ),
+            source=source,
+            until=now + last[0] + last[1] * 1e-9,
+        )
+        return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
+
+    def _complete(
+        self, binding: Binding, read: TrajectoryValues, measured_position: Array
+    ) -> None:
+        """Fill in, in place, the joints that are coupled to named ones."""
+        places = np.array(binding.joints)
+        missing = places[~read.named[places]]
+        if not len(missing):
+            return
+        names = ', '.join(self._robot.joint_names[place] for place in missing)
+        about = f'{names}, coupled by {binding.spec.name} to a joint of the trajectory'
+        if not self._hold:
+            raise MessageError(
+                'partial', f'no trajectory for {about} (partial_commands is reject)'
+            )
+        if len(binding.actuators) < len(binding.joints):
+            raise MessageError(
+                'partial', f'no trajectory for {about}: it has too few actuators to hold them'
+            )
+        held = self._commands.held[:, missing]
+        position = np.where(np.isnan(held[0]), measured_position[missing], held[0])
+        rest = np.zeros(len(missing))
+        for field, filler in (
+            (_POSITION, position),
+            (_VELOCITY, rest),
+            (_ACCELERATION, rest),
+            (_EFFORT, held[2]),
+        ):
+            given = read.given[field]
+            if given.any() and np.isnan(filler).any():
+                raise MessageError(
+                    'partial', f'no {POINT_FIELDS[field]} for {about}, and nothing to hold'
+                )
+            read.values[field][np.ix_(given, missing)] = filler
+
+    def _actuators(self, moved: list[Binding], named: Mask) -> Mask:
+        """Return which actuators move the joints named."""
+        actuators = np.zeros(len(self._robot.actuator_names), dtype=bool)
+        for binding in moved:
+            actuators[np.array(binding.actuators)[list(binding.owned)]] = True
+        for name in self._robot.pass_through:
+            if named[self._robot.joint_names.index(name)]:
+                actuators[self._robot.actuator_names.index(name)] = True
+        return actuators
+
+    def _map(self, read: TrajectoryValues) -> Array:
+        shape = (*read.given.shape, len(self._robot.actuator_names))
+        mapped = np.full(shape, np.nan)
+        for field, interface in enumerate(_INTERFACES):
+            rows = read.given[field]
+            if rows.any():
+                mapped[field, rows] = self._robot.joint_to_actuator(
+                    interface,
+                    read.values[field, rows],
+                    at=read.values[_POSITION, rows],
+                    rate=read.values[_VELOCITY, rows],
+                    report=self._commands.report,
+                )
+        return mapped
+
+    def _check_mapped(self, mapped: Array, given: Mask, moved: list[Binding]) -> None:
+        for binding in moved:
+            owned = np.array(binding.actuators)[list(binding.owned)]
+            lost = given & ~np.isfinite(mapped[:, :, owned]).all(axis=-1)
+            if lost.any():
+                field, point = np.argwhere(lost)[0]
+                raise MessageError(
+                    'unmapped',
+                    f'{POINT_FIELDS[field]} of waypoint {point} cannot be mapped by '
+                    f'{binding.spec.name}: out of its domain, singular, or not supported',
+                )
+
+    def _record(
+        self,
+        trajectory: TrajectoryRecord,
+        mapped: Array,
+        given: Mask,
+        actuators: npt.NDArray[np.intp],
+    ) -> TrajectoryRecord:
+        chosen = mapped[:, :, actuators]
+        return TrajectoryRecord(
+            trajectory.stamp,
+            trajectory.frame_id,
+            tuple(self._robot.actuator_names[place] for place in actuators),
+            tuple(
+                Waypoint(
+                    point.time,
+                    *(
+                        chosen[field, number] if given[field, number] else _NOTHING
+                        for field in range(len(POINT_FIELDS))
+                    ),
+                )
+                for number, point in enumerate(trajectory.points)
+            ),
+        )
+
+
+def _check_dependence(binding: Binding, read: TrajectoryValues) -> None:
+    """Refuse waypoints that a mechanism cannot map without more than they have."""
+    if binding.transmission.is_constant:
+        return
+    wanting = ~read.given[_POSITION]
+    if wanting.any():
+        raise MessageError(
+            'no_position',
+            f'waypoint {int(np.argmax(wanting))} has no positions, which {binding.spec.name} '
+            'depends on',
+        )
+    wanting = read.given[_ACCELERATION] & ~read.given[_VELOCITY]
+    if wanting.any():
+        raise MessageError(
+            'no_velocity',
+            f'waypoint {int(np.argmax(wanting))} has accelerations without velocities, which '
+            f'{binding.spec.name} depends on',
+        )

@@ -1,0 +1,93 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as plain arrays: to joints as forward_command_controller has them, and to actuators."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from std_msgs.msg import Float64MultiArray
+
+from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
+from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.ros.inputs import Inputs
+from transmission_bridge.ros.outputs import Outputs
+from transmission_bridge.ros.qos import COMMAND_INPUT
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['ActuatorArrayOutputs', 'JointArrayInputs']
+
+
+class JointArrayInputs:
+    """
+    ``position_commands``, ``velocity_commands`` and ``effort_commands``.
+
+    Only the numbers count: nobody agrees on what the layout of the message says.
+
+    :param joints: Their order; without any there are no such topics.
+    :param take: Called with topic, interface, values and time of receipt; may raise
+        :class:`MessageError`.
+    :raises ParameterError: If a joint may not be commanded or stands there twice.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        robot: RobotTransmissions,
+        joints: Sequence[str],
+        take: Callable[[str, str, Array, float], None],
+    ) -> None:
+        commandable = tuple(command_names(robot).commandable)
+        check_order('command_joints', joints, commandable, 'joint that may be commanded')
+        self._take = take
+        for interface in FIELDS if joints else ():
+            topic = f'{interface}_commands'
+            receive = partial(self._receive, topic, interface)
+            inputs.typed(Float64MultiArray, topic, COMMAND_INPUT, receive)
+
+    def _receive(self, topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
+        self._take(topic, interface, np.array(message.data, dtype=np.float64), now)
+
+
+class ActuatorArrayOutputs:
+    """
+    ``actuator_position_commands``, and the same of velocity and effort.
+
+    :param actuators: Their order; without any there are no such topics.
+    :raises ParameterError: If an actuator is not there or stands there twice.
+    """
+
+    def __init__(
+        self, outputs: Outputs, robot: RobotTransmissions, actuators: Sequence[str]
+    ) -> None:
+        check_order('command_actuators', actuators, robot.actuator_names, 'actuator of the robot')
+        self._arrays = ActuatorArrays(actuators) if actuators else None
+        self._publishers = {
+            interface: outputs.add(Float64MultiArray, f'actuator_{interface}_commands')
+            for interface in (FIELDS if actuators else ())
+        }
+
+    def reset(self) -> None:
+        """Forget every command."""
+        if self._arrays is not None:
+            self._arrays.reset()
+
+    def send(self, messages: Sequence[JointStateRecord]) -> None:
+        """Publish the arrays that go with the messages of one command."""
+        if self._arrays is None:
+            return
+        for interface, values in self._arrays.update(messages):
+            data = array('d', values.tobytes())
+            self._publishers[interface].publish(Float64MultiArray(data=data))
+
+    def end_at(self, actuators: Sequence[str], position: Array) -> None:
+        """Take note of where a trajectory ends; see :meth:`ActuatorArrays.end_at`."""
+        if self._arrays is not None:
+            self._arrays.end_at(actuators, position)

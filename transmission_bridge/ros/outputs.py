@@ -1,0 +1,44 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The data topics that a configured node publishes; silent unless the node is active."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+from transmission_bridge.ros.qos import OUTPUT
+
+__all__ = ['Outputs']
+
+
+class Outputs:
+    """
+    Life-cycle publishers with the quality of service of outputs.
+
+    :param node: The node to publish with.
+    :ivar publishers: Publishers by topic.
+    """
+
+    def __init__(self, node: LifecycleNode) -> None:
+        self._node = node
+        self.publishers: dict[str, Any] = {}
+
+    def add(self, message_type: type, topic: str) -> Any:
+        """Return a new publisher."""
+        publisher = self.publishers[topic] = self._node.create_lifecycle_publisher(
+            message_type,
+            topic,
+            OUTPUT,
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
+        return publisher
+
+    def destroy(self) -> None:
+        """Remove every publisher."""
+        for publisher in self.publishers.values():
+            self._node.destroy_lifecycle_publisher(publisher)
+        self.publishers = {}

@@ -1,0 +1,54 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``joint_trajectory`` to ``actuator_trajectory``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from transmission_bridge.bridge.trajectories import TrajectoryPath
+from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
+from transmission_bridge.ros.inputs import Inputs
+from transmission_bridge.ros.outputs import Outputs
+from transmission_bridge.ros.qos import COMMAND_INPUT
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['Trajectories']
+
+TOPIC = 'joint_trajectory'
+
+
+class Trajectories:
+    """
+    The topics around a :class:`TrajectoryPath`.
+
+    :param path: Maps them.
+    :param joint_position: Gives the joints' positions at a time [s].
+    :param sent: Called with the actuators and where they end, empty where that is not told.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        outputs: Outputs,
+        path: TrajectoryPath,
+        joint_position: Callable[[float], Array],
+        sent: Callable[[Sequence[str], Array], None],
+    ) -> None:
+        self._path = path
+        self._joint_position = joint_position
+        self._sent = sent
+        self._publisher = outputs.add(JointTrajectory, 'actuator_trajectory')
+        inputs.typed(JointTrajectory, TOPIC, COMMAND_INPUT, self._take)
+
+    def _take(self, message: JointTrajectory, now: float) -> None:
+        mapped = self._path.map(
+            trajectory_from_message(message), self._joint_position(now), source=TOPIC, now=now
+        )
+        answer = JointTrajectory()
+        fill_trajectory(answer, mapped, JointTrajectoryPoint)
+        self._publisher.publish(answer)
+        self._sent(mapped.names, mapped.points[-1].positions)

@@ -1,0 +1,142 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+``~/zero``: sets offsets such that the present actuator positions mean wanted joint positions.
+
+The offsets become parameters in one atomic set, so that events of it go out and
+``ros2 param dump`` saves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.lifecycle import LifecycleNode
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
+
+from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
+from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
+from transmission_bridge.ros.live_parameters import PREFIX
+from transmission_bridge.ros.session import Session
+
+__all__ = ['ZeroService']
+
+_JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
+
+_DESCRIPTIONS = {
+    _JOINTS: 'Joints whose offset ~/zero sets; empty: all that have one.',
+    _POSITIONS: 'Positions [rad or m] that these joints then have; empty: zero for each.',
+}
+
+
+class ZeroService:
+    """
+    The service and its two parameters, which can be set at any time.
+
+    :param node: The node that they belong to.
+    :param session: Gives the present session, ``None`` while unconfigured.
+    :raises ParameterError: If a parameter was given a value of the wrong type.
+    """
+
+    def __init__(self, node: LifecycleNode, session: Callable[[], Session | None]) -> None:
+        self._node = node
+        self._session = session
+        for name, description in _DESCRIPTIONS.items():
+            # An empty list has no type of its own in YAML, so the type must be left open.
+            descriptor = ParameterDescriptor(description=description, dynamic_typing=True)
+            value = node.declare_parameter(name, None, descriptor).value
+            _checked(name, value)
+        node.add_on_set_parameters_callback(self._check_parameters)
+        self._service = node.create_service(Trigger, '~/zero', self._serve)
+
+    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        try:
+            for parameter in parameters:
+                if parameter.name in _DESCRIPTIONS:
+                    _checked(parameter.name, parameter.value)
+        except ParameterError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _serve(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message = self._zero()
+            response.success = True
+        except TransmissionBridgeError as error:
+            response.message = str(error)
+            response.success = False
+        return response
+
+    def _zero(self) -> str:
+        """
+        Set the offsets and return old and new values in words.
+
+        :raises MessageError: If it is refused; then nothing has changed.
+        """
+        session = self._session()
+        if session is None or not session.is_open:
+            raise MessageError('inactive', 'the bridge is not active')
+        now = session.time()
+        _check_fresh(session, now)
+        changes = zero_offsets(
+            session.robot,
+            wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS)),
+            session.states.merged.values(now),
+            held=session.commands.held_positions,
+            max_velocity=session.options.zero_max_velocity,
+        )
+        parameters = [
+            Parameter(PREFIX + '.'.join((change.transmission, *change.path)), value=change.new)
+            for change in changes
+        ]
+        for parameter, change in zip(parameters, changes, strict=True):
+            if not self._node.has_parameter(parameter.name):
+                raise MessageError(
+                    'no_parameter',
+                    f"'{parameter.name}', the offset of {change.joint}, cannot be "
+                    'a parameter; see the warning at configure',
+                )
+        result = self._node.set_parameters_atomically(parameters)
+        if not result.successful:
+            raise MessageError('refused', result.reason)
+        return '; '.join(str(change) for change in changes)
+
+    def _value(self, name: str) -> tuple[Any, ...]:
+        return _checked(name, self._node.get_parameter(name).value)
+
+
+def _check_fresh(session: Session, now: float) -> None:
+    """Refuse where a driver that was there fell silent, also without a ``state_timeout``."""
+    limit = session.options.zero_max_age
+    for topic in session.state_topics:
+        age = now - session.inputs.statistics[topic].used
+        if limit and limit < age < float('inf'):
+            raise MessageError(
+                'stale', f'{topic} is stale: no usable message for {age:.1f} s (zero_max_age)'
+            )
+
+
+def _checked(name: str, value: Any) -> tuple[Any, ...]:
+    """
+    Return the value of a parameter as a tuple, empty where it has none.
+
+    :raises ParameterError: If it has the wrong type.
+    """
+    values = () if value is None else value
+    kind, words = (str, 'texts') if name == _JOINTS else (float, 'numbers with a decimal point')
+    if (
+        isinstance(values, (str, bytes))
+        or not isinstance(values, Sequence)
+        or not all(type(each) is kind for each in values)
+    ):
+        raise ParameterError(
+            f'{name} cannot be accepted',
+            parameter=name,
+            expected=f'a list of {words}',
+            found=repr(value),
+        )
+    return tuple(values)
