@@ -1,0 +1,160 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Names and places of a robot: what passes through, what is lost, who commands an actuator."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from transmission_bridge import RobotTransmissions
+from transmission_bridge.description import JointSpec, MimicSpec, RejectedTransmission
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
+
+MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
+
+
+def test_joints_without_a_transmission_pass_through(make_spec, make_robot):
+    """Scalar joints that nothing drives get an actuator of their name; mimic joints do not."""
+    robot = make_robot(make_spec('t', 'simple', ('b',), ('m',), joint_reduction=(2.0,)))
+    robot = dataclasses.replace(
+        robot,
+        joints=(
+            JointSpec('slider', 'prismatic', 'l', 'l'),
+            *robot.joints,
+            JointSpec('weld', 'fixed', 'l', 'l'),
+            JointSpec('free', 'floating', 'l', 'l'),
+            JointSpec('finger', 'revolute', 'l', 'l', mimic=MimicSpec('b')),
+            JointSpec('wheel', 'continuous', 'l', 'l'),
+        ),
+    )
+    t = RobotTransmissions(robot)
+    assert t.joint_names == ('slider', 'b', 'wheel')
+    assert t.actuator_names == ('m', 'slider', 'wheel')
+    assert t.pass_through == ('slider', 'wheel')
+    for interface in interfaces_of('joint_to_actuator'):
+        assert t.actuator_to_joint(interface, [0.0, 5.0, 7.0]).tolist() == [5.0, 0.0, 7.0]
+        assert t.joint_to_actuator(interface, [5.0, 0.0, 7.0]).tolist() == [0.0, 5.0, 7.0]
+    assert t.actuator_to_joint('absolute_position', [0.0, 5.0, 7.0]).tolist() == [5.0, 0.0, 7.0]
+    without = RobotTransmissions(robot, pass_through=False)
+    assert (without.joint_names, without.actuator_names) == (('b',), ('m',))
+    assert without.with_parameters({}).joint_names == ('b',)
+
+
+def test_a_mimic_joint_with_a_transmission_is_driven(make_spec, make_robot):
+    """A joint that mimics another but has a transmission is driven by it."""
+    robot = make_robot(make_spec('t', 'simple', ('j',), ('m',)))
+    joint = JointSpec('j', 'revolute', 'l', 'l', mimic=MimicSpec('k'))
+    t = RobotTransmissions(dataclasses.replace(robot, joints=(joint,)))
+    assert t.joint_names == ('j',)
+
+
+def test_joints_of_refused_transmissions_are_absent(make_spec, make_robot):
+    """A joint whose transmission was refused, here or by the description, is not invented."""
+    robot = make_robot(
+        make_spec('unknown', 'you/What', ('a',), ('ma',)),
+        make_spec('wrong', 'differential', ('b',), ('mb',)),
+        make_spec('good', 'simple', ('c',), ('mc',)),
+        joints=('a', 'b', 'c', 'd', 'e'),
+        rejected=(RejectedTransmission('bad', 'x/Y', 'ros2_control', ('d',), ('md',)),),
+    )
+    t = RobotTransmissions(robot)
+    assert t.joint_names == ('c', 'e')
+    assert t.actuator_names == ('mc', 'e')
+    assert {f.subject: f.severity for f in t.findings} == {'unknown': 'error', 'wrong': 'error'}
+    wrong = next(finding for finding in t.findings if finding.subject == 'wrong')
+    assert (wrong.expected, wrong.found) == (
+        '2 joints and 2 actuators',
+        '1 joint and 1 actuator',
+    )
+
+
+@pytest.mark.parametrize('owner', ['good', 'refused', 'rejected'])
+def test_a_joint_does_not_pass_through_to_an_actuator_of_another(make_spec, make_robot, owner):
+    """Where an actuator of a transmission has a free joint's name, the joint is left out."""
+    good = make_spec('good', 'simple', ('a',), ('free' if owner == 'good' else 'm',))
+    specs, rejected = [good], ()
+    if owner == 'refused':
+        specs.append(make_spec('refused', 'you/What', ('b',), ('free',)))
+    if owner == 'rejected':
+        rejected = (RejectedTransmission('rejected', 'x/Y', 'ros2_control', ('b',), ('free',)),)
+    t = RobotTransmissions(make_robot(*specs, joints=('a', 'b', 'free'), rejected=rejected))
+    assert 'free' not in t.joint_names
+    (finding,) = (finding for finding in t.findings if finding.subject == 'free')
+    assert finding.severity == 'warning'
+    assert 'free' in finding.message
+
+
+def test_a_fragment_has_the_joints_of_its_transmissions(make_spec, make_robot):
+    """Without any <joint>, joints stand in the order of the transmissions."""
+    t = RobotTransmissions(
+        make_robot(
+            make_spec('d', 'differential', ('z', 'y'), ('m1', 'm2')),
+            make_spec('s', 'simple', ('a',), ('m3',)),
+            joints=(),
+        )
+    )
+    assert t.joint_names == ('z', 'y', 'a')
+    assert t.actuator_names == ('m1', 'm2', 'm3')
+
+
+def test_an_empty_robot_maps_nothing(make_robot):
+    """A robot without joints maps arrays of no columns, of any number of samples."""
+    t = RobotTransmissions(make_robot())
+    assert (t.joint_names, t.actuator_names) == ((), ())
+    for leading in ((), (0,), (5,), (2, 3)):
+        for direction, interface in MAPS:
+            assert getattr(t, direction)(interface, np.zeros((*leading, 0))).shape == (*leading, 0)
+        assert t.jacobian(np.zeros((*leading, 0))).shape == (*leading, 0, 0)
+
+
+# -- several transmissions at one actuator -------------------------------------------------------
+
+
+@pytest.mark.parametrize('reader_first', [True, False])
+def test_an_actuator_is_commanded_by_the_one_that_may(make_spec, make_robot, reader_first):
+    """Several transmissions read an actuator; the one that can command it gives its value."""
+    specs = [
+        make_spec('drive', 'simple', ('joint',), ('m',), joint_reduction=(10.0,)),
+        make_spec(
+            'gauge', 'simple', ('needle',), ('m',), joint_reduction=(2.0,), can_command=False
+        ),
+    ]
+    t = RobotTransmissions(make_robot(*(specs[::-1] if reader_first else specs)))
+    assert t.actuator_names == ('m',)
+    q = dict(zip(t.joint_names, t.actuator_to_joint('position', [20.0]), strict=True))
+    assert q == {'joint': 2.0, 'needle': 10.0}
+    joints = {'joint': 3.0, 'needle': 77.0}
+    commands = t.joint_to_actuator('position', [joints[name] for name in t.joint_names])
+    assert commands.tolist() == [30.0]
+    # What the reader does not know costs nothing.
+    joints['needle'] = np.nan
+    commands = t.joint_to_actuator('position', [joints[name] for name in t.joint_names])
+    assert commands.tolist() == [30.0]
+    owned = {binding.spec.name: binding.owned for binding in t.bindings}
+    assert owned == {'drive': (True,), 'gauge': (False,)}
+
+
+def test_a_reader_gives_what_nobody_commands(make_spec, make_robot):
+    """A pair that only reads gives the value of the actuator that no other transmission has."""
+    t = RobotTransmissions(
+        make_robot(
+            make_spec(
+                'gauge',
+                'differential',
+                ('p', 'q'),
+                ('m', 'n'),
+                can_command=False,
+                joint_reduction=(1.0, 1.0),
+                actuator_reduction=(1.0, 1.0),
+            ),
+            make_spec('drive', 'simple', ('j',), ('m',), joint_reduction=(10.0,)),
+        )
+    )
+    assert t.actuator_names == ('m', 'n')
+    assert t.joint_names == ('p', 'q', 'j')
+    assert t.joint_to_actuator('position', [5.0, 2.0, 1.0]).tolist() == [10.0, 3.0]
+    assert t.joint_to_actuator('position', [5.0, np.nan, 1.0]).tolist()[0] == 10.0

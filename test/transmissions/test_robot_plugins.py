@@ -1,0 +1,193 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins in a robot: called where they have to be, and failing for their own joints only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from transmission_bridge import MapReport, RobotTransmissions
+from transmission_bridge.description import ParameterSpec
+from transmission_bridge.transmissions import (
+    LinearTransmission,
+    Registry,
+    SimpleTransmission,
+    Transmission,
+)
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
+
+MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
+
+
+class Deaf(LinearTransmission):
+    """A gear that knows positions only."""
+
+    api_version = 1
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build a gear of ratio two."""
+        return cls([[0.5]])
+
+    def supports(self, interface, direction):
+        """Tell that only positions are mapped."""
+        return interface == 'position'
+
+
+class Opaque(Transmission):
+    """A gear of ratio two that computes in its own way; ``fault`` says how it fails."""
+
+    api_version = 1
+    fault = ''
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build it."""
+        transmission = cls()
+        transmission.fault = reader.text('fault', default='')
+        return transmission
+
+    n_actuators = 1
+    n_joints = 1
+
+    def actuator_to_joint(self, interface, values, **_):
+        """Halve positions and rates."""
+        return self._answer(values, 0.5)
+
+    def joint_to_actuator(self, interface, values, **_):
+        """Double them."""
+        return self._answer(values, 2.0)
+
+    def jacobian(self, actuator_position):
+        """Return the ratio."""
+        return np.full((*np.shape(actuator_position)[:-1], 1, 1), 0.5)
+
+    def _answer(self, values, factor):
+        if self.fault == 'raises':
+            raise ZeroDivisionError('inside the plugin')
+        if self.fault == 'wrong shape':
+            return np.zeros(7)
+        if self.fault == 'writes':
+            values *= factor
+            return values
+        return np.asarray(values) * factor
+
+    @property
+    def is_constant(self):
+        """Tell that no position is needed."""
+        return True
+
+
+class Entry:
+    """An entry point that is no file."""
+
+    dist = None
+
+    def __init__(self, cls):
+        self.name, self.value, self.cls = f'me/{cls.__name__}', f'here:{cls.__name__}', cls
+
+    def load(self):
+        """Return the class."""
+        return self.cls
+
+
+@pytest.fixture
+def with_plugin(make_spec, make_robot):
+    """Return a function that makes a robot with a plugin between two simple transmissions."""
+
+    def make(cls, fault=''):
+        simple = Entry(SimpleTransmission)
+        parameters = (ParameterSpec('fault', fault),) if fault else ()
+        specs = (
+            make_spec('first', simple.name, ('a',), ('ma',), joint_reduction=(4.0,)),
+            make_spec('plugin', f'me/{cls.__name__}', ('p',), ('mp',), parameters=parameters),
+            make_spec('last', simple.name, ('z',), ('mz',), joint_reduction=(8.0,)),
+        )
+        return RobotTransmissions(make_robot(*specs), registry=Registry([simple, Entry(cls)]))
+
+    return make
+
+
+@pytest.mark.parametrize('leading', [(), (3,), (0,), (2, 2)])
+def test_an_interface_that_a_type_lacks_is_unknown_for_its_joints(with_plugin, leading):
+    """Where a transmission does not map an interface, its own rows are NaN and no other."""
+    t = with_plugin(Deaf)
+    for direction, interface in MAPS:
+        result = getattr(t, direction)(interface, np.ones((*leading, 3)))
+        supported = interface == 'position'
+        assert (np.isnan(result) == [False, not supported, False]).all()
+
+
+@pytest.mark.parametrize('leading', [(), (3,), (0,), (2, 2)])
+@pytest.mark.parametrize('fault', ['', 'writes'])
+def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading, fault):
+    """A plugin that is no linear transmission is called, with values of its own to write on."""
+    t = with_plugin(Opaque, fault)
+    x = np.full((*leading, 3), 16.0)
+    report = MapReport()
+    assert (t.actuator_to_joint('velocity', x, report=report) == [4.0, 8.0, 2.0]).all()
+    assert (t.joint_to_actuator('effort', x) == [4.0, 32.0, 2.0]).all()
+    assert (x == 16.0).all()
+    assert not report.counts
+
+
+@pytest.mark.parametrize('fault', ['raises', 'wrong shape'])
+@pytest.mark.parametrize('leading', [(), (3,), (2, 2)])
+def test_a_failing_plugin_costs_its_own_joints(with_plugin, leading, fault):
+    """A plugin that raises or answers in another shape makes its joints NaN and is reported."""
+    t = with_plugin(Opaque, fault)
+    x = np.full((*leading, 3), 16.0)
+    for report in (None, MapReport()):
+        result = t.actuator_to_joint('position', x, report=report)
+        assert (np.isnan(result) == [False, True, False]).all()
+        assert (result[..., [0, 2]] == [4.0, 2.0]).all()
+    assert report.counts == {('plugin', 'exception'): 1}
+    assert 'Traceback' in report.errors['plugin']
+    if fault == 'raises':
+        assert 'inside the plugin' in report.errors['plugin']
+
+
+def test_an_alias_builds_another_type(make_spec, make_robot):
+    """A type that is not installed can be built as another; the robot keeps its own name."""
+    alias = {'vendor/Gear': 'transmission_interface/SimpleTransmission'}
+    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,)))
+    assert RobotTransmissions(robot).joint_names == ()
+    t = RobotTransmissions(robot, aliases=alias)
+    assert t.actuator_to_joint('position', [8.0]) == [2.0]
+    assert t.bindings[0].spec.type == 'vendor/Gear'
+    tuned = t.with_parameters({'t': {'joints': {'j': {'mechanical_reduction': 2.0}}}})
+    assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
+
+
+def test_an_alias_that_leaves_something_unread_is_refused(make_spec, make_robot):
+    """An alias that does not use all of the description is another mechanism."""
+    robot = make_robot(
+        make_spec('t', 'vendor/Gear', ('j',), ('m',), actuator_reduction=(4.0,)),
+        make_spec('u', 'vendor/Pair', ('k',), ('n',)),
+    )
+    aliases = {
+        'vendor/Gear': 'transmission_interface/SimpleTransmission',
+        'vendor/Pair': 'transmission_interface/DifferentialTransmission',
+    }
+    t = RobotTransmissions(robot, aliases=aliases)
+    assert t.joint_names == ()
+    assert [finding.severity for finding in t.findings] == ['error', 'error']
+    assert 'alias' in t.findings[0].message
+    assert 'mechanical_reduction' in t.findings[0].found
+
+
+def test_what_a_type_does_not_use_is_a_warning(make_spec, make_robot):
+    """The reduction that a dialect's simple transmission does not use is reported, not lost."""
+    for dialect, unused in (('ros2_control', "actuator 'm'"), ('ros_control', "joint 'j'")):
+        spec = make_spec(
+            't', 'simple', ('j',), ('m',), joint_reduction=(4.0,), actuator_reduction=(2.0,),
+            dialect=dialect,
+        )  # fmt: skip
+        t = RobotTransmissions(make_robot(spec))
+        (finding,) = t.findings
+        assert finding.severity == 'warning'
+        assert f'mechanical_reduction of {unused} is not used' in finding.message
+        expected = 2.0 if dialect == 'ros2_control' else 4.0
+        assert t.actuator_to_joint('position', [8.0]) == [expected]
