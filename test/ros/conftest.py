@@ -1,0 +1,114 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A peer over real DDS, nodes as processes, nodes in this process, and the reference model."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+from pathlib import Path
+import sys
+import warnings
+
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.transmissions import RobotTransmissions
+
+
+def _load(name, path):
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        # Dataclasses look their module up.
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@pytest.fixture(scope='session')
+def harness(tmp_path_factory):
+    """Return the module ``harness`` of this folder."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        patch.setenv('ROS_LOG_DIR', str(tmp_path_factory.mktemp('log')))
+        patch.setenv('RCUTILS_COLORIZED_OUTPUT', '0')
+        # rclpy's parser of message definitions imports modules that Python has deprecated.
+        warnings.simplefilter('ignore', DeprecationWarning)
+        pytest.importorskip('rclpy', reason='rclpy is not installed')
+        yield _load('ros_harness', Path(__file__).with_name('harness.py'))
+
+
+@pytest.fixture(scope='session')
+def reference():
+    """Return the reference model of the bridge room's tests."""
+    return _load('bridge_reference', Path(__file__).parents[1] / 'bridge' / 'reference.py')
+
+
+@pytest.fixture(scope='session')
+def robot(reference):
+    """Return the core's maps of the reference robot."""
+    return RobotTransmissions(load_description(reference.URDF))
+
+
+@pytest.fixture
+def peer(harness):
+    """Return a :class:`Peer`."""
+    peer = harness.Peer()
+    yield peer
+    peer.destroy()
+    # A life-cycle node keeps its participant until the collector comes by: the next test would
+    # meet its services.
+    gc.collect()
+
+
+@pytest.fixture
+def start_process(harness):
+    """Start ``python -m <module> <args>``; what is left of it ends with the test."""
+    processes = []
+
+    def start(module, *args):
+        processes.append(harness.Process(module, args))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.clean_up()
+        print(process.output)  # pytest shows it where the test failed
+
+
+@pytest.fixture
+def make_bridge(harness, peer):
+    """Make a bridge in this process, spun along with the peer, with parameters as given."""
+    from transmission_bridge.ros.bridge_node import TransmissionBridge
+
+    nodes = []
+
+    def make(parameters=None, **kwargs):
+        node = TransmissionBridge(
+            context=peer.context,
+            parameter_overrides=harness.overrides(parameters or {}),
+            use_global_arguments=False,
+            **kwargs,
+        )
+        peer.executor.add_node(node)
+        nodes.append(node)
+        return node
+
+    yield make
+    for node in nodes:
+        node.end()
+        peer.executor.remove_node(node)
+        node.destroy_node()
+
+
+@pytest.fixture
+def active_bridge(make_bridge, peer, reference):
+    """Make a bridge of the reference robot that is active, with further parameters."""
+
+    def make(parameters=None, **kwargs):
+        node = make_bridge({'robot_description': reference.URDF, **(parameters or {})}, **kwargs)
+        peer.start(node.get_fully_qualified_name())
+        return node
+
+    return make

@@ -1,0 +1,321 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Real processes and a peer that talks to them over real DDS; every wait is on a condition, bounded.
+
+Nodes of the package can also run inside the test's own process, next to the peer, where a test
+wants to look inside or to break something.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+import pytest
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParameters,
+    SetParametersAtomically,
+)
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from transmission_bridge.messages.joint_state import fill_message, record_from_message
+
+#: Longest wait for anything that is bound to happen [s].
+PATIENCE = 30.0
+
+#: Seconds after which a best-effort message is taken for lost and sent again.
+LOST = 1.0
+
+#: Seconds after which a request is taken for lost and sent again.
+ANSWER = 5.0
+
+#: A domain of this test run's own.
+DOMAIN = 1 + os.getpid() % 101
+
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+#: Deep enough that a listener loses nothing of a test's traffic.
+LISTENER = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+BRIDGE = 'transmission_bridge'
+
+
+class Process:
+    """
+    A node of the package as a process of its own, whose output is read as it comes.
+
+    :param module: For example ``transmission_bridge.ros.bridge_main``.
+    :param args: The command line behind it.
+    """
+
+    def __init__(self, module, args):
+        self._child = subprocess.Popen(
+            [sys.executable, '-u', '-m', module, *(str(arg) for arg in args)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
+        )
+        self.output = ''
+        self._news = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self._child.stdout:
+            self.output += line
+            self._news.put(True)
+        self._news.put(False)
+
+    def wait_for(self, text):
+        """Return when the output holds this text."""
+        deadline = time.monotonic() + PATIENCE
+        runs = True
+        while text not in self.output:
+            assert runs, f'ended without {text!r}:\n{self.output}'
+            try:
+                runs = self._news.get(timeout=max(deadline - time.monotonic(), 0.01))
+            except queue.Empty:
+                pytest.fail(f'no {text!r} in time:\n{self.output}')
+
+    def stop(self, number=signal.SIGINT):
+        """Send a signal if it still runs; return the exit code, the output being complete."""
+        if self._child.poll() is None:
+            self._child.send_signal(number)
+        return self.ended()
+
+    def ended(self):
+        """Return the exit code when it has ended."""
+        code = self._child.wait(timeout=PATIENCE)
+        self._reader.join(timeout=PATIENCE)
+        return code
+
+    def clean_up(self):
+        """End it by force if it still runs."""
+        if self._child.poll() is None:
+            self._child.kill()
+        self.ended()
+        self._child.stdout.close()
+
+
+class Peer:
+    """
+    The other side: drivers, controllers and operators, all in one node.
+
+    :param name: Name of its node.
+    """
+
+    def __init__(self, name='peer'):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=DOMAIN)
+        self.node = rclpy.create_node(name, context=self.context, use_global_arguments=False)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self._clients = {}
+
+    def destroy(self):
+        """Leave the graph."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    def spin_until(self, condition, what='it', seconds=PATIENCE):
+        """Run callbacks until the condition holds; return what it returned."""
+        deadline = time.monotonic() + seconds
+        while not (result := condition()):
+            if time.monotonic() > deadline:
+                pytest.fail(f'{what} did not happen within {seconds} s')
+            self.executor.spin_once(timeout_sec=0.05)
+        return result
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    def listen(self, topic, qos=LISTENER):
+        """Return a list that grows by a record for every JointState on a topic."""
+        records = []
+        self.node.create_subscription(
+            JointState, topic, lambda message: records.append(record_from_message(message)), qos
+        )
+        return records
+
+    def publisher(self, topic, qos=RELIABLE, readers=1):
+        """Return a JointState publisher that has found this many readers."""
+        publisher = self.node.create_publisher(JointState, topic, qos)
+        self.spin_until(
+            lambda: publisher.get_subscription_count() >= readers, f'a reader of {topic}'
+        )
+        return publisher
+
+    def send(self, publisher, message):
+        """Publish a message (one of the reference model, or a record)."""
+        typed = JointState()
+        fill_message(typed, getattr(message, 'record', message))
+        publisher.publish(typed)
+
+    def exchange(self, publisher, message, heard, answers=1):
+        """
+        Send a message until it is answered with messages of its stamp; return these.
+
+        Sent again where it may have been lost: topics are best effort, and the other side may
+        not have found ours when we have found its.
+        """
+        del heard[:]
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            self.send(publisher, message)
+            again = time.monotonic() + LOST
+            self.spin_until(
+                lambda: found(heard, message.stamp, answers) or time.monotonic() > again
+            )
+            if found(heard, message.stamp, answers):
+                return [each for each in heard if each.stamp == message.stamp][:answers]
+        return pytest.fail(f'no answer to {message}')
+
+    def latch(self, text, topic='robot_description'):
+        """Publish a description as robot_state_publisher does; return the publisher."""
+        publisher = self.node.create_publisher(String, topic, LATCHED)
+        publisher.publish(String(data=text))
+        return publisher
+
+    # -- services --------------------------------------------------------------------------------
+
+    def call(self, service_type, name, request):
+        """
+        Return the response of a service.
+
+        Asked again, by a new client, where there is none: a client may find a service that has
+        not found the client yet, and the response is then lost. So it must bear repeating.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if name not in self._clients:
+                self._clients[name] = self.node.create_client(service_type, name)
+            client = self._clients[name]
+            again = time.monotonic() + ANSWER
+            future = None
+
+            def done():
+                nonlocal future
+                if future is None and client.service_is_ready():
+                    future = client.call_async(request)
+                return future is not None and future.done()
+
+            self.spin_until(lambda: done() or time.monotonic() > again)
+            if done():
+                return future.result()
+            print(f'no answer of {name}, asking again')
+            self.node.destroy_client(self._clients.pop(name))
+        return pytest.fail(f'no answer of {name}')
+
+    def change_state(self, transition, node=BRIDGE):
+        """Ask for a transition, for example ``configure``; return whether it succeeded."""
+        # After an answer of one service of a node, the others have found their clients as well.
+        self.state(node)
+        number = getattr(Transition, f'TRANSITION_{transition.upper()}')
+        request = ChangeState.Request(transition=Transition(id=number))
+        return self.call(ChangeState, f'{node}/change_state', request).success
+
+    def state(self, node=BRIDGE):
+        """Return the state of the life cycle, for example ``inactive``."""
+        response = self.call(GetState, f'{node}/get_state', GetState.Request())
+        return response.current_state.label
+
+    def start(self, node=BRIDGE):
+        """Configure and activate."""
+        assert self.change_state('configure', node)
+        assert self.change_state('activate', node)
+
+    def set_parameters(self, values, node=BRIDGE):
+        """Set several at once; return the one result of ``set_parameters_atomically``."""
+        request = SetParametersAtomically.Request(parameters=parameter_messages(values))
+        return self.call(
+            SetParametersAtomically, f'{node}/set_parameters_atomically', request
+        ).result
+
+    def set_each_parameter(self, values, node=BRIDGE):
+        """Set them one by one as ``ros2 param set`` does; return the results."""
+        request = SetParameters.Request(parameters=parameter_messages(values))
+        return self.call(SetParameters, f'{node}/set_parameters', request).results
+
+    def parameters(self, names, node=BRIDGE):
+        """Return the values of parameters, ``None`` for one that is not declared."""
+        request = GetParameters.Request(names=list(names))
+        values = self.call(GetParameters, f'{node}/get_parameters', request).values
+        if len(values) != len(names):
+            # One name that is not there costs the whole answer.
+            if len(names) == 1:
+                return {names[0]: None}
+            return {key: self.parameters([key], node)[key] for key in names}
+        return {
+            name: parameter_value_to_python(value)
+            for name, value in zip(names, values, strict=True)
+        }
+
+    def parameter_names(self, prefix='', node=BRIDGE):
+        """Return the names of all declared parameters that begin with this."""
+        response = self.call(ListParameters, f'{node}/list_parameters', ListParameters.Request())
+        return [name for name in response.result.names if name.startswith(prefix)]
+
+    def describe(self, names, node=BRIDGE):
+        """Return the descriptors of parameters by name."""
+        request = DescribeParameters.Request(names=list(names))
+        found_ = self.call(DescribeParameters, f'{node}/describe_parameters', request)
+        return {each.name: each for each in found_.descriptors}
+
+
+def found(heard, stamp, answers):
+    """Tell whether enough messages with a stamp were heard."""
+    return sum(each.stamp == stamp for each in heard) >= answers
+
+
+def parameter_messages(values):
+    """Return rcl_interfaces parameters of plain values."""
+    return [
+        ParameterMessage(name=name, value=Parameter(name, value=value).get_parameter_value())
+        for name, value in values.items()
+    ]
+
+
+def overrides(values):
+    """Return what ``parameter_overrides`` of a node takes."""
+    return [Parameter(name, value=value) for name, value in values.items()]
+
+
+def parameter_file(path, values, node=BRIDGE):
+    """Write values as a parameter file, each as the text that is given; return its path."""
+    lines = [f'{node}:', '  ros__parameters:']
+    for name, text in values.items():
+        lines.append(f'    {name}: {text}')
+    path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    return path
+
+
+def quoted(text):
+    """Return a text as a YAML string that nothing is guessed from."""
+    return "'" + text.replace("'", "''").replace('\n', ' ') + "'"

@@ -1,0 +1,279 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The states of life: what is there, what is silent, what is left behind, what is sent last."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+
+def endpoints(peer, node):
+    """Return what the graph and the node itself hold of it, counted."""
+    name, namespace = node.get_name(), node.get_namespace()
+    return {
+        'publishers': sorted(peer.node.get_publisher_names_and_types_by_node(name, namespace)),
+        'subscribers': sorted(peer.node.get_subscriber_names_and_types_by_node(name, namespace)),
+        'services': sorted(peer.node.get_service_names_and_types_by_node(name, namespace)),
+        'parameters': sorted(name for name in node._parameters if 'qos_overrides' not in name),
+        'managed': len(node._managed_entities),
+        'own publishers': len(list(node.publishers)),
+        'own subscriptions': len(list(node.subscriptions)),
+        'timers': len(list(node.timers)),
+    }
+
+
+def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
+    """Configure and cleanup, with and without activation, are exact inverses, three times."""
+    node = make_bridge(
+        {
+            'robot_description': reference.URDF,
+            'publish': 'rate',
+            'command_timeout': 0.5,
+            'autostart': False,
+        }
+    )
+    before = endpoints(peer, node)
+    inside = []
+    for _ in range(3):
+        peer.start()
+        inside.append(endpoints(peer, node))
+        assert peer.change_state('deactivate')
+        assert peer.change_state('activate')
+        assert peer.change_state('deactivate')
+        assert peer.change_state('cleanup')
+        peer.spin_until(lambda: endpoints(peer, node) == before, 'return to what was there')
+    for each in inside[1:]:
+        assert each == inside[0]
+    assert inside[0]['managed'] > before['managed']
+    assert inside[0]['timers'] == before['timers'] + 2
+
+
+def test_failed_configure_leaves_nothing_behind(peer, make_bridge, reference, monkeypatch):
+    """A configure that fails half-way leaves no topic and no parameter."""
+    from transmission_bridge.ros import session
+
+    node = make_bridge({'robot_description': reference.URDF})
+    before = endpoints(peer, node)
+    with monkeypatch.context() as patch:
+        patch.setattr(session, 'COMMAND_INPUT', 'not a quality of service')
+        assert not peer.change_state('configure')
+    assert peer.state() == 'unconfigured'
+    assert endpoints(peer, node) == before
+    assert peer.change_state('configure')
+
+
+def test_inactive_is_silent(peer, harness, reference, make_bridge):
+    """A configured bridge that is not active neither publishes states nor passes commands on."""
+    node = make_bridge({'robot_description': reference.URDF})
+    assert peer.change_state('configure')
+    driver = peer.publisher('actuator_states')
+    controller = peer.publisher('joint_commands')
+    joints, actuators = peer.listen('joint_states'), peer.listen('actuator_commands')
+    state = reference.Message(reference.ACTUATORS, position=(1.0,) * 6)
+    command = reference.Message(('lift',), velocity=(1.0,))
+
+    def taken():
+        return [each.received for each in node._session.inputs.statistics.values()]
+
+    for is_active in (False, True, False):
+        if is_active:
+            assert peer.change_state('activate')
+            peer.exchange(driver, state, joints)
+            peer.exchange(controller, command, actuators)
+            assert peer.change_state('deactivate')
+            peer.spin_until(lambda: len(actuators) == 2, 'the last command')
+            del joints[:], actuators[:]
+            before = taken()
+        else:
+            before = taken()
+            for _ in range(5):
+                peer.send(driver, state)
+                peer.send(controller, command)
+            # A round trip to the node behind the messages: it has had its chance.
+            for _ in range(5):
+                assert peer.state() == 'inactive'
+        assert (joints, actuators) == ([], [])
+        assert taken() == before
+
+
+def test_what_was_known_is_forgotten(peer, reference, active_bridge):
+    """After deactivation and activation nothing is known and nothing is held."""
+    active_bridge()
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+    peer.exchange(driver, reference.Message(('winch',), position=(1.0,)), joints)
+    assert peer.change_state('deactivate')
+    assert peer.change_state('activate')
+    (state,) = peer.exchange(
+        driver, reference.Message(('finger',), position=(1.0,), stamp=(2, 0)), joints
+    )
+    assert state.names == ('finger',)
+
+
+def test_transitions_out_of_turn(peer, active_bridge):
+    """Asking twice, or for what is not possible, is refused and changes nothing."""
+    active_bridge()
+    for transition in ('activate', 'configure', 'cleanup'):
+        assert not peer.change_state(transition)
+        assert peer.state() == 'active'
+
+
+BUG = 'a bug put here by the test'
+
+
+def put_bug(*args):
+    """Raise what nobody expects."""
+    raise ZeroDivisionError(BUG)
+
+
+@pytest.mark.parametrize(
+    ('step', 'broken'),
+    [
+        ('configure', 'transmission_bridge.ros.session.Session.__init__'),
+        ('configure', 'transmission_bridge.ros.inputs.Inputs.joint_state'),
+        ('activate', 'transmission_bridge.ros.session.Session.open'),
+        ('deactivate', 'transmission_bridge.bridge.commands.CommandPath.stop'),
+    ],
+)
+def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, capfd, step, broken):
+    """A bug is logged with its traceback, and the node can be configured again."""
+    node = make_bridge({'robot_description': reference.URDF})
+    before = endpoints(peer, node)
+    for earlier in ('configure', 'activate', 'deactivate'):
+        if earlier == step:
+            break
+        assert peer.change_state(earlier)
+    with monkeypatch.context() as patch:
+        patch.setattr(broken, put_bug)
+        assert not peer.change_state(step)
+    output = capfd.readouterr().err
+    assert f'{step} met a bug' in output
+    assert 'Traceback' in output
+    assert BUG in output
+    assert peer.state() == 'unconfigured'
+    assert endpoints(peer, node) == before
+    peer.start()
+
+
+@pytest.mark.parametrize('path', ['states', 'commands'])
+def test_bug_in_a_message(peer, reference, active_bridge, monkeypatch, capfd, path):
+    """A bug costs the message that met it, is logged once, and the next message passes."""
+    node = active_bridge()
+    driver = peer.publisher('actuator_states')
+    controller = peer.publisher('joint_commands')
+    heard = peer.listen('joint_states' if path == 'states' else 'actuator_commands')
+    publisher = driver if path == 'states' else controller
+    topic = 'actuator_states' if path == 'states' else 'joint_commands'
+    message = reference.Message(('finger',), position=(1.0,), stamp=(3, 0))
+    peer.exchange(publisher, message, heard)
+    del heard[:]
+    inputs = node._session.inputs.statistics[topic]
+    with monkeypatch.context() as patch:
+        patch.setattr(type(getattr(node._session, path)), path_method(path), put_bug)
+        for count in range(1, 4):
+            peer.send(publisher, message)
+            peer.spin_until(lambda: inputs.rejected['bug'] == count, 'the bug')
+    assert heard == []
+    assert capfd.readouterr().err.count('Traceback') == 1
+    peer.exchange(publisher, message, heard)
+
+
+def path_method(path):
+    """Return what is broken in a path."""
+    return 'update' if path == 'states' else 'command'
+
+
+def test_shutdown_from_every_state(peer, reference, make_bridge):
+    """The shutdown transition works in every state, and releases everything."""
+    for number, steps in enumerate(((), ('configure',), ('configure', 'activate'))):
+        node = make_bridge({'robot_description': reference.URDF}, namespace=f'life_{number}')
+        name = node.get_fully_qualified_name()
+        before = endpoints(peer, node)
+        for step in steps:
+            assert peer.change_state(step, name)
+        kind = ('unconfigured', 'inactive', 'active')[number]
+        assert peer.change_state(f'{kind}_shutdown', name)
+        assert peer.state(name) == 'finalized'
+        assert endpoints(peer, node) == before
+
+
+def test_a_finalized_node_stays_that(peer, reference, make_bridge):
+    """After the shutdown transition a description does not start anything, autostart or not."""
+    node = make_bridge({'autostart': True})
+    assert peer.change_state('unconfigured_shutdown')
+    publisher = peer.latch(reference.URDF)
+    peer.spin_until(lambda: node._description.text, 'arrival of the description')
+    for _ in range(3):
+        assert peer.state() == 'finalized'
+    assert publisher.get_subscription_count() == 1
+
+
+# -- stopping ------------------------------------------------------------------------------------
+
+STOPS = {
+    'zero_rates': ({}, [(('winch',), 'velocity')]),
+    'nothing': ({'on_stop': 'nothing'}, []),
+    'zero_effort': ({'zero_effort': True}, [(('winch',), 'velocity'), (('finger',), 'effort')]),
+}
+
+
+def commanded(peer, reference, actuators):
+    """Command one joint in each mode; return the publisher."""
+    controller = peer.publisher('joint_commands')
+    nan = float('nan')
+    command = reference.Message(
+        ('roll', 'pitch', 'lift', 'finger'),
+        position=(0.1, 0.2, nan, nan),
+        velocity=(nan, nan, 0.5, nan),
+        effort=(nan, nan, nan, 0.7),
+    )
+    peer.exchange(controller, command, actuators, answers=3)
+    del actuators[:]
+    return controller
+
+
+def check_last(peer, actuators, expected):
+    """Check what was sent last: zeros of these actuators in these modes, one message each."""
+    peer.spin_until(lambda: len(actuators) >= len(expected), 'the last command')
+    assert [
+        (
+            each.names,
+            [name for name in ('position', 'velocity', 'effort') if len(getattr(each, name))],
+        )
+        for each in actuators
+    ] == [(names, [mode]) for names, mode in expected]
+    for each, (names, mode) in zip(actuators, expected, strict=True):
+        assert list(getattr(each, mode)) == [0.0] * len(names)
+        assert each.stamp > (1, 0)
+
+
+@pytest.mark.parametrize(('parameters', 'expected'), STOPS.values(), ids=STOPS)
+@pytest.mark.parametrize('transition', ['deactivate', 'active_shutdown'])
+def test_last_command(peer, reference, active_bridge, parameters, expected, transition):
+    """Leaving the active state sends what on_stop says, once, to what was commanded a rate."""
+    active_bridge(parameters)
+    actuators = peer.listen('actuator_commands')
+    commanded(peer, reference, actuators)
+    assert peer.change_state(transition)
+    check_last(peer, actuators, expected)
+    if transition == 'deactivate':
+        assert peer.change_state('activate')
+        assert peer.change_state('deactivate')
+        assert peer.change_state('cleanup')
+    for _ in range(3):
+        peer.state()
+    assert len(actuators) == len(expected)
+
+
+def test_nothing_is_sent_where_nothing_was_commanded(peer, reference, active_bridge):
+    """Stopping a bridge that passed no command on sends nothing."""
+    active_bridge()
+    actuators = peer.listen('actuator_commands')
+    peer.spin_until(lambda: peer.node.count_publishers('actuator_commands'), 'the publisher')
+    assert peer.change_state('deactivate')
+    for _ in range(3):
+        peer.state()
+    assert actuators == []

@@ -1,0 +1,309 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The life of parameters: where values come from, what is refused, what survives."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+import math
+
+import pytest
+
+from transmission_bridge.bridge.options import BridgeOptions
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+ROLL = 'transmissions.wrist.joints.roll.offset'
+PITCH = 'transmissions.wrist.joints.pitch.offset'
+LEFT = 'transmissions.wrist.actuators.left.mechanical_reduction'
+LIFT = 'transmissions.hoist.joints.lift.mechanical_reduction'
+IGNORE = 'transmissions.hoist.ignore_absolute_encoder'
+
+
+def reconfigure(peer):
+    """Clean up an active node and make it active again."""
+    for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
+        assert peer.change_state(transition)
+
+
+@pytest.fixture
+def lift_of(peer, reference):
+    """Return a function that gives where the bridge sees the lift with the winch at 2."""
+    driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
+
+    def lift():
+        message = reference.Message(('winch',), position=(2.0,))
+        (state,) = peer.exchange(driver, message, joints)
+        return state.position[state.names.index('lift')]
+
+    return lift
+
+
+def test_every_number_of_the_robot_is_a_parameter(peer, reference, active_bridge):
+    """Each reduction and offset that a transmission uses is there, with the value of the URDF."""
+    active_bridge()
+    numbers = reference.Numbers()
+    expected = {
+        reference.parameter_name(('reduction', name)): value
+        for name, value in numbers.reduction.items()
+    } | {
+        reference.parameter_name(('offset', name)): value for name, value in numbers.offset.items()
+    }
+    names = peer.parameter_names('transmissions.')
+    assert {name for name in names if not name.endswith('encoder')} == set(expected)
+    assert peer.parameters(list(expected)) == expected
+
+
+def test_descriptors(peer, active_bridge):
+    """Each parameter has a description; live ones a range, structural ones are read-only."""
+    active_bridge()
+    names = peer.parameter_names()
+    structural = [option.name for option in fields(BridgeOptions)] + ['autostart']
+    ours = [name for name in names if '.' not in name and name not in NOT_OURS]
+    live = [name for name in names if name.startswith('transmissions.')]
+    assert set(structural) < set(ours)
+    described = peer.describe(names)
+    for name in ours:
+        assert described[name].description, name
+    for name in structural:
+        assert described[name].read_only, name
+    for name in live:
+        assert described[name].description, name
+        assert not described[name].read_only
+        if not name.endswith('ignore_absolute_encoder'):
+            (span,) = described[name].floating_point_range
+            assert span.from_value < span.to_value
+            assert math.isfinite(span.to_value - span.from_value)
+    assert 'rad' in described[ROLL].description
+    assert 'split, nan' in described['mixed_commands'].additional_constraints
+
+
+#: Declared by rclpy.
+NOT_OURS = ('use_sim_time', 'start_type_description_service')
+
+
+@pytest.mark.parametrize('name', ['on_stop', 'autostart', 'actuator_state_topics'])
+def test_structural_parameters_are_read_only(peer, active_bridge, name):
+    """A structural parameter cannot be set, and keeps its value."""
+    active_bridge()
+    before = peer.parameters([name])
+    value = {'on_stop': 'nothing', 'autostart': True}.get(name, ['elsewhere'])
+    (result,) = peer.set_each_parameter({name: value})
+    assert not result.successful
+    assert 'read-only' in result.reason
+    assert peer.parameters([name]) == before
+
+
+def test_life(peer, active_bridge, lift_of):
+    """URDF, then what the file says, then what was set since the start, also after a cleanup."""
+    active_bridge({LIFT: 8.0})
+    assert lift_of() == 2.0 / 8.0 + 0.3
+    assert peer.set_parameters({LIFT: -16.0}).successful
+    assert lift_of() == 2.0 / -16.0 + 0.3
+    assert peer.parameters([LIFT, ROLL]) == {LIFT: -16.0, ROLL: 0.1}
+    reconfigure(peer)
+    assert peer.parameters([LIFT, ROLL]) == {LIFT: -16.0, ROLL: 0.1}
+    assert lift_of() == 2.0 / -16.0 + 0.3
+
+
+def test_undeclared_after_cleanup(peer, active_bridge):
+    """The robot's parameters are there between configure and cleanup only."""
+    active_bridge()
+    assert peer.parameters([ROLL])[ROLL] == 0.1
+    assert peer.change_state('deactivate')
+    assert peer.change_state('cleanup')
+    assert peer.parameter_names('transmissions.') == []
+    (result,) = peer.set_each_parameter({ROLL: 0.2})
+    assert not result.successful
+    assert peer.change_state('configure')
+    assert peer.parameters([ROLL])[ROLL] == 0.1
+
+
+@pytest.mark.parametrize(
+    ('values', 'word'),
+    [
+        ({LIFT: 0.0}, 'zero'),
+        ({LIFT: math.nan}, ''),
+        ({ROLL: math.inf}, ''),
+        ({LIFT: 4}, ''),
+        ({ROLL: 'one'}, ''),
+        ({ROLL: 1e300}, ''),
+        ({IGNORE: 1.0}, ''),
+        ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
+    ],
+    ids=['zero', 'nan', 'inf', 'integer', 'text', 'out of range', 'not a bool', 'unknown'],
+)
+def test_bad_value(peer, active_bridge, lift_of, values, word):
+    """A bad value is refused with a reason and changes nothing, alone or with good ones."""
+    active_bridge()
+    for others in ({}, {PITCH: 0.5, 'transmissions.hoist.joints.lift.offset': 0.5}):
+        for order in ({**others, **values}, {**values, **others}):
+            result = peer.set_parameters(order)
+            assert not result.successful
+            assert result.reason
+            assert word in result.reason
+    assert peer.parameters([LIFT, ROLL, PITCH]) == {LIFT: -4.0, ROLL: 0.1, PITCH: -0.2}
+    assert lift_of() == 2.0 / -4.0 + 0.3
+
+
+def test_plain_sets_stand_alone(peer, active_bridge):
+    """Several sets in one plain request are judged each by itself."""
+    active_bridge()
+    results = peer.set_each_parameter({ROLL: 0.5, LIFT: 0.0, PITCH: 0.6})
+    assert [result.successful for result in results] == [True, False, True]
+    assert peer.parameters([LIFT, ROLL, PITCH]) == {LIFT: -4.0, ROLL: 0.5, PITCH: 0.6}
+
+
+def test_setting_publishes_nothing(peer, harness, reference, active_bridge):
+    """Tuning does not send a held command or a state again."""
+    active_bridge()
+    actuators, joints = peer.listen('actuator_commands'), peer.listen('joint_states')
+    controller = peer.publisher('joint_commands')
+    driver = peer.publisher('actuator_states')
+    peer.exchange(controller, reference.Message(('lift',), position=(1.0,)), actuators)
+    peer.exchange(driver, reference.Message(('winch',), position=(1.0,)), joints)
+    del actuators[:], joints[:]
+    for value in (5.0, -7.0):
+        assert peer.set_parameters({LIFT: value}).successful
+    for _ in range(3):
+        peer.state()
+    assert (actuators, joints) == ([], [])
+
+
+def test_overrides_at_configure(peer, make_bridge, reference, capfd):
+    """An override of the wrong type or value makes configure fail and says what to write."""
+    for number, (name, value, words) in enumerate(
+        (
+            (LIFT, 10, ('write 10.0', LIFT)),
+            (LIFT, 0.0, ('zero', 'hoist')),
+            (ROLL, 'x', ('decimal point', ROLL)),
+            (IGNORE, 1.0, ('true or false', IGNORE)),
+            ('limits', 'clip', ('clamp', 'limits')),
+            ('actuator_names', ['nonsense'], ('left=right', 'actuator_names')),
+            ('actuator_names', ['m1=nobody'], ('nobody', 'winch')),
+            ('actuator_state_topics', ['no good'], ('actuator_state_topics', 'no good')),
+        )
+    ):
+        node = make_bridge(
+            {'robot_description': reference.URDF, name: value}, namespace=f'case_{number}'
+        )
+        assert not peer.change_state('configure', node.get_fully_qualified_name())
+        output = capfd.readouterr().err
+        assert 'configure failed' in output
+        assert 'Traceback' not in output
+        for word in words:
+            assert word in output, (name, value)
+        assert peer.state(node.get_fully_qualified_name()) == 'unconfigured'
+
+
+def test_value_outside_the_shown_range(peer, active_bridge, lift_of):
+    """A file may hold a ratio beyond the range that is shown to tools, which then holds it."""
+    active_bridge({LIFT: 4e6})
+    assert lift_of() == pytest.approx(2.0 / 4e6 + 0.3, rel=1e-15)
+    (span,) = peer.describe([LIFT])[LIFT].floating_point_range
+    assert span.to_value >= 4e6
+
+
+def test_unmatched_override(peer, active_bridge, capfd):
+    """Overrides that match nothing are named in warnings, those that match are not."""
+    names = (
+        'transmissions.wrist.joints.rol.offset',
+        'nonsense',
+        'qos_overrides./joint_stats.publisher.depth',
+    )
+    active_bridge(
+        {**dict.fromkeys(names, 1), ROLL: 0.2, 'qos_overrides./joint_states.publisher.depth': 7}
+    )
+    output = capfd.readouterr().err
+    warned = [line for line in output.splitlines() if 'matches no parameter' in line]
+    assert len(warned) == len(names)
+    for name in names:
+        assert any(f"'{name}'" in line for line in warned)
+
+
+COLLIDING = """<robot name="r">
+  <link name="base"/><link name="a"/><link name="b"/><link name="c"/>
+  <joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>
+  <joint name="x.joints.j" type="continuous"><parent link="base"/><child link="b"/></joint>
+  <joint name="with space" type="continuous"><parent link="base"/><child link="c"/></joint>
+  <ros2_control name="h" type="system"><hardware><plugin>p/P</plugin></hardware>
+    <joint name="j"><command_interface name="position"/></joint>
+    <joint name="x.joints.j"><command_interface name="position"/></joint>
+    <joint name="with space"><command_interface name="position"/></joint>
+    <transmission name="t">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <actuator name="m1" role="actuator1"/>
+      <joint name="x.joints.j" role="joint1"><mechanical_reduction>2.0</mechanical_reduction></joint>
+    </transmission>
+    <transmission name="t.joints.x">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <actuator name="m2" role="actuator1"/>
+      <joint name="j" role="joint1"><mechanical_reduction>3.0</mechanical_reduction></joint>
+    </transmission>
+    <transmission name="s">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <actuator name="m3" role="actuator1"/>
+      <joint name="with space" role="joint1"><mechanical_reduction>4.0</mechanical_reduction></joint>
+    </transmission>
+  </ros2_control>
+</robot>"""  # noqa: E501
+
+
+def test_names_that_cannot_be_parameters(peer, make_bridge, reference, capfd):
+    """Names that collide, or cannot stand in a file, are warned of, and the robot runs."""
+    make_bridge({'robot_description': COLLIDING})
+    peer.start()
+    output = capfd.readouterr().err
+    for leaf in ('mechanical_reduction', 'offset'):
+        assert f"'transmissions.t.joints.x.joints.j.{leaf}' cannot be a parameter" in output
+        assert f"'transmissions.s.joints.with space.{leaf}' cannot be a parameter" in output
+    names = peer.parameter_names('transmissions.')
+    assert not [name for name in names if name.endswith(('offset', 'reduction'))]
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+    message = reference.Message(('m1', 'm2', 'm3'), position=(12.0, 12.0, 12.0))
+    (state,) = peer.exchange(driver, message, joints)
+    assert dict(zip(state.names, state.position, strict=True)) == {
+        'j': 4.0,
+        'x.joints.j': 6.0,
+        'with space': 3.0,
+    }
+
+
+def test_parameter_file(peer, harness, reference, start_process, tmp_path):
+    """What a real file says arrives, the words ``nan`` and ``off`` without quotes included."""
+    path = harness.parameter_file(
+        tmp_path / 'bridge.yaml',
+        {
+            'robot_description': harness.quoted(reference.URDF),
+            'unknown_joints': 'nan',
+            'limits': 'off',
+            'actuator_names': '[]',
+            LIFT: '8.0',
+            'transmissions.wrist.joints.roll.ofset': '1.0',
+        },
+    )
+    process = start_process(
+        'transmission_bridge.ros.bridge_main', '--ros-args', '--params-file', path
+    )
+    peer.start()
+    assert peer.parameters(['unknown_joints', 'limits', LIFT]) == {
+        'unknown_joints': 'nan',
+        'limits': 'off',
+        LIFT: 8.0,
+    }
+    assert process.stop() == 0
+    assert "'transmissions.wrist.joints.roll.ofset' matches no parameter" in process.output
+    assert 'Traceback' not in process.output
+
+
+def test_parameter_file_with_a_wrong_type(harness, start_process, tmp_path):
+    """A structural parameter of the wrong type ends the process with a sentence and code 1."""
+    path = harness.parameter_file(tmp_path / 'bridge.yaml', {'state_timeout': '10'})
+    process = start_process(
+        'transmission_bridge.ros.bridge_main', '--ros-args', '--params-file', path
+    )
+    assert process.ended() == 1
+    assert 'write 10.0' in process.output
+    assert 'Traceback' not in process.output
