@@ -15,7 +15,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import DescriptionError
 from transmission_bridge.ros.declaring import declare
-from transmission_bridge.ros.qos import DESCRIPTION
+from transmission_bridge.ros.qos import DESCRIPTION, overridable
 
 __all__ = ['PARAMETER', 'DescriptionSource', 'read_description']
 
@@ -58,7 +58,7 @@ class DescriptionSource:
             ),
         )
         self._subscription = node.create_subscription(
-            String, 'robot_description', self._on_description, DESCRIPTION
+            String, 'robot_description', self._on_description, **overridable(DESCRIPTION)
         )
 
     @property

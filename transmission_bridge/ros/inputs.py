@@ -11,7 +11,6 @@ from typing import Any
 
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
-from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.statistics import TopicStatistics
@@ -19,6 +18,7 @@ from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros.joint_state_input import JointStateInput
+from transmission_bridge.ros.qos import overridable
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['Inputs']
@@ -112,7 +112,6 @@ class Inputs:
             message_type,
             topic,
             receive,
-            qos,
             raw=raw,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            **overridable(qos),
         )

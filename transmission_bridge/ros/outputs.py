@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos_overriding_options import QoSOverridingOptions
 
-from transmission_bridge.ros.qos import OUTPUT
+from transmission_bridge.ros.qos import OUTPUT, overridable
 
 __all__ = ['Outputs']
 
@@ -32,8 +31,7 @@ class Outputs:
         publisher = self.publishers[topic] = self._node.create_lifecycle_publisher(
             message_type,
             topic,
-            OUTPUT,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            **overridable(OUTPUT),
         )
         return publisher
 

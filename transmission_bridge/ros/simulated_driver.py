@@ -13,7 +13,6 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.errors import (
@@ -25,7 +24,7 @@ from transmission_bridge.errors import (
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT
+from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, overridable
 from transmission_bridge.ros.simulated_driver_parameters import (
     changed_settings,
     declare_actuators,
@@ -60,16 +59,12 @@ class SimulatedDriver(Node):
         self._robot_actuators: frozenset[str] = frozenset()
         self._settings = declare_settings(self)
         self._actuators = declare_actuators(self)
-        overridable = QoSOverridingOptions.with_default_policies()
-        self._states = self.create_publisher(
-            JointState, 'actuator_states', OUTPUT, qos_overriding_options=overridable
-        )
+        self._states = self.create_publisher(JointState, 'actuator_states', **overridable(OUTPUT))
         self._commands = self.create_subscription(
             JointState,
             'actuator_commands',
             self._take_command,
-            COMMAND_INPUT,
-            qos_overriding_options=overridable,
+            **overridable(COMMAND_INPUT),
         )
         self._description = DescriptionSource(self, self._description_arrived)
         self.add_on_set_parameters_callback(self._check_parameters)
