@@ -14,7 +14,7 @@ processors; prints the median and the spread of the ratios of each round.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import json
 import os
 from pathlib import Path
@@ -31,6 +31,7 @@ from robot import robot_urdf
 
 HERE = Path(__file__).resolve().parent
 LOAD_CPU, NODE_CPU = 0, 1
+SINGLE_THREADED = '--executor=single_threaded'
 
 #: Name of the figure, the key it is read from, variant over reference, and the bound to hold.
 GATES = (
@@ -44,14 +45,17 @@ GATES = (
     ('p50 latency, commands / states', 'p50_us', 'commands', 'bridge', '<=', 1.2),
     ('CPU, two drivers / one driver', 'cpu_share', 'two_drivers', 'bridge', '<=', 2.2),
     ('CPU, two bent transmissions / none', 'cpu_us', 'bent', 'bridge', '', 0.0),
+    (
+        'CPU, single-threaded executor / plain relay',
+        'cpu_us',
+        'bridge_single',
+        'typed_relay',
+        '<=',
+        1.0,
+    ),
+    ('flood rate, single-threaded / plain relay', 'rate', 'bridge_single', 'typed_relay', '', 0.0),
     ('raw relay / plain relay, CPU', 'cpu_us', 'raw_relay', 'typed_relay', '', 0.0),
     ('naive bridge / plain relay, CPU', 'cpu_us', 'naive_bridge', 'typed_relay', '', 0.0),
-)
-#: On a distribution without events executor there is one bound only.
-GATES_SINGLE_THREADED = (
-    ('CPU per message / plain relay', 'cpu_us', 'bridge', 'typed_relay', '<=', 1.0),
-    ('p50 latency / plain relay', 'p50_us', 'bridge', 'typed_relay', '', 0.0),
-    ('flood rate / plain relay', 'rate', 'bridge', 'typed_relay', '', 0.0),
 )
 
 
@@ -84,12 +88,18 @@ def variants(joints: int, folder: Path) -> list[Variant]:
         return Variant(name, bridge_command(folder, name, count, drivers), drivers, **more)
 
     half = joints // 2
+    single = bridge('bridge_single', joints, states, flood=True)
     return [
         Variant('direct', (), states, output='actuator_states'),
         relay('typed_relay'),
         relay('raw_relay'),
         relay('naive_bridge'),
         bridge('bridge', joints, states, flood=True),
+        bridge('bent', joints, states),
+        replace(
+            single,
+            command=(*single.command[:1], '--executor=single_threaded', *single.command[1:]),
+        ),
         bridge('bridge_7', 7, (f'actuator_states={names("motor", 0, 7)}',)),
         bridge('bridge_100', 100, (f'actuator_states={names("motor", 0, 100)}',)),
         bridge(
@@ -119,7 +129,7 @@ def bridge_command(
         '  ros__parameters:',
         '    autostart: true',
         '    robot_description: |',
-        f'      {robot_urdf(joints)}',
+        f'      {robot_urdf(joints, bent=name == "bent")}',
     ]
     if topics:
         lines.append(f'    actuator_state_topics: [{", ".join(topics)}]')
@@ -171,23 +181,10 @@ def measure(variant: Variant, arguments: argparse.Namespace) -> dict[str, float]
     return json.loads(load.stdout)
 
 
-def has_events_executor() -> bool:
-    """Whether this distribution has the executor that the bounds are for."""
-    code = 'from rclpy.experimental import EventsExecutor'
-    return (
-        subprocess.run(
-            [sys.executable, '-c', code], stderr=subprocess.DEVNULL, check=False
-        ).returncode
-        == 0
-    )
-
-
-def report(
-    rounds: list[dict[str, dict[str, float]]], gates: tuple
-) -> tuple[list[str], dict, bool]:
+def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], dict, bool]:
     """Return lines to print, the figures, and whether every bound holds."""
     lines, figures, good = [], {}, True
-    for title, key, variant, reference, sense, bound in gates:
+    for title, key, variant, reference, sense, bound in GATES:
         if variant not in rounds[0] or reference not in rounds[0]:
             continue
         ratios = [figures_of[variant][key] / figures_of[reference][key] for figures_of in rounds]
@@ -195,12 +192,12 @@ def report(
         holds = not sense or (median <= bound if sense == '<=' else median >= bound)
         good = good and holds
         verdict = f'{sense} {bound:g} {"ok" if holds else "MISSED"}' if sense else ''
-        lines.append(f'{title:38} {median:6.3f} [{min(ratios):.3f}..{max(ratios):.3f}]  {verdict}')
+        lines.append(f'{title:44} {median:6.3f} [{min(ratios):.3f}..{max(ratios):.3f}]  {verdict}')
         figures[title] = {'median': median, 'min': min(ratios), 'max': max(ratios)}
     for name in rounds[0]:
         sent = sum(figures_of[name]['sent'] for figures_of in rounds)
         lost = sum(figures_of[name]['lost'] for figures_of in rounds)
-        lines.append(f'{"lost / sent at 1 kHz, " + name:38} {lost:.0f} / {sent:.0f}')
+        lines.append(f'{"lost / sent at 1 kHz, " + name:44} {lost:.0f} / {sent:.0f}')
         figures[f'lost {name}'] = {'lost': lost, 'sent': sent}
         if name == 'bridge':
             good = good and lost <= 0.001 * sent
@@ -222,8 +219,7 @@ def main() -> int:
     arguments = parser.parse_args()
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
-    gates = GATES if has_events_executor() else GATES_SINGLE_THREADED
-    needed = {name for gate in gates for name in gate[2:4]} | {'direct'}
+    needed = {name for gate in GATES for name in gate[2:4]} | {'direct'}
     order = random.Random(arguments.seed)
     rounds = []
     with tempfile.TemporaryDirectory() as folder:
@@ -252,7 +248,7 @@ def main() -> int:
             f'for information: the plain relay takes {statistics.median(plain):.0f} us of CPU '
             'per message here'
         )
-    lines, figures, good = report(rounds, gates)
+    lines, figures, good = report(rounds)
     print('\n'.join(lines))
     if arguments.json:
         arguments.json.write_text(

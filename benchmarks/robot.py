@@ -8,9 +8,30 @@ from __future__ import annotations
 TYPES = {1: 'Simple', 2: 'Differential', 3: 'FourBarLinkage'}
 
 
-def robot_urdf(n_joints: int) -> str:
+#: Position-dependent transmissions in place of the first simple one and the first differential.
+BENT = (
+    """<transmission name="crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
+    <param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
+    <param name="crank_angle">1.6</param><param name="stroke_at_zero">0.08</param>
+    <joint name="joint_0" role="joint1"/><actuator name="motor_0" role="actuator1"/>
+    </transmission>""",
+    """<transmission name="ankle"><plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
+    <joint name="joint_1" role="joint1" lower="-0.9" upper="0.6"/>
+    <joint name="joint_2" role="joint2" lower="-0.4" upper="0.4"/>
+    <actuator name="motor_1" role="actuator1"><param name="motor_position">0 0.05 0.24</param>
+    <param name="crank_radius">0.05</param><param name="rod_length">0.24</param>
+    <param name="foot_attachment">0.05 0.05 0</param></actuator>
+    <actuator name="motor_2" role="actuator2"><param name="motor_position">0 -0.05 0.15</param>
+    <param name="crank_radius">0.05</param><param name="rod_length">0.15</param>
+    <param name="foot_attachment">0.05 -0.05 0</param></actuator></transmission>""",
+)
+
+
+def robot_urdf(n_joints: int, *, bent: bool = False) -> str:
     """
     Return a URDF with this many joints, driven by as many actuators.
+
+    :param bent: Whether two of the transmissions are position-dependent.
 
     Of each five joints one has a simple transmission, two share a differential, two a four-bar
     linkage; what is left over is simple.
@@ -33,6 +54,8 @@ def robot_urdf(n_joints: int) -> str:
         members = range(first, first + (1 if kind == 1 else 2))
         transmissions.append(_transmission(kind, members))
         first = members[-1] + 1
+    if bent:
+        transmissions[:2] = [' '.join(text.split()) for text in BENT]
     return (
         f'<robot name="benchmark_{n_joints}">{"".join(links)}{"".join(joints)}'
         '<ros2_control name="drives" type="system"><hardware><plugin>none/None</plugin></hardware>'

@@ -10,6 +10,7 @@ The bridge, to go beside a driver that speaks actuator space.
 """
 
 from launch import LaunchDescription
+
 from transmission_bridge.ros.launching import bridge_launch
 
 

@@ -12,6 +12,7 @@ The example arm with a simulated driver, the bridge, and RViz where it is instal
 """
 
 from launch import LaunchDescription
+
 from transmission_bridge.ros.launching import demo_launch
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import sys
 from typing import Any
 
+from transmission_bridge.ros.command_line import add_urdf, own_arguments, read_urdf
 from transmission_bridge.ros.executors import run
 
 __all__ = ['main']
@@ -23,13 +24,12 @@ def main(args: Sequence[str] | None = None) -> int:
     :returns: The exit code. A mistake in the command line exits with 2, as argparse does.
     """
     given = list(sys.argv[1:] if args is None else args)
-    ours = given[: given.index('--ros-args')] if '--ros-args' in given else given
     parser = argparse.ArgumentParser(
         prog='bridge_node',
         description='Gives an actuator-space robot driver a joint-space interface, from the '
         'transmissions in the robot description.',
         epilog='ROS arguments follow --ros-args, for example: '
-        '--ros-args --params-file bridge.yaml -p autostart:=true',
+        'bridge_node --urdf robot.urdf --ros-args -p autostart:=true',
     )
     parser.add_argument(
         '--executor',
@@ -37,15 +37,20 @@ def main(args: Sequence[str] | None = None) -> int:
         choices=('auto', 'events', 'single_threaded'),
         help='what runs the callbacks; auto takes the first of the others that is there',
     )
-    executor = parser.parse_args(ours).executor
+    add_urdf(parser)
+    options = parser.parse_args(own_arguments(given))
+    text = read_urdf(parser, options.urdf)
 
     def make_node() -> Any:
-        # Inside, because run() handles signals by now and this import is slow.
+        # Inside, because run() handles signals by now and these imports are slow.
+        from rclpy.parameter import Parameter
+
         from transmission_bridge.ros.bridge_node import TransmissionBridge
 
-        return TransmissionBridge()
+        overrides = [Parameter('robot_description', value=text)] if text else None
+        return TransmissionBridge(parameter_overrides=overrides)
 
-    return run(make_node, given, executor=executor, on_stop=lambda node: node.end())
+    return run(make_node, given, executor=options.executor, on_stop=lambda node: node.end())
 
 
 if __name__ == '__main__':

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from transmission_bridge.tools.resources import resource
 
 __all__ = ['bridge_launch', 'demo_launch', 'description_text']

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 import sys
 from typing import Any
 
+from transmission_bridge.ros.command_line import add_urdf, own_arguments, read_urdf
 from transmission_bridge.ros.executors import run
 
 __all__ = ['main']
@@ -25,42 +25,26 @@ def main(args: Sequence[str] | None = None) -> int:
         in the command line exits with 2, as argparse does.
     """
     given = list(sys.argv[1:] if args is None else args)
-
-    def make_node() -> Any:
-        # Inside, because run() handles signals by now and these imports are slow.
-        from rclpy.parameter import Parameter
-        from rclpy.utilities import remove_ros_args
-
-        from transmission_bridge.ros.simulated_driver import SimulatedDriver
-
-        text = _description(remove_ros_args(given))
-        overrides = [Parameter('robot_description', Parameter.Type.STRING, text)] if text else None
-        return SimulatedDriver(parameter_overrides=overrides)
-
-    return run(make_node, given)
-
-
-def _description(args: Sequence[str]) -> str:
-    """Return the text of the file named on the command line, empty where none is."""
     parser = argparse.ArgumentParser(
         prog='simulated_driver',
         description='A stand-in for a robot driver: follows actuator_commands and publishes '
         'actuator_states for the actuators of a robot description.',
-        epilog='ROS arguments follow --ros-args, for example: --ros-args -p rate:=500.0',
+        epilog='ROS arguments follow --ros-args, for example: '
+        'simulated_driver --urdf robot.urdf --ros-args -p rate:=500.0',
     )
-    parser.add_argument(
-        '--urdf',
-        type=Path,
-        metavar='FILE',
-        help='robot description to use instead of the parameter or topic robot_description',
-    )
-    path = parser.parse_args(args).urdf
-    if path is None:
-        return ''
-    try:
-        return path.read_text(encoding='utf-8-sig')
-    except (OSError, UnicodeDecodeError) as error:
-        parser.error(f'--urdf {path}: {error}')
+    add_urdf(parser)
+    text = read_urdf(parser, parser.parse_args(own_arguments(given)).urdf)
+
+    def make_node() -> Any:
+        # Inside, because run() handles signals by now and these imports are slow.
+        from rclpy.parameter import Parameter
+
+        from transmission_bridge.ros.simulated_driver import SimulatedDriver
+
+        overrides = [Parameter('robot_description', Parameter.Type.STRING, text)] if text else None
+        return SimulatedDriver(parameter_overrides=overrides)
+
+    return run(make_node, given)
 
 
 if __name__ == '__main__':
