@@ -1,0 +1,239 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The service that calibrates, over real DDS."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+LIFT = 'transmissions.hoist.joints.lift.offset'
+ROLL = 'transmissions.wrist.joints.roll.offset'
+PITCH = 'transmissions.wrist.joints.pitch.offset'
+
+
+@pytest.fixture
+def zero(peer):
+    """Return a function that calls the service."""
+    from std_srvs.srv import Trigger
+
+    return lambda node='transmission_bridge': peer.call(Trigger, f'{node}/zero', Trigger.Request())
+
+
+@pytest.fixture
+def feed(peer, reference):
+    """Return a function that has a message of all actuators taken and returns its joint state."""
+    heard = {}
+
+    def send(position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6), names=None, **fields):
+        if not heard:
+            heard['driver'] = peer.publisher('actuator_states')
+            heard['joints'] = peer.listen('joint_states')
+        heard['stamp'] = stamp = (heard.get('stamp', (0, 0))[0] + 1, 0)
+        message = reference.Message(names or reference.ACTUATORS, position, stamp=stamp, **fields)
+        (state,) = peer.exchange(heard['driver'], message, heard['joints'])
+        return dict(zip(state.names, state.position, strict=True))
+
+    return send
+
+
+def test_all_joints_to_zero(peer, active_bridge, reference, zero, feed):
+    """By default every joint that has an offset is at zero afterwards, others are as before."""
+    active_bridge()
+    before = feed()
+    response = zero()
+    assert response.success, response.message
+    after = feed()
+    assert after.pop('finger') == before['finger'] == 0.6
+    assert set(after) == set(reference.JOINTS) - {'finger'}
+    assert list(after.values()) == pytest.approx([0.0] * 6, abs=1e-12)
+
+
+def test_wanted_positions(peer, active_bridge, zero, feed):
+    """The joints and positions of the parameters count; the answer says what was and is."""
+    active_bridge()
+    feed()
+    for wanted in ({'pitch': 0.5, 'lift': -1.25}, {'lift': 2.0}):
+        before = peer.parameters([LIFT, ROLL, PITCH])
+        result = peer.set_parameters(
+            {'zero_joints': list(wanted), 'zero_positions': list(wanted.values())}
+        )
+        assert result.successful, result.reason
+        response = zero()
+        assert response.success, response.message
+        after = peer.parameters([LIFT, ROLL, PITCH])
+        state = feed()
+        for joint, position in wanted.items():
+            assert state[joint] == pytest.approx(position, abs=1e-12)
+        assert after[ROLL] == before[ROLL]
+        assert f'lift: offset {before[LIFT]!r} -> {after[LIFT]!r}' in response.message
+        assert ('pitch' in response.message) == ('pitch' in wanted)
+
+
+def test_empty_again(peer, active_bridge, zero, feed):
+    """Empty lists mean all joints and zeros, whatever type an empty list was given."""
+    active_bridge({'zero_joints': ['lift'], 'zero_positions': [1.0]})
+    feed()
+    assert zero().success
+    assert feed()['lift'] == pytest.approx(1.0, abs=1e-12)
+    for result in peer.set_each_parameter({'zero_joints': [], 'zero_positions': []}):
+        assert result.successful, result.reason
+    assert zero().success
+    assert feed()['roll'] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_one_event(peer, active_bridge, zero, feed):
+    """The offsets are set together: one parameter event tells all of them."""
+    from rcl_interfaces.msg import ParameterEvent
+
+    active_bridge({'zero_joints': ['roll', 'pitch', 'lift']})
+    feed()
+    events = []
+    peer.node.create_subscription(ParameterEvent, '/parameter_events', events.append, 100)
+
+    def ours():
+        return [
+            {each.name for each in event.changed_parameters}
+            for event in events
+            if event.node.endswith('transmission_bridge')
+        ]
+
+    # One event of something else shows that we would hear it.
+    probe = 'transmissions.hoist.joints.lift.mechanical_reduction'
+
+    def heard():
+        peer.set_parameters({probe: -4.0})
+        peer.executor.spin_once(timeout_sec=0.1)
+        return {probe} in ours()
+
+    peer.spin_until(heard, 'an event')
+    assert zero().success
+    peer.spin_until(lambda: {LIFT, ROLL, PITCH} in ours(), 'the event of all three')
+    assert not [names for names in ours() if names not in ({probe}, {LIFT, ROLL, PITCH})]
+
+
+def test_saved(peer, active_bridge, zero, feed):
+    """The offsets survive cleanup and configure, as parameters do that were set."""
+    active_bridge()
+    feed()
+    assert zero().success
+    offset = peer.parameters([LIFT])
+    for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
+        assert peer.change_state(transition)
+    assert peer.parameters([LIFT]) == offset
+    assert feed()['lift'] == pytest.approx(0.0, abs=1e-12)
+
+
+def refused(peer, zero, words):
+    """Check that the service is refused with these words and leaves the offsets alone."""
+    before = peer.parameters([LIFT, ROLL, PITCH])
+    response = zero()
+    assert not response.success
+    assert words in response.message
+    assert peer.parameters([LIFT, ROLL, PITCH]) == before
+
+
+def test_only_while_active(peer, make_bridge, reference, zero):
+    """In every other state the service answers that the bridge is not active."""
+    make_bridge({'robot_description': reference.URDF})
+    refused(peer, zero, 'not active')
+    assert peer.change_state('configure')
+    refused(peer, zero, 'not active')
+    assert peer.change_state('activate')
+    assert peer.change_state('deactivate')
+    refused(peer, zero, 'not active')
+
+
+def test_unknown(peer, active_bridge, zero, feed):
+    """A joint whose actuator was never heard of is refused, and with it the whole request."""
+    active_bridge({'zero_joints': ['lift', 'roll']})
+    refused(peer, zero, 'lift is not known')
+    feed((1.0,), ('winch',))
+    refused(peer, zero, 'roll is not known')
+    feed((1.0, 2.0), ('left', 'right'))
+    assert zero().success
+
+
+def test_stale(peer, active_bridge, zero, feed):
+    """A joint whose actuator timed out is refused until it is heard of again."""
+    active_bridge({'state_timeout': 0.2, 'zero_joints': ['lift']})
+    peer.spin_until(lambda: feed((1.0,), ('winch',)) and zero().success, 'success')
+    peer.spin_until(lambda: not zero().success, 'staleness')
+    refused(peer, zero, 'lift is not known')
+    peer.spin_until(lambda: feed((1.0,), ('winch',)) and zero().success, 'recovery')
+
+
+def test_silent_driver(peer, active_bridge, zero, feed):
+    """Without a state timeout, too, a driver that fell silent is not believed."""
+    active_bridge({'zero_max_age': 0.2})
+    feed()
+    peer.spin_until(lambda: 'actuator_states is stale' in zero().message, 'staleness')
+    before = peer.parameters([LIFT])
+    refused(peer, zero, 'zero_max_age')
+    assert peer.parameters([LIFT]) == before
+
+
+def test_moving(peer, active_bridge, zero, feed):
+    """A joint that moves faster than the threshold is refused."""
+    active_bridge({'zero_joints': ['lift'], 'zero_max_velocity': 0.5})
+    velocity = [0.0] * 6
+    velocity[0] = -2.1
+    feed(velocity=tuple(velocity))
+    refused(peer, zero, 'lift is moving at 0.525')
+    velocity[0] = -1.9
+    feed(velocity=tuple(velocity))
+    assert zero().success
+
+
+@pytest.mark.parametrize('joint', ['pitch', 'roll'])
+def test_held_position(peer, active_bridge, reference, zero, feed, joint):
+    """A position command held on the joint or a coupled one must end first."""
+    active_bridge({'zero_joints': ['roll']})
+    feed()
+    commands, controller = peer.listen('actuator_commands'), peer.publisher('joint_commands')
+    peer.exchange(controller, reference.Message((joint,), position=(0.1,)), commands)
+    refused(peer, zero, 'roll holds a position command')
+    peer.exchange(controller, reference.Message(('roll', 'pitch'), effort=(0.0, 0.0)), commands)
+    assert zero().success
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'words'),
+    [
+        ({'zero_joints': ['finger']}, 'finger has no offset'),
+        ({'zero_joints': ['nobody']}, "no joint 'nobody'"),
+        ({'zero_joints': ['lift', 'lift']}, 'more than once'),
+        ({'zero_joints': ['lift'], 'zero_positions': [1.0, 2.0]}, '2 values for 1 joints'),
+        ({'zero_joints': ['lift'], 'zero_positions': [5000.0]}, LIFT),
+    ],
+)
+def test_wrong_wishes(peer, active_bridge, zero, feed, parameters, words):
+    """What cannot be done is refused with the reason."""
+    active_bridge(parameters)
+    feed()
+    refused(peer, zero, words)
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'words'),
+    [
+        ('zero_positions', [1, 2], 'decimal point'),
+        ('zero_positions', 1.0, 'a list of numbers'),
+        ('zero_joints', 'lift', 'a list of texts'),
+        ('zero_joints', [1.0], 'a list of texts'),
+    ],
+)
+def test_wrong_types(peer, active_bridge, make_bridge, name, value, words):
+    """A value of the wrong type is refused with a sentence, at run time and at the start."""
+    from transmission_bridge.errors import ParameterError
+
+    active_bridge()
+    result = peer.set_parameters({name: value})
+    assert not result.successful
+    assert words in result.reason
+    assert peer.parameters([name]) == {name: None}
+    with pytest.raises(ParameterError, match=words):
+        make_bridge({name: value}, namespace='other')
