@@ -20,6 +20,7 @@ check                          what holds
 ``shape_errors``               another last axis is a ``ShapeError``
 ``missing_position``           no effort or velocity is mapped where the position is needed
 ``batch_equals_loop``          to the last bit, or 1e-12 of the largest value times the condition
+``state``                      position, velocity and effort together are as they are one by one
 ``no_mutation``                arguments stay as they are, and no call depends on an earlier one
 ``nan_locality``               NaN reaches what depends on it, in its own sample, and nothing else
 ``outside``                    positions outside the domain are NaN and counted; no exception

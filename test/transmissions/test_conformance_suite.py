@@ -149,6 +149,14 @@ class OneByOne(Wrist):
         return result
 
 
+class Together(Wrist):
+    """Confuses velocity and effort where they are mapped together."""
+
+    def map_state(self, direction, position, velocity, effort, **options):
+        """Exchange the two."""
+        return super().map_state(direction, position, effort, velocity, **options)
+
+
 class Single(Wrist):
     """Computes in single precision."""
 
@@ -233,6 +241,7 @@ BROKEN = {
     Returns: 'no_mutation',
     OneByOne: 'batch_equals_loop',
     Single: 'interfaces',
+    Together: 'state',
     TakesAnyShape: 'shape_errors',
     AssumesZero: 'missing_position',
     Extrapolates: 'outside',

@@ -240,6 +240,38 @@ def test_the_default_rate_of_the_jacobian(samples) -> None:
     assert (np.abs(numerical - closed) <= allowed).all()
 
 
+def test_a_state_is_located_and_counted_once() -> None:
+    """Position, velocity and effort of one instant are one sample in the report."""
+    t, ones = Sine(), np.ones(1)
+    for value, reasons in ((0.5, {}), (1.6, {'domain': 1}), (np.nan, {})):
+        counts: Counter[str] = Counter()
+        state = t.map_state('joint_to_actuator', np.array([value]), ones, ones, report=counts)
+        assert all(np.isfinite(each).all() == (value == 0.5) for each in state)
+        assert counts == reasons
+        counts.clear()
+        state = t.map_state('actuator_to_joint', np.array([value]), ones, ones, report=counts)
+        assert counts == reasons
+    top = np.array([0.5 * np.pi])
+    t = Sine(-0.5 * np.pi, 0.5 * np.pi)
+    a, velocity, effort = t.map_state('joint_to_actuator', top, ones, ones, report=counts)
+    assert (a[0], abs(velocity[0]) < 1e-15, np.isnan(effort[0])) == (1.0, True, True)
+    with pytest.raises(ShapeError, match='effort'):
+        t.map_state('joint_to_actuator', top, ones, np.ones(2))
+    with pytest.raises(ShapeError, match='guess'):
+        t.map_state('actuator_to_joint', top, ones, ones, guess=np.ones(2))
+
+
+def test_results_are_the_caller_s_to_change() -> None:
+    """What is returned is new and writable, also where it is NaN or the guess itself."""
+    t = Shear()
+    q = t.actuator_to_joint('position', [0.3, -0.4])
+    guess = t.joint_to_actuator('position', q)
+    for target in (q, q * np.nan, q + 50.0):
+        result = t.joint_to_actuator('position', target, guess=guess)
+        assert not np.shares_memory(result, guess)
+        result[...] = 0.0
+
+
 def test_no_warning_leaves_the_stream() -> None:
     """Overflow, NaN and division by zero inside a mechanism stay inside."""
     with warnings.catch_warnings():

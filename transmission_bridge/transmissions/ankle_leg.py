@@ -53,7 +53,7 @@ class FootPoint:
         up = cos_pitch * rolled_z - sin_pitch * x
         return cls(
             position=(ahead, rolled_y, up),
-            per_pitch=(up, 0.0 * up, -ahead),
+            per_pitch=(up, np.zeros_like(up), -ahead),
             per_roll=(sin_pitch * rolled_y, -rolled_z, cos_pitch * rolled_y),
         )
 
@@ -135,9 +135,9 @@ class AnkleLeg:
         w = self.side * w
         return np.asarray(np.arctan2(f * k + e * w, e * k - f * w))
 
-    def slopes(self, foot: FootPoint) -> tuple[Array, Array]:
+    def angle_and_slopes(self, foot: FootPoint) -> tuple[Array, Array, Array]:
         """
-        Return ``dt/dpitch`` and ``dt/droll``.
+        Return ``t``, ``dt/dpitch`` and ``dt/droll``.
 
         The rod ``n = p - m - c`` keeps its length where ``n (dp - c' dt) = 0``, and
         ``n c' = -s r w``.
@@ -145,7 +145,9 @@ class AnkleLeg:
         e, f, k, w = self._terms(foot.position)
         w = self.side * w
         square = e * e + f * f
-        along, across = (e * k - f * w) / square, (f * k + e * w) / square
+        along, across = e * k - f * w, f * k + e * w
+        angle = np.arctan2(across, along)
+        along, across = along / square, across / square
         rod = [
             point - base - self.crank * (along * ahead + across * beside)
             for point, base, ahead, beside in zip(
@@ -153,11 +155,9 @@ class AnkleLeg:
             )
         ]
         lever = -self.crank * w
-        pitch, roll = (
-            rod[0] * rate[0] + rod[1] * rate[1] + rod[2] * rate[2]
-            for rate in (foot.per_pitch, foot.per_roll)
-        )
-        return pitch / lever, roll / lever
+        pitch = rod[0] * foot.per_pitch[0] + rod[2] * foot.per_pitch[2]  # turns about y
+        roll = rod[0] * foot.per_roll[0] + rod[1] * foot.per_roll[1] + rod[2] * foot.per_roll[2]
+        return angle, pitch / lever, roll / lever
 
     def _terms(self, foot: Components) -> tuple[Array, Array, Array, Array]:
         dx, dy, dz = (point - base for point, base in zip(foot, self.motor, strict=True))

@@ -20,6 +20,7 @@ from transmission_bridge.transmissions.slider_linkages import (
     HingedCylinder,
     StrokeLaw,
 )
+from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 __all__ = ['CrankSliderTransmission']
@@ -137,34 +138,32 @@ class CrankSliderTransmission(PositionDependentTransmission):
     def actuator_position(self, joint_position: Array) -> Array:
         """Return ``a`` from the stroke."""
         stroke = self._law.strokes(self._crank(joint_position))[0]
-        return np.asarray(self._actuator_ratio * (stroke - self._stroke_at_zero))
+        return vector_of(self._actuator_ratio * (stroke - self._stroke_at_zero))
 
     def actuator_jacobian(self, joint_position: Array) -> Array:
         """Return ``da/dj``, shape ``(..., 1, 1)``."""
         slope = self._law.strokes(self._crank(joint_position))[1]
-        ratio = self._actuator_ratio * self._joint_ratio
-        return np.asarray(ratio * slope[..., np.newaxis])
+        return matrix_of((self._actuator_ratio * self._joint_ratio * slope,))
 
     def actuator_jacobian_rate(self, joint_position: Array, joint_velocity: Array) -> Array:
         """Return ``d/dt da/dj``, shape ``(..., 1, 1)``."""
         curvature = self._law.strokes(self._crank(joint_position))[2]
         ratio = self._actuator_ratio * self._joint_ratio * self._joint_ratio
-        return np.asarray(ratio * (curvature * joint_velocity)[..., np.newaxis])
+        return matrix_of((ratio * (curvature * component(joint_velocity, 0)),))
 
     def joint_position(self, actuator_position: Array) -> Array:
         """Return ``j`` from the stroke by the triangle of the linkage."""
-        stroke = self._stroke_at_zero + actuator_position / self._actuator_ratio
+        stroke = self._stroke_at_zero + component(actuator_position, 0) / self._actuator_ratio
         angle = self._law.angle(stroke, self._side)
         turn = 2.0 * math.pi
-        return self._joint(angle + turn * np.round((self._middle - angle) / turn))
+        return vector_of(self._joint(angle + turn * np.rint((self._middle - angle) / turn)))
 
     def _crank(self, joint_position: Array) -> Array:
-        return np.asarray(
-            self._angle_at_zero + self._joint_ratio * (joint_position - self._offset)
-        )
+        position = component(joint_position, 0)
+        return self._angle_at_zero + self._joint_ratio * (position - self._offset)
 
     def _joint(self, angle: Array) -> Array:
-        return np.asarray((angle - self._angle_at_zero) / self._joint_ratio + self._offset)
+        return (angle - self._angle_at_zero) / self._joint_ratio + self._offset
 
 
 def _law(reader: SpecReader) -> StrokeLaw:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.small_matrix import component
 
 __all__ = ['SLACK', 'Domain']
 
@@ -75,12 +76,16 @@ class Domain:
         :param position: Shape ``(..., n)``.
         :returns: Shape ``(...)``.
         """
-        inside = np.array(True)
-        for place, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
-            slack = SLACK * (high - low)
-            value = position[..., place]
-            inside = inside & (value >= low - slack) & (value <= high + slack)
-        return np.asarray(inside)
+        inside = self._within(position, 0)
+        for place in range(1, len(self.lower)):
+            inside = inside & self._within(position, place)
+        return inside
+
+    def _within(self, position: Array, place: int) -> npt.NDArray[np.bool_]:
+        low, high = self.lower[place], self.upper[place]
+        slack = SLACK * (high - low)
+        value = component(position, place)
+        return (value >= low - slack) & (value <= high + slack)
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:

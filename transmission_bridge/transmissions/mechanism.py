@@ -26,6 +26,9 @@ from transmission_bridge.transmissions.seeds import seed_table
 from transmission_bridge.transmissions.small_matrix import (
     apply,
     apply_transposed,
+    choose,
+    component,
+    every,
     inverse,
     orientation,
     singular_values,
@@ -46,17 +49,15 @@ class ClosedForm:
     :param value: ``g``, ``(..., n)`` to ``(..., m)``.
     :param slope: ``G``, ``(..., n)`` to ``(..., m, n)``.
     :param slope_rate: ``G'`` at a position and a velocity, to ``(..., m, n)``.
+    :param evaluate: ``g`` and ``G`` together, as the solver needs them.
     :param inverse_value: ``g^-1``, or ``None``: it is solved.
     """
 
     value: Callable[[Array], Array]
     slope: Callable[[Array], Array]
     slope_rate: Callable[[Array, Array], Array]
+    evaluate: Callable[[Array], tuple[Array, Array]]
     inverse_value: Callable[[Array], Array] | None = None
-
-    def evaluate(self, x: Array) -> tuple[Array, Array]:
-        """Return ``g`` and ``G``."""
-        return self.value(x), self.slope(x)
 
 
 class Mechanism:
@@ -115,6 +116,23 @@ class Mechanism:
         bias = apply(self._slope_rate(x, x_rate, counts), x_rate)
         return apply(inverted, value - bias)
 
+    def mapped_state(
+        self,
+        along: bool,
+        arrays: tuple[Array, Array, Array],
+        guess: Array | None,
+        counts: Counter[str],
+    ) -> tuple[Array, Array, Array]:
+        """Map position, velocity and effort of one instant; the position is found once."""
+        position, velocity, effort = arrays
+        x, slope = self._locate(along, position, guess, counts)
+        here = self._regular(x, slope, False, counts)
+        steep = self._regular(x, here, True, counts)
+        if along:
+            y = self._form.value(x)
+            return y, apply(here, velocity), apply_transposed(inverse(steep), effort)
+        return x, apply(inverse(steep), velocity), apply_transposed(here, effort)
+
     def jacobian(self, along: bool, at: Array) -> Array:
         """Return ``G`` at ``x``, or ``G^-1`` at ``y``; NaN where it does not exist."""
         counts: Counter[str] = Counter()
@@ -133,7 +151,9 @@ class Mechanism:
         if not self._seeds.is_whole:
             x = self._on_branch(x, self._form.slope(x), counts)[0]
         y = self._form.value(x)
-        _count(counts, 'domain', _known(x) & ~_known(y))
+        known = _known(y)
+        if not every(known):
+            _count(counts, 'domain', _known(x) & ~known)
         return y
 
     def _locate(
@@ -156,36 +176,41 @@ class Mechanism:
         if self._form.inverse_value is not None:
             return self._inside(self._form.inverse_value(y), known, counts), None
         may_reach = known & self._seeds.may_reach(y)
-        _count(counts, 'domain', known & ~may_reach)
-        start = self._seeds.nearest(y)
-        if guess is not None:
-            start = _where(self._domain.contains(guess), guess, start)
-        start = _where(may_reach, start, np.nan)
+        if not every(may_reach):
+            _count(counts, 'domain', known & ~may_reach)
+        start = choose(may_reach, self._start(y, guess), np.nan)
         x, slope, converged = solve(self._form.evaluate, y, start, self._span)
-        _count(counts, 'no_convergence', may_reach & ~converged)
-        x = _where(converged, x, np.nan)
+        if not every(converged):
+            _count(counts, 'no_convergence', may_reach & ~converged)
+        x = choose(converged, x, np.nan)
         slope = self._regular(x, slope, True, counts)
-        x = _where(np.isfinite(slope[..., 0, 0]), x, np.nan)
+        x = choose(np.isfinite(slope[..., 0, 0]), x, np.nan)
         x, slope = self._on_branch(x, slope, counts)
         x = self._inside(x, _known(x), counts)
-        return x, np.where(_known(x)[..., np.newaxis, np.newaxis], slope, np.nan)
+        return x, choose(_known(x), slope, np.nan)
+
+    def _start(self, y: Array, guess: Array | None) -> Array:
+        if guess is None:
+            return self._seeds.nearest(y)
+        usable = self._domain.contains(guess)
+        return guess if every(usable) else choose(usable, guess, self._seeds.nearest(y))
 
     # -- what is watched -------------------------------------------------------------------------
 
     def _inside(self, x: Array, known: Mask, counts: Counter[str]) -> Array:
         inside = self._domain.contains(x)
-        if inside.all():
+        if every(inside):
             return x
         _count(counts, 'domain', known & ~inside)
-        return _where(inside, x, np.nan)
+        return choose(inside, x, np.nan)
 
     def _on_branch(self, x: Array, slope: Array, counts: Counter[str]) -> tuple[Array, Array]:
         # The sign of a singular determinant is a matter of rounding.
         off = (orientation(slope) * self._seeds.branch < 0.0) & self._is_regular(slope)
-        if not off.any():
+        if every(~off):
             return x, slope
         _count(counts, 'branch', off & _known(x))
-        return _where(~off, x, np.nan), np.where(off[..., np.newaxis, np.newaxis], np.nan, slope)
+        return choose(~off, x, np.nan), choose(~off, slope, np.nan)
 
     def _regular(self, x: Array, slope: Array, inverts: bool, counts: Counter[str]) -> Array:
         """Return ``G``, NaN where it does not exist or is too singular for its use."""
@@ -193,17 +218,17 @@ class Mechanism:
         regular = largest <= self._condition_limit * self._seeds.gain
         if inverts:
             regular = regular & self._is_regular(slope)
-        if regular.all():
+        if every(regular):
             return slope
         missing = np.isnan(largest)
         _count(counts, 'domain', _known(x) & missing)
         _count(counts, 'singular', _known(x) & ~missing & ~regular)
-        return np.where(regular[..., np.newaxis, np.newaxis], slope, np.nan)
+        return choose(regular, slope, np.nan)
 
     def _is_regular(self, slope: Array) -> Mask:
         largest, smallest = singular_values(slope)
         typical = np.maximum(largest, self._seeds.gain)
-        return np.asarray(typical <= self._condition_limit * smallest)
+        return typical <= self._condition_limit * smallest
 
     def _slope_rate(self, x: Array, rate: Array, counts: Counter[str]) -> Array:
         result = self._form.slope_rate(x, rate)
@@ -237,14 +262,10 @@ class Mechanism:
 
 
 def _known(array: Array) -> Mask:
-    known = np.isfinite(array[..., 0])
+    known = np.isfinite(component(array, 0))
     for place in range(1, array.shape[-1]):
-        known = known & np.isfinite(array[..., place])
-    return np.asarray(known)
-
-
-def _where(condition: Mask, one: Array, other: Array | float) -> Array:
-    return np.where(np.asarray(condition)[..., np.newaxis], one, other)
+        known = known & np.isfinite(component(array, place))
+    return known
 
 
 def _count(counts: Counter[str], reason: str, mask: Mask) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.small_matrix import apply, inverse
+from transmission_bridge.transmissions.small_matrix import apply, choose, component, every, inverse
 
 __all__ = ['ITERATION_LIMIT', 'STALL_TOLERANCE', 'STEP_TOLERANCE', 'solve']
 
@@ -70,33 +70,29 @@ def solve(
     active = np.isfinite(size)
     converged = active & (size <= STEP_TOLERANCE)
     active = active & ~converged
-    damping = np.ones(np.shape(size))
+    damping = np.ones_like(size)
     for _ in range(ITERATION_LIMIT):
-        if not active.any():
+        if every(~active):
             break
-        next_x = x + damping[..., np.newaxis] * step
+        next_x = x + (damping if x.ndim == 1 else damping[..., np.newaxis]) * step
         next_slope, next_step, next_miss, next_size = at(next_x)
         better = (next_miss < miss) | ((next_size < size) & (size <= END_GAME))
         taken = active & better & np.isfinite(next_size)
         stalled = active & ~taken & (size <= STALL_TOLERANCE)
-        x = _chosen(taken, next_x, x)
-        step = _chosen(taken, next_step, step)
-        slope = np.where(taken[..., np.newaxis, np.newaxis], next_slope, slope)
-        size = np.where(taken, next_size, size)
-        miss = np.where(taken, next_miss, miss)
-        damping = np.where(taken, np.minimum(1.0, 2.0 * damping), 0.5 * damping)
+        x = choose(taken, next_x, x)
+        step = choose(taken, next_step, step)
+        slope = choose(taken, next_slope, slope)
+        size = choose(taken, next_size, size)
+        miss = choose(taken, next_miss, miss)
+        damping = choose(taken, np.minimum(1.0, 2.0 * damping), 0.5 * damping)
         small = active & (size <= STEP_TOLERANCE)
         converged = converged | small | stalled
         active = active & ~small & ~stalled & (damping >= SMALLEST_DAMPING)
-    return _chosen(size <= STEP_TOLERANCE, x + step, x), slope, np.asarray(converged)
+    return choose(size <= STEP_TOLERANCE, x + step, x.copy()), slope, converged
 
 
 def _length(vector: Array) -> Array:
-    length = np.abs(vector[..., 0])
+    length = abs(component(vector, 0))
     for place in range(1, vector.shape[-1]):
-        length = np.hypot(length, vector[..., place])
-    return np.asarray(length)
-
-
-def _chosen(condition: npt.NDArray[np.bool_], one: Array, other: Array) -> Array:
-    return np.where(np.asarray(condition)[..., np.newaxis], one, other)
+        length = np.hypot(length, component(vector, place))
+    return length

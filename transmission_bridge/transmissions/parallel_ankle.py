@@ -15,7 +15,7 @@ from transmission_bridge.transmissions.ankle_leg import AnkleLeg, FootPoint, Vec
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
-from transmission_bridge.transmissions.small_matrix import matrix_of, vector_of
+from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 __all__ = ['ParallelAnkleTransmission']
@@ -115,18 +115,22 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
 
     def actuator_jacobian(self, joint_position: Array) -> Array:
         """Return ``da/dq``, shape ``(..., 2, 2)``."""
-        feet = self._feet(joint_position)
-        slopes = [leg.slopes(foot) for leg, foot in zip(self._legs, feet, strict=True)]
-        return matrix_of(
-            *(
-                (ratio * pitch, ratio * roll)
-                for (pitch, roll), ratio in zip(slopes, self._ratios, strict=True)
-            )
-        )
+        return self.actuator_position_and_jacobian(joint_position)[1]
+
+    def actuator_position_and_jacobian(self, joint_position: Array) -> tuple[Array, Array]:
+        """Return ``a`` and ``da/dq``, which share most of their terms."""
+        angles, rows = [], []
+        for leg, foot, ratio in zip(
+            self._legs, self._feet(joint_position), self._ratios, strict=True
+        ):
+            angle, pitch, roll = leg.angle_and_slopes(foot)
+            angles.append(ratio * angle)
+            rows.append((ratio * pitch, ratio * roll))
+        return vector_of(*angles), matrix_of(*rows)
 
     def _feet(self, joint_position: Array) -> list[FootPoint]:
-        pitch = joint_position[..., 0] - self._offset[0]
-        roll = joint_position[..., 1] - self._offset[1]
+        pitch = component(joint_position, 0) - self._offset[0]
+        roll = component(joint_position, 1) - self._offset[1]
         cosines = (np.cos(pitch), np.sin(pitch), np.cos(roll), np.sin(roll))
         return [FootPoint.at(leg.foot, cosines) for leg in self._legs]
 

@@ -112,6 +112,7 @@ class PositionDependentTransmission(Transmission):
             value=getattr(self, f'{other}_position'),
             slope=getattr(self, f'{other}_jacobian'),
             slope_rate=getattr(self, f'{other}_jacobian_rate'),
+            evaluate=getattr(self, f'{other}_position_and_jacobian'),
             inverse_value=getattr(self, f'{space}_position')
             if _given(cls, f'{space}_position')
             else None,
@@ -151,6 +152,10 @@ class PositionDependentTransmission(Transmission):
             self.joint_jacobian, actuator_position, actuator_velocity, self._domain.span
         )
 
+    def joint_position_and_jacobian(self, actuator_position: Array) -> tuple[Array, Array]:
+        """Return both at once; to be overridden where they have much in common."""
+        return self.joint_position(actuator_position), self.joint_jacobian(actuator_position)
+
     def actuator_position(self, joint_position: Array) -> Array:
         """
         Return ``a = f^-1(q)``.
@@ -180,6 +185,10 @@ class PositionDependentTransmission(Transmission):
         return directional_derivative(
             self.actuator_jacobian, joint_position, joint_velocity, self._domain.span
         )
+
+    def actuator_position_and_jacobian(self, joint_position: Array) -> tuple[Array, Array]:
+        """Return both at once; to be overridden where they have much in common."""
+        return self.actuator_position(joint_position), self.actuator_jacobian(joint_position)
 
     # -- what everybody else asks ----------------------------------------------------------------
 
@@ -223,6 +232,34 @@ class PositionDependentTransmission(Transmission):
     ) -> Array:
         """Map joint values to actuator values; see :class:`Transmission`."""
         return self._map(JOINT_TO_ACTUATOR, interface, values, at, rate, guess, report)
+
+    def map_state(
+        self,
+        direction: Direction,
+        position: Array,
+        velocity: Array,
+        effort: Array,
+        *,
+        guess: Array | None = None,
+        report: Counter[str] | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Map one instant, its position found once; see :class:`Transmission`."""
+        along = self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
+        n_in = self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
+        value = as_values('position', position, n_in)
+        arrays = (
+            value,
+            _shaped('velocity', velocity, value.shape),
+            _shaped('effort', effort, value.shape),
+        )
+        if value.ndim > 1:
+            return super().map_state(direction, *arrays, guess=guess, report=report)
+        start = None
+        if guess is not None and not along:
+            start = as_values('guess', guess, self.n_actuators + self.n_joints - n_in)
+        counts: Counter[str] = Counter() if report is None else report
+        with np.errstate(all='ignore'):
+            return self._mechanism.mapped_state(along, arrays, start, counts)
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """

@@ -18,8 +18,12 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.small_matrix import orientation, singular_values
+from transmission_bridge.transmissions.domain import Domain, SLACK
+from transmission_bridge.transmissions.small_matrix import (
+    component,
+    orientation,
+    singular_values,
+)
 
 __all__ = ['SeedTable', 'seed_table']
 
@@ -35,6 +39,10 @@ class SeedTable:
     :param x: Shape ``(n_seeds, n)``.
     :param y: Shape ``(n_seeds, m)``.
     :param y_span: Range of ``y``, shape ``(m,)``.
+    :param lowest: What ``y`` may be at least. Exact with one coordinate on each side and the
+        whole domain on the branch, as ``y`` is then monotone; otherwise half of the range is
+        added, as the table does not hold the extremes.
+    :param highest: What ``y`` may be at most.
     :param gain: Median of the singular values of the Jacobian: what "large" and "small" mean.
     :param branch: Sign of the determinant on the branch.
     :param is_whole: Whether every grid point of the domain was reachable and on the branch.
@@ -43,6 +51,8 @@ class SeedTable:
     x: Array
     y: Array
     y_span: Array
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
     gain: float
     branch: float
     is_whole: bool
@@ -61,21 +71,15 @@ class SeedTable:
         return nearest
 
     def may_reach(self, y: Array) -> npt.NDArray[np.bool_]:
-        """
-        Tell cheaply whether ``y`` may be reachable; what is far from every seed is not.
+        """Tell cheaply whether ``y`` may be reachable; what is far from every seed is not."""
+        inside = self._within(y, 0)
+        for place in range(1, y.shape[-1]):
+            inside = inside & self._within(y, place)
+        return inside
 
-        Exact with one coordinate on each side and the whole domain on the branch: ``y`` is then
-        monotone. Otherwise half of the range is added, as the table does not hold the extremes.
-        """
-        n_in, n_out = self.x.shape[1], self.y.shape[1]
-        margin = (1e-10 if n_in == n_out == 1 and self.is_whole else 0.5) * self.y_span
-        inside = np.array(True)
-        for place in range(n_out):
-            value = y[..., place]
-            column = self.y[:, place]
-            inside = inside & (value >= column.min() - margin[place])
-            inside = inside & (value <= column.max() + margin[place])
-        return np.asarray(inside)
+    def _within(self, y: Array, place: int) -> npt.NDArray[np.bool_]:
+        value = component(y, place)
+        return (value >= self.lowest[place]) & (value <= self.highest[place])
 
 
 def seed_table(
@@ -110,12 +114,25 @@ def seed_table(
     # Rounding gives a singular position, as on the bounds of a full stroke, either sign.
     singular = reachable & ~(np.maximum(largest, gain) <= condition_limit * smallest)
     seeds = on_branch & ~singular
-    x, y = grid[seeds], y[seeds]
-    span = np.ptp(y, axis=0)
-    for array in (x, y, span):
-        array.setflags(write=False)
-    is_whole = bool((on_branch | singular).all())
-    return SeedTable(x, y, np.where(span > 0.0, span, 1.0), gain, float(home), is_whole)
+    mapped = on_branch | singular
+    is_whole = bool(mapped.all())
+    low, high = y[mapped].min(axis=0), y[mapped].max(axis=0)
+    margin = (SLACK if slope.shape[1:] == (1, 1) and is_whole else 0.5) * (high - low)
+    return SeedTable(
+        x=_frozen(grid[seeds]),
+        y=_frozen(y[seeds]),
+        y_span=_frozen(np.where(high > low, high - low, 1.0)),
+        lowest=tuple((low - margin).tolist()),
+        highest=tuple((high + margin).tolist()),
+        gain=gain,
+        branch=float(home),
+        is_whole=is_whole,
+    )
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
 
 
 def _grid(domain: Domain) -> Array:

@@ -61,7 +61,8 @@ class GuidedSlider:
         near = (self.rod - distance + self.crank) * (self.rod + distance - self.crank)
         far = (distance + self.crank - self.rod) * (distance + self.crank + self.rod)
         inner = 2.0 * np.arctan2(_root(near, self.rod), _root(far, self.rod))
-        return np.asarray(np.arctan2(self.offset, stroke) + side * inner)
+        angle: Array = np.arctan2(self.offset, stroke) + side * inner
+        return angle
 
     def range_around(self, angle: float) -> tuple[float, float, float]:
         """

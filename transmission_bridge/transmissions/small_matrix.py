@@ -20,12 +20,29 @@ from transmission_bridge.transmissions.affine_map import Array
 __all__ = [
     'apply',
     'apply_transposed',
+    'choose',
+    'component',
+    'every',
     'inverse',
     'matrix_of',
     'orientation',
     'singular_values',
     'vector_of',
 ]
+
+
+def component(array: Array, place: int) -> Array:
+    """
+    Return one component of vectors ``(..., n)``; of a single one as a scalar.
+
+    Arithmetic on scalars costs a fraction of that on arrays of one element, and the formulas are
+    the same. A live stream maps one sample at a time.
+    """
+    return array[place] if array.ndim == 1 else array[..., place]
+
+
+def _entry(matrix: Array, row: int, column: int) -> Array:
+    return matrix[row, column] if matrix.ndim == 2 else matrix[..., row, column]
 
 
 def vector_of(*components: npt.ArrayLike) -> Array:
@@ -35,7 +52,7 @@ def vector_of(*components: npt.ArrayLike) -> Array:
     For plugins that write their equations component by component; numbers and arrays may be mixed.
     """
     array = _stacked(components)
-    return array.T if array.ndim < 3 else np.moveaxis(array, 0, -1)
+    return array if array.ndim == 1 else array.T if array.ndim < 3 else np.moveaxis(array, 0, -1)
 
 
 def matrix_of(*rows: tuple[npt.ArrayLike, ...]) -> Array:
@@ -46,27 +63,46 @@ def matrix_of(*rows: tuple[npt.ArrayLike, ...]) -> Array:
 
 
 def _stacked(components: Any) -> Array:
-    try:
-        return np.array(components, dtype=np.float64)
-    except ValueError:  # constants beside arrays
-        return np.array(np.broadcast_arrays(*components), dtype=np.float64)
+    if len({getattr(each, 'shape', ()) for each in components}) > 1:  # constants beside arrays
+        components = np.broadcast_arrays(*components)
+    return np.array(components, dtype=np.float64)
 
 
 def apply(matrix: Array, vector: Array) -> Array:
     """Return ``G x``: ``(..., m, n)`` and ``(..., n)`` to ``(..., m)``."""
     n_rows, n_columns = matrix.shape[-2:]
-    result = np.empty((*vector.shape[:-1], n_rows))
+    totals = []
     for row in range(n_rows):
-        total = matrix[..., row, 0] * vector[..., 0]
+        total = _entry(matrix, row, 0) * component(vector, 0)
         for column in range(1, n_columns):
-            total = total + matrix[..., row, column] * vector[..., column]
-        result[..., row] = total
-    return result
+            total = total + _entry(matrix, row, column) * component(vector, column)
+        totals.append(total)
+    return vector_of(*totals)
 
 
 def apply_transposed(matrix: Array, vector: Array) -> Array:
     """Return ``G^T x``: ``(..., m, n)`` and ``(..., m)`` to ``(..., n)``."""
     return apply(np.swapaxes(matrix, -1, -2), vector)
+
+
+def every(condition: npt.NDArray[np.bool_]) -> bool:
+    """Return whether all are true; of one truth value without the detour of a reduction."""
+    return bool(condition) if condition.ndim == 0 else bool(condition.all())
+
+
+def choose(condition: npt.NDArray[np.bool_], one: Array, other: Array | float) -> Array:
+    """
+    Return ``one`` where the condition holds, else ``other``.
+
+    :param condition: One truth value per sample, ``(...)``; ``one`` and ``other`` have any number
+        of further axes.
+    """
+    if condition.ndim == 0:
+        if condition:
+            return one
+        return np.asarray(other) if np.shape(other) else np.full(np.shape(one), other)
+    axes = one.ndim - condition.ndim
+    return np.where(condition.reshape(condition.shape + (1,) * axes), one, other)
 
 
 def inverse(matrix: Array) -> Array:
@@ -79,7 +115,7 @@ def inverse(matrix: Array) -> Array:
     if matrix.shape[-2:] == (1, 1):
         return np.asarray(1.0 / matrix, dtype=np.float64)
     if matrix.shape[-2:] == (2, 2):
-        a, b, c, d = (matrix[..., i, j] for i in (0, 1) for j in (0, 1))
+        a, b, c, d = (_entry(matrix, i, j) for i in (0, 1) for j in (0, 1))
         determinant = a * d - b * c
         return matrix_of((d / determinant, -b / determinant), (-c / determinant, a / determinant))
     usable, safe = _safe(matrix)
@@ -98,13 +134,14 @@ def singular_values(matrix: Array) -> tuple[Array, Array]:
     :returns: Two arrays of shape ``(...)``, NaN where the matrix has one.
     """
     if matrix.shape[-2:] == (1, 1):
-        size = np.abs(matrix[..., 0, 0])
+        size = abs(_entry(matrix, 0, 0))
         return size, size
     if matrix.shape[-2:] == (2, 2):
-        a, b, c, d = (matrix[..., i, j] for i in (0, 1) for j in (0, 1))
+        a, b, c, d = (_entry(matrix, i, j) for i in (0, 1) for j in (0, 1))
         # s1 + s2 and s1 - s2 are lengths of these two vectors.
         largest = 0.5 * (np.hypot(a + d, b - c) + np.hypot(a - d, b + c))
-        return largest, np.abs(a * d - b * c) / np.where(largest > 0.0, largest, 1.0)
+        # The smallest normal number stands for a largest value of zero.
+        return largest, abs(a * d - b * c) / np.maximum(largest, np.finfo(np.float64).tiny)
     usable, safe = _safe(matrix)
     values = np.where(usable[..., 0], np.linalg.svd(safe, compute_uv=False), np.nan)
     return values[..., 0], values[..., -1]
@@ -118,11 +155,10 @@ def orientation(matrix: Array) -> Array:
     :returns: Shape ``(...)``: -1, 0, 1 or NaN; 1 throughout for matrices that are not square.
     """
     if matrix.shape[-2:] == (1, 1):
-        return np.asarray(np.sign(matrix[..., 0, 0]))
+        return np.sign(_entry(matrix, 0, 0))
     if matrix.shape[-2:] == (2, 2):
-        return np.asarray(
-            np.sign(matrix[..., 0, 0] * matrix[..., 1, 1] - matrix[..., 0, 1] * matrix[..., 1, 0])
-        )
+        a, b, c, d = (_entry(matrix, i, j) for i in (0, 1) for j in (0, 1))
+        return np.sign(a * d - b * c)
     usable, safe = _safe(matrix)
     square = matrix.shape[-2] == matrix.shape[-1]
     signs = np.sign(np.linalg.det(safe)) if square else np.ones(matrix.shape[:-2])

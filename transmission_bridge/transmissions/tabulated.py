@@ -18,6 +18,7 @@ from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 __all__ = ['TabulatedTransmission']
@@ -110,24 +111,24 @@ class TabulatedTransmission(PositionDependentTransmission):
 
     def joint_position(self, actuator_position: Array) -> Array:
         """Return ``j`` from the curve."""
-        curve = self._curve.value(actuator_position / self._actuator_ratio)
-        return np.asarray(curve / self._joint_ratio + self._offset)
+        curve = self._curve.value(component(actuator_position, 0) / self._actuator_ratio)
+        return vector_of(curve / self._joint_ratio + self._offset)
 
     def joint_jacobian(self, actuator_position: Array) -> Array:
         """Return ``dj/da``, shape ``(..., 1, 1)``."""
-        slope = self._curve.slope(actuator_position / self._actuator_ratio)
-        return np.asarray(slope[..., np.newaxis] / (self._actuator_ratio * self._joint_ratio))
+        slope = self._curve.slope(component(actuator_position, 0) / self._actuator_ratio)
+        return matrix_of((slope / (self._actuator_ratio * self._joint_ratio),))
 
     def joint_jacobian_rate(self, actuator_position: Array, actuator_velocity: Array) -> Array:
         """Return ``d/dt dj/da``, shape ``(..., 1, 1)``."""
-        curvature = self._curve.curvature(actuator_position / self._actuator_ratio)
+        curvature = self._curve.curvature(component(actuator_position, 0) / self._actuator_ratio)
         ratio = self._actuator_ratio * self._actuator_ratio * self._joint_ratio
-        return np.asarray((curvature * actuator_velocity)[..., np.newaxis] / ratio)
+        return matrix_of((curvature * component(actuator_velocity, 0) / ratio,))
 
     def actuator_position(self, joint_position: Array) -> Array:
         """Return ``a``, solved within a piece of the curve."""
-        value = self._joint_ratio * (joint_position - self._offset)
-        return np.asarray(self._actuator_ratio * self._curve.inverse(value))
+        value = self._joint_ratio * (component(joint_position, 0) - self._offset)
+        return vector_of(self._actuator_ratio * self._curve.inverse(value))
 
 
 def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:

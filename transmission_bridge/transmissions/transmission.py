@@ -32,7 +32,11 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.interfaces import Direction, interfaces_of
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    interfaces_of,
+)
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -166,6 +170,40 @@ class Transmission(ABC):
         :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
         :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
         """
+
+    def map_state(
+        self,
+        direction: Direction,
+        position: Array,
+        velocity: Array,
+        effort: Array,
+        *,
+        guess: Array | None = None,
+        report: Counter[str] | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """
+        Map position, velocity and effort of one instant together.
+
+        As three calls with ``at=position``; a mechanism that has to find its position first finds
+        it once.
+
+        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+        :param position: Shape ``(..., n)``; ``velocity`` and ``effort`` are of the same shape.
+        :param guess: Where to start an iterative solution, in the output's space.
+        :param report: Counts the samples that became NaN, by reason, once for each position.
+        :returns: Position, velocity and effort in the other space.
+        :raises ShapeError: If an array has another shape.
+        :raises UnsupportedInterfaceError: If one of the three is not mapped.
+        """
+        function = (
+            self.actuator_to_joint if direction == ACTUATOR_TO_JOINT else (self.joint_to_actuator)
+        )
+        mapped = function('position', position, guess=guess, report=report)
+        return (
+            mapped,
+            function('velocity', velocity, at=position, guess=mapped),
+            function('effort', effort, at=position, guess=mapped),
+        )
 
     @abstractmethod
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:

@@ -138,6 +138,36 @@ def check_batch_equals_loop(subject: Subject) -> None:
         )
 
 
+def check_state(subject: Subject) -> None:
+    """Position, velocity and effort mapped together are what they are one by one."""
+    part = subject.first(LOOP_COUNT)
+    for direction in DIRECTIONS:
+        interfaces = ('position', 'velocity', 'effort')
+        if not all(part.transmission.supports(each, direction) for each in interfaces):
+            continue
+        at = part.positions(direction)
+        drawn = inputs(part, direction, 'velocity')
+        given = [at, drawn['values'], drawn['rate']]
+        alone = [
+            part.map(direction, interface, values, at=at)
+            for interface, values in zip(interfaces, given, strict=True)
+        ]
+        together = part.transmission.map_state(direction, *given)
+        rows = [
+            part.transmission.map_state(direction, *(values[i] for values in given))
+            for i in range(len(at))
+        ]
+        single = [np.array(column) for column in zip(*rows, strict=True)]
+        for interface, expected, batch, loop in zip(
+            interfaces, alone, together, single, strict=True
+        ):
+            allowed = BATCH * part.condition[:, np.newaxis] * np.abs(expected).max()
+            for result in (batch, loop):
+                assert (np.abs(result - expected) <= allowed).all(), (
+                    f'map_state {direction} gives another {interface}'
+                )
+
+
 def check_no_mutation(subject: Subject) -> None:
     """Arguments are neither changed nor part of the result, and nothing is kept between calls."""
     part = subject.first(LOOP_COUNT)
@@ -275,6 +305,7 @@ BEHAVIOUR_CHECKS = {
     'shape_errors': check_shape_errors,
     'missing_position': check_missing_position,
     'batch_equals_loop': check_batch_equals_loop,
+    'state': check_state,
     'no_mutation': check_no_mutation,
     'nan_locality': check_nan_locality,
     'outside': check_outside,
