@@ -70,9 +70,10 @@ class PositionDependentTransmission(Transmission):
     ``domain``
         The position is outside :attr:`domain`, or the mechanism does not reach it.
     ``singular``
-        The output needs ``G^-1``, and ``G`` is singular: its smallest singular value times
-        :attr:`condition_limit` is below the largest one, or below the typical gain (the median
-        over the domain). Likewise where ``G`` itself is above the typical gain by that factor.
+        The output needs ``G^-1``, as a solved position does, and ``G`` is singular: its smallest
+        singular value times :attr:`condition_limit` is below the largest one, or below the
+        typical gain (the median over the domain). Likewise where ``G`` itself is above the
+        typical gain by that factor.
     ``no_convergence``
         The solver found no solution.
     ``branch``

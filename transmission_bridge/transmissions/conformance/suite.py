@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import warnings
 
 from transmission_bridge.transmissions.conformance.behaviour_checks import BEHAVIOUR_CHECKS
+from transmission_bridge.transmissions.conformance.formal_checks import FORMAL_CHECKS
 from transmission_bridge.transmissions.conformance.mapping_checks import MAPPING_CHECKS
 from transmission_bridge.transmissions.conformance.samples import COUNT, Subject, subject_of
 from transmission_bridge.transmissions.domain import Domain
@@ -19,7 +20,11 @@ __all__ = ['CHECKS', 'TransmissionConformance', 'check', 'failures']
 
 #: Every check by name. Each takes a :class:`Subject` and raises ``AssertionError`` with what is
 #: wrong.
-CHECKS: dict[str, Callable[[Subject], None]] = {**BEHAVIOUR_CHECKS, **MAPPING_CHECKS}
+CHECKS: dict[str, Callable[[Subject], None]] = {
+    **FORMAL_CHECKS,
+    **BEHAVIOUR_CHECKS,
+    **MAPPING_CHECKS,
+}
 
 
 def check(subject: Subject, name: str) -> None:
