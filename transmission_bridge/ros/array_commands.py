@@ -34,6 +34,7 @@ class JointArrayInputs:
     :param joints: Their order; without any there are no such topics.
     :param take: Called with topic, interface, values and time of receipt; may raise
         :class:`MessageError`.
+    :ivar topics: The topics that there are.
     :raises ParameterError: If a joint may not be commanded or stands there twice.
     """
 
@@ -47,8 +48,9 @@ class JointArrayInputs:
         commandable = tuple(command_names(robot).commandable)
         check_order('command_joints', joints, commandable, 'joint that may be commanded')
         self._take = take
-        for interface in FIELDS if joints else ():
-            topic = f'{interface}_commands'
+        topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
+        self.topics = tuple(topics)
+        for topic, interface in topics.items():
             receive = partial(self._receive, topic, interface)
             inputs.typed(Float64MultiArray, topic, COMMAND_INPUT, receive)
 

@@ -144,9 +144,8 @@ class Diagnostics:
                 stale=stale,
             ),
             *(
-                command_status(statistics, session.commands.counts[topic], window)
-                for topic, statistics in inputs.statistics.items()
-                if topic not in session.state_topics
+                command_status(inputs.statistics[topic], session.commands.counts[topic], window)
+                for topic in session.command_topics
             ),
         ]
 

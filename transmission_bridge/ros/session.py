@@ -30,6 +30,7 @@ from transmission_bridge.bridge.unwrap import wrap_periods
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
+from transmission_bridge.ros import trajectories
 from transmission_bridge.ros.array_commands import ActuatorArrayOutputs, JointArrayInputs
 from transmission_bridge.ros.inputs import Inputs
 from transmission_bridge.ros.outputs import Outputs
@@ -37,7 +38,6 @@ from transmission_bridge.ros.qos import COMMAND_INPUT, STATE_INPUT
 from transmission_bridge.ros.sensors import Sensors
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.tips import Tips
-from transmission_bridge.ros.trajectories import Trajectories
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 
@@ -60,6 +60,7 @@ class Session:
     :param log: For messages that are refused.
     :ivar robot: The maps in use.
     :ivar state_topics: Topics of the drivers.
+    :ivar command_topics: Topics that command joints.
     :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
     """
 
@@ -119,7 +120,10 @@ class Session:
         for topic in self.state_topics:
             self.inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
         self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
-        JointArrayInputs(self.inputs, self.robot, self.options.command_joints, self._take_array)
+        arrays = JointArrayInputs(
+            self.inputs, self.robot, self.options.command_joints, self._take_array
+        )
+        self.command_topics = ('joint_commands', *arrays.topics, trajectories.TOPIC)
         self._tips = Tips(self.outputs, self.robot, self.options)
         self._sensors = Sensors(
             self.inputs,
@@ -129,7 +133,7 @@ class Session:
             actuator_position=lambda now: self.states.merged.values(now)[0],
             stamp=self._stamp,
         )
-        Trajectories(
+        trajectories.Trajectories(
             self.inputs,
             self.outputs,
             self._trajectory_path,

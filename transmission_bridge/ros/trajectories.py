@@ -16,7 +16,7 @@ from transmission_bridge.ros.outputs import Outputs
 from transmission_bridge.ros.qos import COMMAND_INPUT
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['Trajectories']
+__all__ = ['TOPIC', 'Trajectories']
 
 TOPIC = 'joint_trajectory'
 
