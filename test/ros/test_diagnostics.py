@@ -1,0 +1,329 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Diagnostics over real DDS: in every state, and equal to what was sent."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
+
+RELIABLE_STATES = {'qos_overrides./actuator_states.subscription.reliability': 'reliable'}
+
+#: Queues that lose nothing of a test's traffic while nobody takes from them.
+DEEP = {
+    f'qos_overrides./{topic}.subscription.depth': 1000
+    for topic in ('actuator_states', 'joint_commands')
+}
+
+#: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
+INCOMPATIBLE = pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
+
+
+class Report:
+    """One message, its statuses by name without the node's."""
+
+    def __init__(self, message, node):
+        self.stamp = message.header.stamp
+        self.statuses = {
+            each.name.removeprefix(f'{node}: '): each
+            for each in message.status
+            if each.name.startswith(f'{node}: ')
+        }
+
+    def __getitem__(self, name):
+        return self.statuses[name]
+
+    def values(self, name):
+        """Return the values of a status as a dictionary."""
+        return {each.key: each.value for each in self.statuses[name].values}
+
+
+@pytest.fixture
+def diagnostics(peer):
+    """Return a function that waits for a report in which a condition holds."""
+    from diagnostic_msgs.msg import DiagnosticArray
+
+    messages = []
+    peer.node.create_subscription(DiagnosticArray, '/diagnostics', messages.append, 100)
+
+    def wait(condition=lambda report: True, node='transmission_bridge', fresh=True):
+        if fresh:
+            del messages[:]
+
+        def find():
+            for message in messages:
+                report = Report(message, node)
+                if report.statuses and condition(report):
+                    return report
+            return None
+
+        return peer.spin_until(find, 'such diagnostics')
+
+    return wait
+
+
+def state_is(state):
+    """Return the condition that the node is in a state."""
+    return lambda report: report['life cycle'].message.startswith(state)
+
+
+def test_every_state(peer, make_bridge, reference, diagnostics):
+    """They come once a second while the node is unconfigured, inactive, active and finalized."""
+    make_bridge({'robot_description': reference.URDF})
+    report = diagnostics(state_is('unconfigured'))
+    assert set(report.statuses) == {'life cycle'}
+    assert report['life cycle'].hardware_id == 'none'
+    assert 'robot_description' in report.values('life cycle')['description']
+    for transition, state in (
+        ('configure', 'inactive'),
+        ('activate', 'active'),
+        ('deactivate', 'inactive'),
+        ('cleanup', 'unconfigured'),
+        ('unconfigured_shutdown', 'finalized'),
+    ):
+        assert peer.change_state(transition)
+        report = diagnostics(state_is(state))
+        assert (report['life cycle'].level == OK) is True
+        assert (len(report.statuses) > 1) == (state in ('inactive', 'active'))
+    first, second = (diagnostics().stamp for _ in range(2))
+    elapsed = second.sec - first.sec + 1e-9 * (second.nanosec - first.nanosec)
+    assert 0.5 < elapsed < 5.0
+
+
+def test_parts(active_bridge, diagnostics):
+    """There is a status for every topic, transmission and source of commands, and the node."""
+    node = active_bridge({'command_joints': ['lift'], 'command_actuators': ['winch']})
+    report = diagnostics(state_is('active'))
+    topics = {*node._session.inputs.statistics, *node._session.outputs.publishers}
+    assert {'actuator_states', 'joint_states', 'joint_trajectory'} <= topics
+    commands = ('joint_commands', 'position_commands', 'velocity_commands', 'effort_commands')
+    assert set(report.statuses) == {
+        'life cycle',
+        'actuators',
+        *topics,
+        *(f'transmission {name}' for name in ('hoist', 'gauge', 'wrist', 'arm')),
+        *(f'commands of {topic}' for topic in (*commands, 'joint_trajectory')),
+    }
+    assert {each.hardware_id for each in report.statuses.values()} == {'reference'}
+    life = report.values('life cycle')
+    expected = {'state': 'active', 'robot': 'reference', 'findings error': '0', 'joints': '7'}
+    assert {key: life[key] for key in expected} == expected
+    wrist = report.values('transmission wrist')
+    assert wrist['loaded'] == 'True'
+    assert wrist['type'] == 'transmission_interface/DifferentialTransmission'
+
+
+def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, diagnostics):
+    """When traffic has stopped, every count is that of the messages injected, by reason."""
+    active_bridge({**RELIABLE_STATES, **DEEP})
+    deep = harness.LISTENER
+    driver = peer.publisher('actuator_states', deep)
+    controller = peer.publisher('joint_commands', deep)
+    nan, inf = math.nan, math.inf
+    message = reference.Message
+    names = reference.ACTUATORS
+    states = {
+        'good': (message(names, (0.1,) * 6, (0.2,) * 6, (0.3,) * 6), 11),
+        'NaN': (message(('left', 'winch'), (nan, 0.5)), 3),
+        'infinite': (message(('hip', 'crank'), (inf, -inf)), 2),
+        'ragged': (message(('left', 'right'), (0.1,)), 4),
+        'duplicate': (message(('left', 'left'), (0.1, 0.2)), 5),
+        'unknown names': (message(('ghost', 'winch'), (0.1, 0.2)), 6),
+        'no names': (message((), ()), 2),
+    }
+    commands = {
+        'good': (message(('lift',), velocity=(1.0,)), 7),
+        'ragged': (message(('lift', 'finger'), velocity=(1.0,)), 2),
+        'unknown': (message(('ghost',), velocity=(1.0,)), 3),
+        'not commandable': (message(('dial',), velocity=(1.0,)), 4),
+        'infinite': (message(('lift',), velocity=(inf,)), 5),
+        'partial': (message(('roll',), effort=(1.0,)), 6),
+        'nothing': (message(('lift',), velocity=(nan,)), 1),
+    }
+    for publisher, traffic in ((driver, states), (controller, commands)):
+        for each, count in traffic.values():
+            for _ in range(count):
+                peer.send(publisher, each)
+    total = {
+        topic: sum(count for _, count in traffic.values())
+        for topic, traffic in (('actuator_states', states), ('joint_commands', commands))
+    }
+
+    def all_taken(report):
+        return all(
+            int(report.values(topic)['received']) >= count for topic, count in total.items()
+        )
+
+    report = diagnostics(all_taken)
+    found = report.values('actuator_states')
+    expected = {
+        'received': 33,
+        'accepted': 24,
+        'rejected': 9,
+        'malformed': 9,
+        'rejected ragged': 4,
+        'rejected duplicate_name': 5,
+    }
+    assert {key: int(found[key]) for key in expected} == expected
+    found = report.values('joint_commands')
+    expected = {
+        'received': 28,
+        'accepted': 8,
+        'rejected': 20,
+        'malformed': 7,
+        'rejected ragged': 2,
+        'rejected unknown_joint': 3,
+        'rejected not_commandable': 4,
+        'rejected infinite': 5,
+        'rejected partial': 6,
+    }
+    assert {key: int(found[key]) for key in expected} == expected
+    source = report.values('commands of joint_commands')
+    assert {key: int(source[key]) for key in expected if key in source} == {
+        key: count for key, count in expected.items() if key not in ('received', 'malformed')
+    }
+    not_a_number = {
+        name: int(report.values(f'transmission {name}')['NaN'])
+        for name in ('hoist', 'gauge', 'wrist', 'arm')
+    }
+    assert not_a_number == {'hoist': 0, 'gauge': 0, 'wrist': 3, 'arm': 4}
+    assert report.values('actuators')['unknown name ghost'] == '6'
+    # Once more, when all is quiet: counts stay, levels do not.
+    report = diagnostics(lambda report: report['joint_commands'].level == OK)
+    assert int(report.values('joint_commands')['rejected']) == 20
+    assert float(report.values('joint_commands')['rate [Hz]']) == 0.0
+
+
+def test_refusals_are_a_warning_for_a_while(peer, active_bridge, reference, diagnostics):
+    """A refused message is a warning in the next report, and none in a later one."""
+    active_bridge()
+    controller = peer.publisher('joint_commands')
+    peer.send(controller, reference.Message(('ghost',), position=(1.0,)))
+    report = diagnostics(lambda report: report['joint_commands'].level == WARN, fresh=False)
+    assert 'unknown_joint' in report['joint_commands'].message
+    assert report['commands of joint_commands'].level == WARN
+    diagnostics(lambda report: report['joint_commands'].level == OK)
+
+
+def test_contested_joints(peer, active_bridge, reference, diagnostics):
+    """Two sources that command one joint are named, with the joint."""
+    from std_msgs.msg import Float64MultiArray
+
+    node = active_bridge({'command_joints': ['lift']})
+    peer.send(peer.publisher('joint_commands'), reference.Message(('lift',), position=(1.0,)))
+    taken = node._session.inputs.statistics['joint_commands']
+    peer.spin_until(lambda: taken.received, 'the first command')
+    arrays = peer.node.create_publisher(Float64MultiArray, 'position_commands', 10)
+    peer.spin_until(arrays.get_subscription_count, 'a reader')
+    arrays.publish(Float64MultiArray(data=[1.0]))
+    name = 'commands of position_commands'
+    report = diagnostics(lambda report: report[name].level == WARN)
+    assert report[name].message == 'commanded by another source too: lift'
+    assert report.values(name)['contested lift'] == '1'
+
+
+@INCOMPATIBLE
+def test_incompatible_peers(peer, harness, active_bridge, diagnostics):
+    """Who does not fit is named, on inputs and outputs, and forgotten when it is gone."""
+    from rclpy.qos import DurabilityPolicy, QoSProfile
+    from sensor_msgs.msg import JointState
+
+    active_bridge()
+    commands = peer.node.create_publisher(JointState, 'joint_commands', harness.BEST_EFFORT)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    states = peer.node.create_subscription(JointState, 'joint_states', print, latched)
+    topics = ('joint_commands', 'joint_states')
+    report = diagnostics(lambda report: all(report[each].level == WARN for each in topics))
+    for topic in topics:
+        assert '/peer' in report[topic].message
+        assert '/peer' in report.values(topic)['incompatible']
+    assert report['actuator_states'].level == OK
+    peer.node.destroy_publisher(commands)
+    peer.node.destroy_subscription(states)
+    diagnostics(lambda report: all(report[each].level == OK for each in topics))
+
+
+@INCOMPATIBLE
+def test_incompatible_after_an_override(peer, harness, active_bridge, diagnostics):
+    """What counts is the quality of service in force, not the default."""
+    from sensor_msgs.msg import JointState
+
+    active_bridge(RELIABLE_STATES)
+    peer.node.create_publisher(JointState, 'actuator_states', harness.BEST_EFFORT)
+    diagnostics(lambda report: report['actuator_states'].level == WARN)
+
+
+def test_stale_states(peer, active_bridge, reference, diagnostics):
+    """With a timeout, silence of a driver is an error, and it is over with the next message."""
+    active_bridge({'state_timeout': 0.3})
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+
+    def is_stale(report):
+        return report['actuator_states'].level == ERROR
+
+    report = diagnostics(is_stale)
+    assert {report[name].level for name in ('actuators', 'transmission wrist')} == {ERROR}
+    message = reference.Message(reference.ACTUATORS, (0.0,) * 6)
+
+    def is_fresh(report):
+        peer.exchange(driver, message, joints)
+        names = ('actuator_states', 'actuators', 'transmission wrist')
+        return all(report[name].level == OK for name in names)
+
+    diagnostics(is_fresh, fresh=False)
+    report = diagnostics(is_stale)
+    assert 'left' in report['transmission wrist'].message
+    assert peer.change_state('deactivate')
+    diagnostics(lambda report: state_is('inactive')(report) and not is_stale(report))
+
+
+def test_failed_transmission(peer, make_bridge, reference, diagnostics):
+    """A transmission that was not loaded is an error with the reason, the others are not."""
+    broken = reference.URDF.replace('<mechanical_reduction>-4.0<', '<mechanical_reduction>0.0<')
+    make_bridge({'robot_description': broken})
+    peer.start()
+    report = diagnostics(state_is('active'))
+    hoist = report['transmission hoist']
+    assert hoist.level == ERROR
+    assert 'zero' in hoist.message
+    assert report.values('transmission hoist')['loaded'] == 'False'
+    assert report['transmission wrist'].level == OK
+    assert report['life cycle'].level == WARN
+
+
+def test_two_robots(peer, make_bridge, reference, diagnostics):
+    """Two bridges in two namespaces can be told apart on the one topic."""
+    for namespace in ('one', 'two'):
+        make_bridge({'robot_description': reference.URDF}, namespace=namespace)
+    assert peer.change_state('configure', 'two/transmission_bridge')
+    diagnostics(state_is('unconfigured'), node='one/transmission_bridge')
+    diagnostics(state_is('inactive'), node='two/transmission_bridge')
+
+
+def test_simulated_time_that_stands_still(peer, active_bridge, diagnostics):
+    """Reports come by the steady clock, also while simulated time does not run."""
+    active_bridge({'use_sim_time': True})
+    diagnostics(state_is('active'))
+    diagnostics(state_is('active'))
+
+
+def test_bug_does_not_stop_them(peer, active_bridge, diagnostics, monkeypatch, capfd):
+    """A bug in making a report is logged, and the next report comes."""
+    node = active_bridge()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(node._description), 'place', property(lambda self: 1 / 0))
+        output = []
+
+        def logged():
+            output.append(capfd.readouterr().err)
+            return 'ZeroDivisionError' in ''.join(output)
+
+        peer.spin_until(logged, 'the log line')
+    diagnostics(state_is('active'))
