@@ -140,6 +140,8 @@ def test_input_stays_and_output_is_new(parts, data):
         assert same_bits(x, before)
         assert not np.shares_memory(first, x)
         assert not np.shares_memory(first, second)
+        # Nothing larger is kept alive by a result.
+        assert first.base is None
 
 
 @given(st.integers(1, 6), st.integers(0, 100), st.integers(0, 2**32 - 1))

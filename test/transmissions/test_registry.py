@@ -42,6 +42,10 @@ class Gear(LinearTransmission):
         return cls([[0.5]])
 
 
+class BareGear(Gear):
+    pass
+
+
 class OldGear(Gear):
     api_version = 0
 
@@ -63,6 +67,13 @@ def function():
 number = 3
 '''
 
+#: Leaves a mark each time that it is executed.
+COUNTS = """
+with open(__file__ + '.log', 'a') as log:
+    log.write('x')
+raise OSError
+"""
+
 
 @pytest.fixture
 def plugins(tmp_path, monkeypatch):
@@ -73,6 +84,8 @@ def plugins(tmp_path, monkeypatch):
         'tb_test_broken': '"""Text."""\n\nimport no_such_module_anywhere\n',
         'tb_test_exits': 'raise ZeroDivisionError("at import")\n',
         'tb_test_syntax': 'def f(:\n',
+        'tb_test_leaves': 'raise SystemExit("leaving")\n',
+        'tb_test_counts': COUNTS,
     }
     for name, text in modules.items():
         (tmp_path / f'{name}.py').write_text(text, encoding='utf-8')
@@ -139,6 +152,7 @@ def test_a_type_string_is_never_imported(plugins, name):
         ('tb_test_broken:Gear', 'ModuleNotFoundError', 'import no_such_module_anywhere'),
         ('tb_test_exits:Gear', 'ZeroDivisionError: at import', 'raise ZeroDivisionError'),
         ('tb_test_syntax:Gear', 'SyntaxError', 'def f(:'),
+        ('tb_test_leaves:Gear', 'SystemExit: leaving', 'raise SystemExit'),
         ('tb_test_good:NoSuchGear', 'AttributeError', 'NoSuchGear'),
         ('tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
     ],
@@ -159,6 +173,23 @@ def test_a_failing_import_costs_its_own_type(plugins, target, reason, line):
     assert reason in described['me/Bad'].error
     assert line in described['me/Bad'].details
     assert not described['me/Simple'].error
+
+
+def test_a_failing_import_is_tried_once(plugins, tmp_path):
+    """However often a broken type is asked for, its module is executed once."""
+    registry = plugins('me/Bad=tb_test_counts:Gear')
+    for _ in range(3):
+        with pytest.raises(PluginError):
+            registry.load('me/Bad')
+    registry.describe()
+    assert (tmp_path / 'tb_test_counts.py.log').read_text(encoding='utf-8') == 'x'
+
+
+def test_a_description_is_the_plugins_own(plugins):
+    """A plugin without documentation has no description, not that of its base class."""
+    registry = plugins('me/Bare=tb_test_good:BareGear')
+    (info,) = registry.describe()
+    assert (info.description, info.error) == ('', '')
 
 
 def test_two_providers_of_a_type_are_refused(plugins):
