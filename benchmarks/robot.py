@@ -12,7 +12,7 @@ TYPES = {1: 'Simple', 2: 'Differential', 3: 'FourBarLinkage'}
 BENT = (
     """<transmission name="crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
     <param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
-    <param name="crank_angle">1.6</param><param name="stroke_at_zero">0.08</param>
+    <param name="crank_angle">1.6</param><param name="stroke_at_zero">0.12</param>
     <joint name="joint_0" role="joint1"/><actuator name="motor_0" role="actuator1"/>
     </transmission>""",
     """<transmission name="ankle"><plugin>transmission_bridge/ParallelAnkleTransmission</plugin>

@@ -32,7 +32,11 @@ class StateMap:
         self._maps = tuple(robot.map_of(interface, direction) for interface in FIELDS)
         affine = AffineMap.stacked([each.affine for each in self._maps])
         self._into, self._workspace = affine.into, affine.workspace()
+        self._direction: Direction = direction
         self.is_bent = not all(each.is_affine for each in self._maps)
+        # A transmission that lacks one of the interfaces has to be called for each of the others.
+        names = [[step.name for step in each.steps] for each in self._maps]
+        self._maps_instants = self.is_bent and all(each == names[0] for each in names)
         self._mapped: Array = np.empty((len(FIELDS), self._maps[0].affine.n_out))
         self._flat: Array = self._mapped.reshape(-1)
         self._check = FiniteCheck(self._flat.size)
@@ -53,6 +57,24 @@ class StateMap:
         if self.is_bent:
             for row, each in enumerate(self._maps):
                 each.bend(self._mapped[row], values[row], at[row], None, guess, report)
+        return self._mapped
+
+    def of_instant(self, values: Array, guess: Array, report: MapReport) -> Array:
+        """
+        Map rows position, velocity, effort that belong together: Jacobians are those of row 0.
+
+        A transmission that has to find its position finds it once.
+
+        :param values: As in a call, and the same for the other parameters and the result.
+        """
+        if not self._maps_instants:
+            at = values[0]
+            return self(values, (at, at, at), guess, report)
+        self._into(values.reshape(-1), self._flat, self._workspace)
+        for step in self._maps[0].steps:
+            results = step.call_state(self._direction, values, guess, report)
+            for row, result in zip(self._mapped, results, strict=True):
+                row[step.outputs] = result
         return self._mapped
 
     @property

@@ -145,10 +145,7 @@ class StatePath:
 
     def _map(self, actuators: Array) -> Array:
         """Map everything, beginning an iterative solution at the last one found."""
-        position = actuators[0]
-        joints = self._mapper(
-            actuators, (position, position, position), self._solution, self.report
-        )
+        joints = self._mapper.of_instant(actuators, self._solution, self.report)
         self._joints = joints
         self._is_dirty = False
         if self._keeps_solution:

@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-import traceback
-
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import AffineMap, Array
 from transmission_bridge.transmissions.binding import Binding, Layout
 from transmission_bridge.transmissions.interfaces import (
@@ -23,7 +19,7 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.transmissions.step import Step
 
 __all__ = ['RobotMap', 'compile_map', 'is_linear']
 
@@ -37,18 +33,6 @@ def is_linear(binding: Binding) -> bool:
         getattr(cls, name) is getattr(LinearTransmission, name)
         for name in ('actuator_to_joint', 'joint_to_actuator', 'coefficients', 'supports')
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A transmission that is called: where its values come from and where they go."""
-
-    name: str
-    binding: Binding
-    inputs: Index
-    outputs: Index
-    selected: Index
-    n_results: int
 
 
 class RobotMap:
@@ -66,17 +50,17 @@ class RobotMap:
         interface: str,
         direction: Direction,
         affine: AffineMap,
-        steps: tuple[_Step, ...],
+        steps: tuple[Step, ...],
     ) -> None:
         self.interface = interface
         self.direction: Direction = direction
         self.affine = affine
-        self._steps = steps
+        self.steps = steps
 
     @property
     def is_affine(self) -> bool:
         """Whether no transmission has to be called."""
-        return not self._steps
+        return not self.steps
 
     def __call__(
         self,
@@ -101,10 +85,12 @@ class RobotMap:
         report: MapReport | None,
     ) -> None:
         """Overwrite in ``mapped`` what the transmissions that have to be called give."""
-        if self._steps:
+        if self.steps:
             self._require(at, rate)
-        for step in self._steps:
-            mapped[..., step.outputs] = self._call(step, values, at, rate, guess, report)
+        for step in self.steps:
+            mapped[..., step.outputs] = step.call(
+                self.interface, self.direction, values, at, rate, guess, report
+            )
 
     def _require(self, at: Array | None, rate: Array | None) -> None:
         """Refuse a caller's mistake here, so that whatever a plugin raises is the plugin's."""
@@ -112,9 +98,9 @@ class RobotMap:
         if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
             return
         needed = {'at': at, 'rate': rate} if quantity is Quantity.ACCELERATION else {'at': at}
-        for step in self._steps:
+        for step in self.steps:
             for name, given in needed.items():
-                if given is None and not step.binding.transmission.is_constant:
+                if given is None and not step.transmission.is_constant:
                     raise TransmissionError(
                         f'{self.interface} cannot be mapped without {name}=, as the Jacobian '
                         'varies',
@@ -123,39 +109,6 @@ class RobotMap:
                         expected='positions' if name == 'at' else 'velocities',
                         found='None',
                     )
-
-    def _call(
-        self,
-        step: _Step,
-        values: Array,
-        at: Array | None,
-        rate: Array | None,
-        guess: Array | None,
-        report: MapReport | None,
-    ) -> Array:
-        transmission = step.binding.transmission
-        function = getattr(transmission, self.direction)
-        counts: Counter[str] = Counter()
-        try:
-            result: Array = function(
-                self.interface,
-                values[..., step.inputs],
-                at=_columns(at, step.inputs),
-                rate=_columns(rate, step.inputs),
-                guess=_guess(guess, step, self.direction),
-                report=counts,
-            )
-            result = as_values('result', result, step.n_results)[..., step.selected]
-            if result.shape[:-1] != values.shape[:-1]:
-                raise ShapeError('result', expected=str(values.shape[:-1]), found=result.shape)
-        except Exception:  # a plugin's bug costs its own joints only
-            if report is not None:
-                report.counts[step.name, 'exception'] += 1
-                report.errors[step.name] = traceback.format_exc()
-            return np.full((*values.shape[:-1], len(step.outputs)), np.nan)
-        if report is not None and counts:
-            report.add(step.name, counts)
-        return result
 
 
 def compile_map(
@@ -198,8 +151,10 @@ def compile_map(
             if bias_out is not None:
                 after[outputs] = bias_out[selected]
         else:
-            n_results = len(binding.joints if forward else binding.actuators)
-            steps.append(_Step(binding.spec.name, binding, inputs, outputs, selected, n_results))
+            guesses = np.array(binding.joints if forward else binding.actuators, dtype=np.intp)
+            steps.append(
+                Step(binding.spec.name, binding.transmission, inputs, outputs, selected, guesses)
+            )
     return RobotMap(
         interface, direction, AffineMap(matrix, before=before, after=after), tuple(steps)
     )
@@ -213,15 +168,3 @@ def _places(binding: Binding, direction: Direction) -> tuple[Index, Index, Index
         return actuators, joints, np.arange(len(joints))
     selected = np.flatnonzero(binding.owned)
     return joints, actuators[selected], selected
-
-
-def _columns(values: Array | None, places: Index) -> Array | None:
-    return None if values is None else values[..., places]
-
-
-def _guess(guess: Array | None, step: _Step, direction: Direction) -> Array | None:
-    if guess is None:
-        return None
-    binding = step.binding
-    places = binding.joints if direction == ACTUATOR_TO_JOINT else binding.actuators
-    return guess[..., np.array(places, dtype=np.intp)]
