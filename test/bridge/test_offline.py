@@ -1,0 +1,273 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded messages through the bridge, many at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+import transmission_bridge as tb
+from transmission_bridge.bridge.encoder import JointStateEncoder
+from transmission_bridge.bridge.offline import OfflineConverter
+from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.cdr_parser import UnusualMessageError
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
+
+LINKS = ''.join(f'<link name="l{n}"/>' for n in range(9))
+MOVING = ('pan', 'lift', 'elbow', 'pitch', 'roll', 'direct')
+JOINTS = ''.join(
+    f'<joint name="{name}" type="continuous"><parent link="l{n}"/><child link="l{n + 1}"/></joint>'
+    for n, name in enumerate(MOVING)
+)
+FINGER = (
+    '<joint name="finger" type="continuous"><parent link="l6"/><child link="l7"/>'
+    '<mimic joint="pan" multiplier="-1.5" offset="0.25"/></joint>'
+)
+TRANSMISSIONS = """
+  <transmission name="simple">
+    <plugin>transmission_interface/SimpleTransmission</plugin>
+    <actuator name="a" role="actuator1"/>
+    <joint name="pan" role="joint1">
+      <mechanical_reduction>101.3</mechanical_reduction><offset>0.7</offset></joint>
+  </transmission>
+  <transmission name="bar">
+    <plugin>transmission_interface/FourBarLinkageTransmission</plugin>
+    <actuator name="b" role="actuator1"><mechanical_reduction>3</mechanical_reduction></actuator>
+    <actuator name="c" role="actuator2"><mechanical_reduction>-7</mechanical_reduction></actuator>
+    <joint name="elbow" role="joint2"><offset>-0.1</offset></joint>
+    <joint name="lift" role="joint1"><mechanical_reduction>0.3</mechanical_reduction></joint>
+  </transmission>
+  <transmission name="differential">
+    <plugin>transmission_interface/DifferentialTransmission</plugin>
+    <actuator name="d" role="actuator1"><mechanical_reduction>11</mechanical_reduction></actuator>
+    <actuator name="e" role="actuator2"><mechanical_reduction>13</mechanical_reduction></actuator>
+    <joint name="pitch" role="joint1"><offset>0.3</offset></joint>
+    <joint name="roll" role="joint2"><offset>1e-3</offset></joint>
+  </transmission>"""
+#: Depends on position, is solved towards the joint's side, and so on the solution before.
+CURVED = """
+  <transmission name="curve">
+    <plugin>transmission_bridge/CrankSliderTransmission</plugin>
+    <actuator name="a" role="actuator1"/>
+    <joint name="pan" role="joint1"/>
+    <param name="crank_length">0.05</param><param name="pivot_distance">0.2</param>
+    <param name="crank_angle">1.2</param>
+  </transmission>"""
+
+
+def robot(*, plugin='any/Driver', finger=True, curved=False):
+    """Return a robot with every kind of place that a number can go to."""
+    blocks = ''.join(
+        f'<joint name="{name}"><command_interface name="position"/>'
+        '<state_interface name="position"/></joint>'
+        for name in MOVING
+    )
+    transmissions = TRANSMISSIONS
+    if curved:
+        start = TRANSMISSIONS.index('<transmission name="bar">')
+        transmissions = CURVED + TRANSMISSIONS[start:]
+    return tb.RobotTransmissions(
+        tb.load_description(
+            f'<robot name="r">{LINKS}{JOINTS}{FINGER if finger else ""}'
+            f'<ros2_control name="s" type="system"><hardware><plugin>{plugin}</plugin></hardware>'
+            f'{blocks}{transmissions}</ros2_control></robot>'
+        )
+    )
+
+
+ROBOTS = {
+    'plain': robot(finger=False),
+    'mimic': robot(),
+    'hidden': robot(plugin='x/TopicBasedSystem'),
+    'curved': robot(curved=True),
+}
+
+
+@dataclass
+class Recorded:
+    """A message that was recorded."""
+
+    source: str
+    data: bytes
+    time: int
+
+
+def refuse(data):
+    """Refuse what the fast reader leaves alone."""
+    raise MessageError('undecodable', 'no decoder here')
+
+
+def live(robot, recorded):
+    """Return what the live bridge publishes, message by message."""
+    path, encoder, readers = StatePath(robot), JointStateEncoder(), JointStateReader()
+    published = []
+    for message in recorded:
+        try:
+            view = readers.read(message.data)
+            stamp = view.stamp if view.stamp != (0, 0) else divmod(message.time, 10**9)
+            path.update(message.source, view.layout, view, stamp)
+            state = path.joint_state()
+            published.append(None if state is None else encoder.encode(state))
+        except (MessageError, UnusualMessageError):
+            published.append(None)
+    return published
+
+
+def offline(robot, recorded, cuts=(), direction=ACTUATOR_TO_JOINT):
+    """Return what the converter makes of it, in pieces of the lengths given."""
+    converter = OfflineConverter(robot, direction, refuse)
+    converted, pieces = [], iter(cuts)
+    while len(converted) < len(recorded):
+        start = len(converted)
+        end = start + next(pieces, len(recorded))
+        part = recorded[start:end]
+        same = [message for message in part if message.source == part[0].source]
+        part = part[: next((n for n, m in enumerate(part) if m not in same), len(part))]
+        converted += converter.convert(
+            part[0].source, [m.data for m in part], [m.time for m in part]
+        )
+    return converted
+
+
+def padded(data, garbage):
+    """Return a message with garbage in the padding before its first array."""
+    changed = bytearray(data)
+    changed[2] = garbage
+    return bytes(changed) + bytes([garbage] * (garbage % 3))
+
+
+NUMBERS = st.one_of(
+    st.floats(-10, 10), st.floats(), st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e308])
+)
+
+
+@st.composite
+def recordings(draw, names):
+    """Draw stretches of messages that look alike, of one or two drivers."""
+    recorded, time = [], draw(st.integers(0, 2**31 * 10**9 - 10**6))
+    for _ in range(draw(st.integers(1, 4))):
+        source = draw(st.sampled_from(['one', 'two']))
+        chosen = draw(st.lists(st.sampled_from([*names, 'stranger']), max_size=len(names) + 1))
+        fields = draw(st.tuples(*[st.booleans()] * 3))
+        writer = JointStateWriter(chosen, draw(st.sampled_from(['', 'base'])), fields)
+        odd = draw(st.booleans())
+        seed = draw(st.integers(0, 2**32))
+        rng = np.random.default_rng(seed)
+        for _ in range(draw(st.integers(1, 60))):
+            for row in (writer.position, writer.velocity, writer.effort):
+                row[:] = rng.uniform(-0.3, 0.3, len(row))
+                if odd and len(row) and rng.random() < 0.2:
+                    row[rng.integers(len(row))] = draw(NUMBERS)
+            time += int(rng.integers(0, 10**6))
+            stamp = rng.choice([0, 1, 2]) if odd else 1
+            sec, nanosec = {0: (0, 0), 1: (5, time % 10**9), 2: (-3, 7)}[int(stamp)]
+            data = writer.write(sec, nanosec)
+            if odd and rng.random() < 0.1:
+                data = padded(data, int(rng.integers(256)))
+            recorded.append(Recorded(source, data, time))
+    return recorded
+
+
+@pytest.mark.parametrize('name', sorted(ROBOTS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, data):
+    """Whatever drivers, layouts, unknown numbers, stamps and pieces: byte for byte the same."""
+    robot = ROBOTS[name]
+    recorded = data.draw(recordings(robot.actuator_names))
+    cuts = data.draw(st.lists(st.integers(1, 70), max_size=8))
+    with np.errstate(all='ignore'):
+        assert offline(robot, recorded, cuts) == live(robot, recorded)
+
+
+def stretch(robot, names, count, seed=1):
+    """Return messages that differ in stamp and numbers only."""
+    writer, rng = JointStateWriter(names), np.random.default_rng(seed)
+    recorded = []
+    for number in range(count):
+        for row in (writer.position, writer.velocity, writer.effort):
+            row[:] = rng.uniform(-0.3, 0.3, len(row))
+        recorded.append(Recorded('one', writer.write(9, number), number))
+    return recorded
+
+
+def test_messages_that_look_alike_are_mapped_together(monkeypatch):
+    """Of a thousand such messages only a few go through the live path one by one."""
+    robot = ROBOTS['mimic']
+    calls = []
+    original = StatePath.joint_state
+    monkeypatch.setattr(
+        StatePath, 'joint_state', lambda self, now=0.0: calls.append(1) or original(self, now)
+    )
+    converted = offline(robot, stretch(robot, robot.actuator_names, 1000))
+    assert len(calls) <= 2
+    monkeypatch.undo()
+    assert converted == live(robot, stretch(robot, robot.actuator_names, 1000))
+
+
+@pytest.mark.parametrize('name', ['plain', 'mimic', 'curved'])
+def test_there_and_back_is_the_input(name):
+    """Joint states back to actuator states are the recorded ones, to 1e-12 of the terms."""
+    robot = ROBOTS[name]
+    recorded = stretch(robot, robot.actuator_names, 80)
+    joints = [
+        Recorded('one', data, message.time)
+        for message, data in zip(recorded, offline(robot, recorded), strict=True)
+    ]
+    back = offline(robot, joints, direction=JOINT_TO_ACTUATOR)
+    reader, other = JointStateReader(), JointStateReader()
+    for message, data in zip(recorded, back, strict=True):
+        before, after = reader.read(message.data), other.read(data)
+        assert (after.names, after.stamp) == (before.names, before.stamp)
+        for row in ('position', 'velocity', 'effort'):
+            # Offsets times reductions are terms, too; the largest here is 0.7 * 101.3.
+            np.testing.assert_allclose(
+                getattr(after, row), getattr(before, row), rtol=0, atol=1e-12 * 71
+            )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_back_message_by_message_equals_back_together(data):
+    """In the other direction, too, pieces of any length give the same bytes."""
+    robot = ROBOTS['mimic']
+    recorded = data.draw(recordings((*robot.joint_names, 'finger')))
+    cuts = data.draw(st.lists(st.integers(1, 70), max_size=8))
+    with np.errstate(all='ignore'):
+        one_by_one = offline(robot, recorded, [1] * len(recorded), JOINT_TO_ACTUATOR)
+        assert offline(robot, recorded, cuts, JOINT_TO_ACTUATOR) == one_by_one
+
+
+def test_what_is_known_of_an_actuator_is_enough_on_the_way_back():
+    """Velocities alone come back as velocities alone, and unknown actuators are left out."""
+    robot = ROBOTS['plain']
+    writer = JointStateWriter(['pitch', 'pan'], fields=(False, True, False))
+    writer.velocity[:] = [1.0, 2.0]
+    (data,) = offline(robot, [Recorded('one', writer.write(1, 2), 3)], (), JOINT_TO_ACTUATOR)
+    view = JointStateReader().read(data)
+    assert (view.names, view.stamp) == (('a',), (1, 2))
+    assert view.layout.lengths == (0, 1, 0)
+    assert view.velocity[0] == 2.0 * 101.3
+
+
+def test_refused_messages_are_counted_by_source_and_reason():
+    """A doubled name and what nothing decodes cost themselves only."""
+    robot = ROBOTS['plain']
+    good = JointStateWriter(robot.actuator_names).write(1, 0)
+    double = JointStateWriter(['a', 'a']).write(1, 0)
+    big_endian = b'\0\0' + good[2:]
+    converter = OfflineConverter(robot, ACTUATOR_TO_JOINT, refuse)
+    messages = [good, double, double, big_endian, good]
+    result = converter.convert('one', messages, [1] * len(messages))
+    assert [data is None for data in result] == [False, True, True, True, False]
+    assert converter.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
+    assert 'a' in converter.sentences['one', 'duplicate_name']

@@ -1,0 +1,105 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The live path of either direction, with what it does to many messages at once beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from transmission_bridge.bridge.merged_states import MergedStates, Stamp
+from transmission_bridge.bridge.mimic import mimic_joints
+from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.bridge.reverse_states import ReverseStatePath
+from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
+from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
+from transmission_bridge.messages.layout import Layout
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
+
+__all__ = ['OfflinePath']
+
+
+class OfflinePath:
+    """
+    States of one space to those of the other, with the choices that the bridge has by default.
+
+    :param robot: The maps.
+    :param direction: Which way.
+    :ivar names: Everything that can come out, in its order.
+    :ivar index: Place of every name that can go in.
+    :ivar is_affine: Whether :meth:`map_batch` gives what :meth:`state` gives. Where a transmission
+        has to be called it may depend on the solution before, and is called message by message.
+    """
+
+    def __init__(self, robot: RobotTransmissions, direction: Direction) -> None:
+        self._path: StatePath | ReverseStatePath
+        self.names: tuple[str, ...]
+        if direction == ACTUATOR_TO_JOINT:
+            self._path = StatePath(robot)
+            self._mimic = mimic_joints(robot)
+            followers = self._mimic.names if self._mimic is not None else ()
+            self.names = (*robot.joint_names, *followers)
+            self._hidden = undeclared_interfaces(robot.robot, self.names, 'auto')
+            inputs = robot.actuator_names
+        else:
+            self._path = ReverseStatePath(robot)
+            self._mimic = self._hidden = None
+            self.names = robot.actuator_names
+            inputs = robot.joint_names
+        self.index: Mapping[str, int] = {name: place for place, name in enumerate(inputs)}
+        maps = [robot.map_of(interface, direction) for interface in FIELDS]
+        self.is_affine = all(each.is_affine for each in maps)
+        self._affine = AffineMap.stacked([each.affine for each in maps])
+
+    @property
+    def merged(self) -> MergedStates:
+        """What was said of the inputs."""
+        return self._path.merged
+
+    @property
+    def report(self) -> MapReport:
+        """What became NaN in position-dependent transmissions, and why."""
+        return self._path.report
+
+    def update(self, source: str, layout: Layout, data: JointStateData, stamp: Stamp) -> None:
+        """
+        Take over a message.
+
+        Time stands still here: a recording has no timeouts, and no clock that is set back.
+
+        :raises MessageError: If it cannot be used; then nothing has changed.
+        """
+        self._path.update(source, layout, data, stamp, 0.0)
+
+    def state(self) -> JointStateRecord | None:
+        """Return the state of the other space, ``None`` while nothing is known."""
+        if isinstance(self._path, StatePath):
+            return self._path.joint_state()
+        return self._path.actuator_state()
+
+    def map_batch(self, values: Array) -> Array:
+        """
+        Map many states.
+
+        :param values: Rows position, velocity, effort of each, shape ``(samples, 3, n_in)``.
+        :returns: Shape ``(samples, 3, n_out)``, in the order of :attr:`names`, NaN what is not
+            known or not shown.
+        """
+        samples = len(values)
+        mapped = self._affine(values.reshape(samples, -1)).reshape(samples, len(FIELDS), -1)
+        if self._mimic is not None:
+            mimic, n_joints = self._mimic, mapped.shape[2]
+            extended = np.full((samples, len(FIELDS), len(self.names)), np.nan)
+            extended[:, :, :n_joints] = mapped
+            followed = mapped[:, :, mimic.followed]
+            extended[:, 0, n_joints:] = mimic.multiplier * followed[:, 0] + mimic.offset
+            extended[:, 1, n_joints:] = mimic.multiplier * followed[:, 1]
+            mapped = extended
+        if self._hidden is not None:
+            mapped = np.where(self._hidden, np.nan, mapped)
+        return mapped

@@ -1,0 +1,76 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""From the states of the joints back to those of the actuators, for recordings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transmission_bridge.bridge.merged_states import MergedStates, Stamp
+from transmission_bridge.bridge.state_map import StateMap
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
+from transmission_bridge.messages.layout import Layout
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import JOINT_TO_ACTUATOR
+
+__all__ = ['ReverseStatePath']
+
+_EMPTY: Array = np.empty(0)
+_EMPTY.setflags(write=False)
+
+
+class ReverseStatePath:
+    """
+    Merges joint states by name and maps them to actuator states.
+
+    The counterpart of :class:`~transmission_bridge.bridge.states.StatePath`. These are states and
+    no commands: nothing is limited, completed or held. Joints that follow another one are passed
+    over, because the joint they follow says all that is known.
+
+    :param robot: The maps.
+    :ivar merged: What was said of the joints.
+    :ivar report: What became NaN in position-dependent transmissions, and why.
+    """
+
+    def __init__(self, robot: RobotTransmissions) -> None:
+        self._names = robot.actuator_names
+        self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
+        self._solution: Array = np.full(len(self._names), np.nan)
+        self.merged = MergedStates(robot.joint_names, driver_names={}, wrap_period={}, timeout=0.0)
+        self.report = MapReport()
+
+    def update(
+        self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
+    ) -> None:
+        """
+        Take over a message; see :meth:`StatePath.update`.
+
+        :raises MessageError: If it cannot be used; then nothing has changed.
+        """
+        self.merged.update(source, layout, data, stamp, now)
+
+    def actuator_state(self) -> JointStateRecord | None:
+        """
+        Return the state of every actuator of which anything is known.
+
+        An interface unknown for all of these actuators is an empty array.
+
+        :returns: ``None`` while nothing is known.
+        """
+        stamp = self.merged.stamp
+        if stamp is None:
+            return None
+        joints = self.merged.values(0.0)
+        position = joints[0]
+        mapped = self._mapper(
+            joints, (position, position, position), self._solution, self.report
+        ).copy()
+        np.copyto(self._solution, mapped[0], where=np.isfinite(mapped[0]))
+        known = np.isfinite(mapped).any(axis=0)
+        if not known.any():
+            return None
+        names = tuple(name for name, is_known in zip(self._names, known, strict=True) if is_known)
+        rows = (row if not np.isnan(row).all() else _EMPTY for row in mapped[:, known])
+        return JointStateRecord(stamp, '', names, *rows)
