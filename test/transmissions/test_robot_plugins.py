@@ -149,6 +149,16 @@ def test_a_failing_plugin_costs_its_own_joints(with_plugin, leading, fault):
         assert 'inside the plugin' in report.errors['plugin']
 
 
+def test_a_plugin_of_another_size_is_refused(make_spec, make_robot):
+    """A plugin that builds for other numbers of members than described is an error finding."""
+    spec = make_spec('t', 'me/Deaf', ('j', 'k'), ('m',))
+    t = RobotTransmissions(make_robot(spec), registry=Registry([Entry(Deaf)]))
+    assert t.joint_names == ()
+    (finding,) = t.findings
+    assert (finding.severity, finding.subject) == ('error', 't')
+    assert (finding.expected, finding.found) == ('2 and 1', '1 and 1')
+
+
 def test_an_alias_builds_another_type(make_spec, make_robot):
     """A type that is not installed can be built as another; the robot keeps its own name."""
     alias = {'vendor/Gear': 'transmission_interface/SimpleTransmission'}
