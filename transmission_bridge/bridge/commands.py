@@ -163,8 +163,10 @@ class CommandPath:
         """
         if len(values) != len(names):
             raise MessageError('size', f'expected {len(names)} values, found {len(values)}')
-        if not np.isfinite(values).all():
-            raise MessageError('not_finite', 'a value is not finite')
+        finite = np.isfinite(values)
+        if not finite.all():
+            wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
+            raise MessageError('not_finite', f'no finite {interface} for {shortened(wrong)}')
         command = np.full(self._held.shape, np.nan)
         command[FIELDS.index(interface), [self._index[name] for name in names]] = values
         return self._apply(command, measured_position, stamp, source, now)

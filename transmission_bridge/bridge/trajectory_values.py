@@ -76,8 +76,10 @@ def read_trajectory(
         given[row] = [len(numbers) > 0 for numbers in arrays]
         if given[row].any():
             stacked = np.array([numbers for numbers in arrays if len(numbers)])
-            if not np.isfinite(stacked).all():
-                raise MessageError('not_finite', f'{field} of a waypoint are not finite')
+            wrong = ~np.isfinite(stacked)
+            if wrong.any():
+                names = [record.names[place] for place in np.flatnonzero(wrong.any(axis=0))]
+                raise MessageError('not_finite', f'{field} not finite: {shortened(names)}')
             values[row][np.ix_(given[row], places)] = stacked
     still = ~given[: len(_MOTION)].any(axis=0)
     if still.any():
