@@ -9,6 +9,7 @@ import gc
 import importlib.util
 from pathlib import Path
 import sys
+import time
 import warnings
 
 import pytest
@@ -59,6 +60,32 @@ def peer(harness):
     peer.destroy()
     # A life-cycle node keeps its participant until the collector comes by: the next test would
     # meet its services.
+    gc.collect()
+
+
+@pytest.fixture
+def meet(harness):
+    """
+    Return a function that makes a :class:`Peer` that has met these nodes of other processes.
+
+    Participants announce themselves often at their start, then every three seconds. So a peer that
+    does not meet the nodes at once is replaced by a new one.
+    """
+    peers = []
+
+    def join(*names):
+        deadline = time.monotonic() + harness.PATIENCE
+        while time.monotonic() < deadline:
+            peer = harness.Peer()
+            if peer.sees(names, harness.LOST):
+                peers.append(peer)
+                return peer
+            peer.destroy()
+        return pytest.fail(f'no {names} in time')
+
+    yield join
+    for peer in peers:
+        peer.destroy()
     gc.collect()
 
 

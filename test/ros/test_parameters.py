@@ -271,7 +271,7 @@ def test_names_that_cannot_be_parameters(peer, make_bridge, reference, capfd):
     }
 
 
-def test_parameter_file(peer, harness, reference, start_process, tmp_path):
+def test_parameter_file(meet, harness, reference, start_process, tmp_path):
     """What a real file says arrives, the words ``nan`` and ``off`` without quotes included."""
     path = harness.parameter_file(
         tmp_path / 'bridge.yaml',
@@ -287,6 +287,7 @@ def test_parameter_file(peer, harness, reference, start_process, tmp_path):
     process = start_process(
         'transmission_bridge.ros.bridge_main', '--ros-args', '--params-file', path
     )
+    peer = meet('transmission_bridge')
     peer.start()
     assert peer.parameters(['unknown_joints', 'limits', LIFT]) == {
         'unknown_joints': 'nan',
