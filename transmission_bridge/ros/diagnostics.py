@@ -139,7 +139,7 @@ class Diagnostics:
             *transmission_statuses(
                 session.robot,
                 session.states.merged,
-                (session.states.report, session.commands.report),
+                session.reports,
                 window,
                 stale=stale,
             ),

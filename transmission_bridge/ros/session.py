@@ -38,7 +38,7 @@ from transmission_bridge.ros.qos import COMMAND_INPUT, STATE_INPUT
 from transmission_bridge.ros.sensors import Sensors
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.tips import Tips
-from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['Session']
@@ -140,6 +140,12 @@ class Session:
             self.states.joint_position,
             self._arrays.end_at,
         )
+
+    @property
+    def reports(self) -> tuple[MapReport, ...]:
+        """What became NaN in the maps of states, commands and sensors."""
+        sensors = (path.report for path in self._sensors.paths.values())
+        return (self.states.report, self.commands.report, *sensors)
 
     # -- life ------------------------------------------------------------------------------------
 
