@@ -93,6 +93,7 @@ def test_topics_if_asked_for(active_bridge):
         ({'command_joints': ['lift', 'roll', 'lift']}, "'lift' stands there twice"),
         ({'command_actuators': ['left', 'lift']}, "'lift' is no actuator of the robot"),
         ({'command_actuators': ['left', 'left']}, "'left' stands there twice"),
+        ({'actuator_state_topics': ['joint_commands']}, "'joint_commands' would be listened to"),
     ],
 )
 def test_wrong_order_fails_configure(peer, make_bridge, reference, capfd, parameters, words):
