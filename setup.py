@@ -27,7 +27,7 @@ CALIBRATE = ['scipy>=1.8']
 TEST_CORE = ['pytest>=7', 'hypothesis>=6']
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
 PEERS = ['mujoco', 'pin', 'idyntree']
-TEST = [*TEST_CORE, 'ruff', 'mypy', 'lxml-stubs', *PLOT, *CLI, *BAGS, *CALIBRATE, *PEERS]
+TEST = [*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', *PLOT, *CLI, *BAGS, *CALIBRATE, *PEERS]
 
 BUILT_IN = {
     'transmission_interface/SimpleTransmission': 'simple:SimpleTransmission',

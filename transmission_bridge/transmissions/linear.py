@@ -144,9 +144,10 @@ class LinearTransmission(Transmission):
     ) -> Array:
         """Map actuator values to joint values; see :class:`Transmission`."""
         quantity = quantity_of(interface, ACTUATOR_TO_JOINT)
-        return self._maps[ACTUATOR_TO_JOINT, quantity](
-            as_values('values', values, self.n_actuators)
-        )
+        with np.errstate(invalid='ignore'):
+            return self._maps[ACTUATOR_TO_JOINT, quantity](
+                as_values('values', values, self.n_actuators)
+            )
 
     def joint_to_actuator(
         self,
@@ -160,7 +161,10 @@ class LinearTransmission(Transmission):
     ) -> Array:
         """Map joint values to actuator values; see :class:`Transmission`."""
         quantity = quantity_of(interface, JOINT_TO_ACTUATOR)
-        return self._maps[JOINT_TO_ACTUATOR, quantity](as_values('values', values, self.n_joints))
+        with np.errstate(invalid='ignore'):
+            return self._maps[JOINT_TO_ACTUATOR, quantity](
+                as_values('values', values, self.n_joints)
+            )
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """Return the constant ``J``, repeated along the batch axes."""

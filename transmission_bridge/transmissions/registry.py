@@ -147,7 +147,10 @@ def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
             'transmission_bridge.Transmission',
             type_name=type_name,
         )
-    missing = ', '.join(sorted(loaded.__abstractmethods__))
+    undefined = set(loaded.__abstractmethods__)
+    if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:
+        undefined.add('from_spec')
+    missing = ', '.join(sorted(undefined))
     if missing:
         raise PluginError(
             f"transmission type '{type_name}': {target} does not define {missing}",

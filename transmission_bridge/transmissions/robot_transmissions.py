@@ -216,13 +216,15 @@ class RobotTransmissions:
     ) -> Array:
         robot_map = self.map_of(interface, direction)
         n_in, n_out = robot_map.affine.n_in, robot_map.affine.n_out
-        return robot_map(
-            as_values('values', values, n_in),
-            None if at is None else as_values('at', at, n_in),
-            None if rate is None else as_values('rate', rate, n_in),
-            None if guess is None else as_values('guess', guess, n_out),
-            report,
-        )
+        # Infinity less infinity is unknown, which the result says.
+        with np.errstate(invalid='ignore'):
+            return robot_map(
+                as_values('values', values, n_in),
+                None if at is None else as_values('at', at, n_in),
+                None if rate is None else as_values('rate', rate, n_in),
+                None if guess is None else as_values('guess', guess, n_out),
+                report,
+            )
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """

@@ -67,17 +67,18 @@ class Transmission(ABC):
     is_constant: ClassVar[bool] = False
 
     @classmethod
-    @abstractmethod
     def from_spec(cls, reader: SpecReader) -> Transmission:
         """
-        Build the transmission from what its description says.
+        Build the transmission from what its description says; every plugin defines it.
 
         Every number asked of the reader becomes a live parameter, everything in the description
         that is not asked for is reported to the user as unused.
 
         :param reader: Access to the description, members in role order.
-        :raises TransmissionError: If the description does not fit.
+        :raises TransmissionError: If the description does not fit, or the class is none to be
+            described.
         """
+        raise reader.error(f'{cls.__name__} does not define from_spec')
 
     @property
     @abstractmethod
