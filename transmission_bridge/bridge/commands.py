@@ -76,7 +76,6 @@ class CommandPath:
         self.contested: Counter[str] = Counter()
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.use(robot)
-        self._shapes = CommandShapes(robot, merged=mixed_commands == 'nan')
         known = command_names(robot)
         self._index = known.commandable
         self._plans: PlanCache[CommandPlan] = PlanCache(lambda layout: plan_command(layout, known))
@@ -86,6 +85,7 @@ class CommandPath:
         """Exchange the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
         self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
+        self._shapes = CommandShapes(robot, merged=self._mixed == 'nan')
 
     def reset(self) -> None:
         """Forget every command."""

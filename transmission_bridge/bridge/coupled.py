@@ -14,17 +14,27 @@ from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.binding import Binding
 
 __all__ = ['CoupledJoints', 'coupled_joints']
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class CoupledJoints:
-    """Joints that share actuators, so that none can be commanded without the others."""
+    """
+    Joints that share actuators, so that none can be commanded without the others.
+
+    :param joints: Their places.
+    :param underactuated: ``J`` and joint offset where fewer actuators than joints drive them (a
+        finger): the joints cannot hold while another moves, they follow.
+    """
 
     transmission: str
     joints: npt.NDArray[np.intp]
     names: tuple[str, ...]
+    underactuated: tuple[Array, Array] | None = None
 
     def complete(
         self, command: Array, held: Array, measured_position: Array, *, hold: bool
@@ -33,7 +43,9 @@ class CoupledJoints:
         Fill in what a partial command leaves out, in place.
 
         A joint that was not commanded holds its last command; for position, where it has none,
-        its measured position. A command to none or to all of the joints is left as it is.
+        its measured position. Where there are fewer actuators than joints it follows instead:
+        the commanded joints are solved for alone. A command to none or to all of the joints is
+        left as it is.
 
         :param command: The command, shape ``(3, n_joints)``, NaN: no command.
         :param held: Last commands, same shape, NaN where there is none or another mode came since.
@@ -44,7 +56,7 @@ class CoupledJoints:
         """
         mine = command[:, self.joints]
         given = ~np.isnan(mine)
-        commanded = given.any(axis=0)
+        commanded: Mask = np.any(given, axis=0)
         if not commanded.any() or given.all():
             return
         modes = given[:, commanded]
@@ -56,6 +68,12 @@ class CoupledJoints:
             )
         missing = ~commanded
         if not missing.any():
+            return
+        if self.underactuated is not None:
+            for field in np.flatnonzero(modes[:, 0]).tolist():
+                command[field, self.joints] = self._followed(
+                    field, mine[field], commanded, *self.underactuated
+                )
             return
         names = ', '.join(self.names[place] for place in np.flatnonzero(missing))
         if not hold:
@@ -76,6 +94,22 @@ class CoupledJoints:
                 )
             command[field, self.joints[missing]] = filler[missing]
 
+    def _followed(
+        self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array
+    ) -> Array:
+        """
+        Return what all joints do when the commanded ones are solved for alone.
+
+        ``a = J_S^+ (q_S - off_S)``, so ``q = J a + off`` for all; likewise for velocity without
+        the offset. Effort of a joint that was not commanded is zero: ``tau_a = J_S^T tau_S``.
+        """
+        if FIELDS[field] == 'effort':
+            return np.where(commanded, values, 0.0)
+        bias = offset if FIELDS[field] == 'position' else np.zeros(len(offset))
+        actuators = np.linalg.pinv(jacobian[commanded]) @ (values - bias)[commanded]
+        followed: Array = jacobian @ actuators + bias
+        return followed
+
 
 def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
@@ -84,7 +118,16 @@ def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
             binding.spec.name,
             np.array(binding.joints, dtype=np.intp),
             tuple(member.name for member in binding.spec.joints),
+            _underactuated(binding),
         )
         for binding in robot.bindings
         if len(binding.joints) > 1
     )
+
+
+def _underactuated(binding: Binding) -> tuple[Array, Array] | None:
+    transmission = binding.transmission
+    if len(binding.actuators) >= len(binding.joints) or not transmission.is_constant:
+        return None
+    jacobian = transmission.jacobian(np.zeros(transmission.n_actuators))
+    return jacobian, np.array(transmission.joint_offset)
