@@ -1,0 +1,366 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge calibrate``."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from pathlib import Path
+import statistics
+import sys
+
+import numpy as np
+import pytest
+
+import transmission_bridge as tb
+from transmission_bridge.tools.resources import resource
+
+pytest.importorskip('scipy')
+
+ROOT = Path(__file__).parents[2]
+ARM = resource('urdf', 'arm.urdf')
+
+#: Numbers that differ from those of the description, and can be told.
+TRUE = {
+    'shoulder_pan_transmission': {
+        'joints': {'shoulder_pan': {'mechanical_reduction': 103.0, 'offset': 0.31}}
+    },
+    'wrist_transmission': {
+        'actuators': {'wrist_right_motor': {'mechanical_reduction': -51.0}},
+        'joints': {
+            'wrist_pitch': {'mechanical_reduction': 1.3, 'offset': 0.05},
+            'wrist_roll': {'mechanical_reduction': -0.82, 'offset': -0.25},
+        },
+    },
+}
+
+
+@pytest.fixture(scope='module')
+def study():
+    """Return the benchmark's module: its robot, its recordings, its count."""
+    path = ROOT / 'benchmarks' / 'calibrate.py'
+    spec = importlib.util.spec_from_file_location('calibrate_study', path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def described() -> tb.RobotTransmissions:
+    """Return the arm as described."""
+    return tb.RobotTransmissions(tb.load_description(ARM.read_text(encoding='utf-8')))
+
+
+def motion(rows: int, columns: int) -> np.ndarray:
+    """Return a smooth motion of joints."""
+    time = np.arange(rows) * 0.02
+    return np.stack(
+        [
+            0.6 * np.sin(time * (1.0 + 0.3 * k) + k) + 0.3 * np.sin(time * 2.3 * (1.0 + 0.1 * k))
+            for k in range(columns)
+        ],
+        axis=1,
+    )
+
+
+def write(path: Path, names: list[str], columns: np.ndarray) -> Path:
+    """Write a table, NaN as an empty cell."""
+    with open(path, 'w', newline='', encoding='utf-8') as file:
+        table = csv.writer(file)
+        table.writerow(names)
+        for row in columns.tolist():
+            table.writerow(['' if value != value else repr(value) for value in row])
+    return path
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """Return a function that writes a recording of the true arm, after changes."""
+
+    def make(change=lambda a, q: (a, q), *, rows: int = 400, noise: float = 1e-3) -> Path:
+        robot = described().with_parameters(TRUE)
+        q = motion(rows, len(robot.joint_names))
+        a = robot.joint_to_actuator('position', q)
+        q = q + np.random.default_rng(7).normal(0.0, noise, q.shape)
+        a, q = change(a, q)
+        names = ['time', *robot.actuator_names, *robot.joint_names]
+        time = np.arange(rows) * 0.02
+        return write(tmp_path / 'recording.csv', names, np.column_stack([time, a, q]))
+
+    return make
+
+
+def place(joint: str) -> int:
+    """Return the column of a joint."""
+    return described().joint_names.index(joint)
+
+
+def parameters(result, transmission: str) -> dict:
+    """Return what was found about the numbers of a transmission, by name."""
+    (found,) = (t for t in result.json['transmissions'] if t['name'] == transmission)
+    return {parameter['name']: parameter for parameter in found['parameters']}
+
+
+def flat(nested: dict, prefix: str = '') -> dict[str, float]:
+    """Return nested numbers by dotted name."""
+    found: dict[str, float] = {}
+    for key, value in nested.items():
+        name = f'{prefix}{key}'
+        found.update(flat(value, f'{name}.') if isinstance(value, dict) else {name: value})
+    return found
+
+
+def test_true_numbers_are_found_where_slips_and_outliers_disturb(run, recording):
+    """Each true number is within twice its interval, which is as narrow as the noise allows."""
+
+    def disturbed(a, q):
+        q[250:, place('shoulder_pan')] += 0.2
+        q[::23, place('wrist_pitch')] += 3.0
+        return a, q
+
+    result = run('calibrate', recording(disturbed), '--description', ARM, '--json')
+    assert (result.code, result.err) == (0, '')
+    for transmission, numbers in TRUE.items():
+        found = parameters(result, transmission)
+        for name, true in flat(numbers).items():
+            low, high = found[name]['interval']
+            assert abs(found[name]['value'] - true) < high - low
+            assert high - low < 1e-2 * max(abs(true), 0.1)
+
+
+def test_the_slip_is_told_with_time_and_size(run, recording):
+    """A change of the offset for good is a slip; the offset can be that of the end."""
+
+    def slipped(a, q):
+        q[250:, place('shoulder_pan')] += 0.2
+        return a, q
+
+    data = recording(slipped)
+    result = run('calibrate', data, '--description', ARM, '--json')
+    pan = result.json['transmissions'][0]
+    (slip,) = pan['channels'][0]['slips']
+    assert slip['time'] == 250 * 0.02
+    assert slip['interval'][0] < 0.2 < slip['interval'][1]
+    assert any('--offset last' in warning for warning in pan['warnings'])
+    offset = 'joints.shoulder_pan.offset'
+    before = parameters(result, 'shoulder_pan_transmission')[offset]['value']
+    last = run('calibrate', data, '--description', ARM, '--json', '--offset', 'last')
+    after = parameters(last, 'shoulder_pan_transmission')[offset]['value']
+    assert after - before == pytest.approx(slip['size'], abs=1e-9)
+
+
+def test_a_stuck_joint_is_named_and_its_partner_found(run, recording):
+    """The joint that stands still is not identifiable; the other one of the differential is."""
+
+    def stuck(a, q):
+        q[:, place('wrist_roll')] = 0.1
+        return a, q
+
+    data = recording(stuck)
+    text = run('calibrate', data, '--description', ARM)
+    assert "joint 'wrist_roll' did not move, though its actuators did" in text.out
+    result = run('calibrate', data, '--description', ARM, '--json')
+    found = parameters(result, 'wrist_transmission')
+    assert not found['joints.wrist_roll.mechanical_reduction']['estimated']
+    assert not found['joints.wrist_roll.offset']['estimated']
+    assert found['joints.wrist_roll.offset']['value'] == -0.2
+    assert found['joints.wrist_pitch.offset']['value'] == pytest.approx(0.05, abs=1e-3)
+
+
+def test_a_joint_that_nothing_moved_keeps_its_ratio(run, recording):
+    """Where neither motor nor joint moved, the offset is what is left to be found."""
+
+    def parked(a, q):
+        motor = described().actuator_names.index('shoulder_pan_motor')
+        a[:, motor] = 10.3
+        q[:, place('shoulder_pan')] = 10.3 / 101.0 + 0.31
+        return a, q
+
+    result = run('calibrate', recording(parked), '--description', ARM, '--json')
+    found = parameters(result, 'shoulder_pan_transmission')
+    assert not found['joints.shoulder_pan.mechanical_reduction']['estimated']
+    assert found['joints.shoulder_pan.offset']['value'] == pytest.approx(0.31, abs=1e-9)
+    warnings = result.json['transmissions'][0]['warnings']
+    assert any('did not move: its ratios are not identifiable' in warning for warning in warnings)
+
+
+def test_what_is_known_only_as_a_product_is_told(run, recording):
+    """Of a differential one actuator keeps its reduction, and the products are listed."""
+    result = run('calibrate', recording(), '--description', ARM, '--json')
+    kept = parameters(result, 'wrist_transmission')[
+        'actuators.wrist_left_motor.mechanical_reduction'
+    ]
+    assert (kept['estimated'], kept['value'], kept['interval']) == (False, 48.0, None)
+    left = 'actuators.wrist_left_motor.mechanical_reduction'
+    for joint in ('wrist_pitch', 'wrist_roll'):
+        assert f'joints.{joint}.mechanical_reduction * {left}' in kept['kept']
+    assert f'actuators.wrist_right_motor.mechanical_reduction / {left}' in kept['kept']
+
+
+def test_the_parameter_file_is_what_the_node_and_the_library_read(run, recording, tmp_path):
+    """Nested as the node's parameters, every number a float; taken over, it predicts the data."""
+    yaml = pytest.importorskip('yaml')
+    output = tmp_path / 'tuned.yaml'
+    data = recording(noise=0.0)
+    assert run('calibrate', data, '--description', ARM, '--output', output).code == 0
+    nested = yaml.safe_load(output.read_text(encoding='utf-8'))
+    tuned = nested['/**']['ros__parameters']['transmissions']
+    numbers = flat(tuned)
+    assert numbers
+    assert all(type(value) is float for value in numbers.values())
+    robot = described().with_parameters(tuned)
+    real = described().with_parameters(TRUE)
+    a = real.joint_to_actuator('position', motion(50, 6))
+    np.testing.assert_allclose(robot.actuator_to_joint('position', a), motion(50, 6), atol=1e-7)
+
+
+def test_files_are_replaced_only_by_force(run, recording, tmp_path):
+    """What is there stays byte for byte without ``--force``."""
+    data = recording(rows=60)
+    for option, name in (('--output', 'tuned.yaml'), ('--report', 'residuals.svg')):
+        target = tmp_path / name
+        target.write_bytes(b'mine')
+        refused = run('calibrate', data, '--description', ARM, option, target)
+        assert (refused.code, refused.out, target.read_bytes()) == (2, '', b'mine')
+        assert '--force' in refused.err
+        if option == '--report':
+            pytest.importorskip('matplotlib')
+        forced = run('calibrate', data, '--description', ARM, option, target, '--force')
+        assert (forced.code, target.read_bytes() != b'mine') == (0, True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        'recording.csv', 'residuals.svg', 'tuned.yaml',
+    ]  # fmt: skip
+
+
+def test_a_few_poses_are_enough(run, tmp_path):
+    """Exact poses give exact numbers; with one row more than unknowns there is an interval."""
+    robot = described().with_parameters(TRUE)
+    for rows, known in ((2, False), (6, True)):
+        a = np.linspace(-100.0, 120.0, rows)
+        q = a / 103.0 + 0.31
+        data = write(
+            tmp_path / f'{rows}.csv', ['shoulder_pan_motor', 'shoulder_pan'], np.stack([a, q], 1)
+        )
+        found = parameters(
+            run('calibrate', data, '--description', ARM, '--json'), 'shoulder_pan_transmission'
+        )
+        for name, true in flat(TRUE['shoulder_pan_transmission']).items():
+            assert found[name]['value'] == pytest.approx(true, rel=1e-7)
+            assert (found[name]['interval'] is not None) == known
+    assert robot.joint_names[0] == 'shoulder_pan'
+
+
+@pytest.mark.parametrize('reduction', [-101.0, 3.0, 4000.0, -0.5])
+def test_a_ratio_may_be_wrong_in_sense_and_size(run, recording, reduction):
+    """The description's ratio is a start, not a prior; a large change is pointed out."""
+
+    def other(a, q):
+        q[:, place('shoulder_pan')] = a[:, 0] / reduction + 0.4
+        return a, q
+
+    result = run('calibrate', recording(other), '--description', ARM, '--json')
+    found = parameters(result, 'shoulder_pan_transmission')
+    assert found['joints.shoulder_pan.mechanical_reduction']['value'] == pytest.approx(reduction)
+    assert result.json['transmissions'][0]['warnings']
+
+
+def test_numbers_can_be_kept_and_transmissions_chosen(run, recording):
+    """``--fix`` keeps what a pattern names, ``--transmission`` leaves the others alone."""
+    result = run(
+        'calibrate', recording(), '--description', ARM, '--json',
+        '--transmission', 'wrist_transmission', '--fix', 'wrist*.wrist_roll.*',
+    )  # fmt: skip
+    assert [t['name'] for t in result.json['transmissions']] == ['wrist_transmission']
+    found = parameters(result, 'wrist_transmission')
+    assert found['joints.wrist_roll.offset']['kept'] == 'fixed by --fix'
+    assert found['joints.wrist_pitch.offset']['estimated']
+
+
+def test_noise_may_be_in_the_actuators(run, recording):
+    """With noisy actuators the regression the other way round is without bias."""
+
+    def noisy(a, q):
+        a[:, 0] += np.random.default_rng(3).normal(0.0, 30.0, len(a))
+        return a, q
+
+    data = recording(noisy, noise=0.0)
+    options = ('--description', ARM, '--json', '--transmission', 'shoulder_pan_transmission')
+    right = parameters(run('calibrate', data, *options, '--noise', 'actuator'), options[-1])
+    wrong = parameters(run('calibrate', data, *options), options[-1])
+    name = 'joints.shoulder_pan.mechanical_reduction'
+    low, high = right[name]['interval']
+    assert low < 103.0 < high
+    assert abs(right[name]['value'] - 103.0) < 0.25 * abs(wrong[name]['value'] - 103.0)
+
+
+@pytest.mark.slow
+def test_intervals_cover_and_are_narrow(study):
+    """On 40 fixed seeds coverage and width are near those that 1000 seeds are held to."""
+    outcomes, named = [], 0
+    for seed in range(40):
+        found, is_named = study.outcomes(seed)
+        outcomes += found
+        named += is_named
+    assert named == 40
+    assert len(outcomes) > 300
+    coverage = statistics.fmean(outcome.covered for outcome in outcomes)
+    # The numbers of a seed depend on each other: with 40 seeds 3 % are two standard deviations.
+    assert 0.92 <= coverage <= 0.985
+    assert statistics.median(outcome.width for outcome in outcomes) <= study.WIDTH
+
+
+def test_dimensions_of_a_mechanism_are_found(study):
+    """A hinged cylinder's base and stroke come out of the curve that its motion draws."""
+    robot = study.robot()
+    (binding,) = (b for b in robot.bindings if b.spec.name == 'crank')
+    real = robot.with_parameters({'crank': {'pivot_distance': 0.31, 'stroke_at_zero': 0.01}})
+    q = 1.1 * motion(300, 1)
+    a = real.transmissions['crank'].joint_to_actuator('position', q)
+    pairs = study.Pairs(a, q, np.arange(300.0), False)
+    free = ('pivot_distance', 'stroke_at_zero', 'joints.knee.offset')
+    result = study.calibrate_transmission(binding, pairs, is_fixed=lambda name: name not in free)
+    found = {parameter.name: parameter.value for parameter in result.estimated}
+    assert found == pytest.approx(
+        {'pivot_distance': 0.31, 'stroke_at_zero': 0.01, 'joints.knee.offset': 0.0}, abs=1e-7
+    )
+
+
+@pytest.mark.parametrize(
+    ('text', 'sentence'),
+    [
+        ('', 'no column of actuators'),
+        ('time,other\n0,1\n', 'no column of actuators'),
+        ('shoulder_pan_motor\n1\n', 'no column of joints'),
+        ('shoulder_pan_motor,shoulder_pan\n1\n', 'row 2: expected 2 cells, found 1'),
+        ('shoulder_pan_motor,shoulder_pan\n1,x\n', "expected a number, found 'x'"),
+        ('shoulder_pan_motor,shoulder_pan,shoulder_pan\n1,2,3\n', 'more than one column'),
+        ('shoulder_pan_motor,shoulder_pan\n1,\n', 'no positions of all actuators'),
+        ('shoulder_pan_motor,shoulder_pan\n', 'no positions of all actuators'),
+        ('shoulder_pan_motor,shoulder_pan\n\0,1\n', 'expected a number'),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_one_sentence(run, tmp_path, text, sentence):
+    """The row and the column are named, and the exit code is 2."""
+    data = tmp_path / 'data.csv'
+    data.write_text(text)
+    result = run('calibrate', data, '--description', ARM)
+    assert (result.code, result.out) == (2, '')
+    assert result.err.count('\n') == 1
+    assert sentence in result.err
+
+
+def test_nothing_identifiable_is_exit_code_one(run, tmp_path):
+    """A recording in which the joint is stuck writes no file."""
+    a = np.linspace(-100.0, 120.0, 50)
+    data = write(
+        tmp_path / 'stuck.csv', ['shoulder_pan_motor', 'shoulder_pan'],
+        np.stack([a, np.full(50, 0.2)], 1),
+    )  # fmt: skip
+    output = tmp_path / 'tuned.yaml'
+    result = run('calibrate', data, '--description', ARM, '--output', output)
+    assert result.code == 1
+    assert 'nothing is identifiable' in result.err
+    assert not output.exists()

@@ -1,0 +1,9 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+From paired recordings of actuators and joints to the numbers of the transmissions.
+
+The model is in :mod:`~transmission_bridge.tools.calibration.model`, the estimator in
+:mod:`~transmission_bridge.tools.calibration.estimate`. Needs scipy (extra ``calibrate``).
+"""

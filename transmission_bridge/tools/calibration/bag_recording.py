@@ -1,0 +1,121 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of the topics of drivers and of joint encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import contextlib
+from pathlib import Path
+
+import numpy as np
+
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.joint_state import JointStateData
+from transmission_bridge.tools.bags.files import open_source
+from transmission_bridge.tools.bags.joint_state_topic import read_unusual
+from transmission_bridge.tools.bags.model import (
+    DamageError,
+    JOINT_STATE,
+    Message,
+    Source,
+    UnusableFileError,
+)
+from transmission_bridge.tools.calibration.recording import Recording, Series
+from transmission_bridge.tools.command import UsageError
+
+__all__ = ['read_bag']
+
+
+def read_bag(file: str, actuators: str, joints: str) -> tuple[Recording, tuple[str, ...]]:
+    """
+    Read two topics of joint states.
+
+    Times are those of the headers; those of receipt where a topic has none in them.
+
+    :param file: A folder of rosbag2, or a file .mcap, .db3, or .csv with a column of topics.
+    :param actuators: Topic with the positions of actuators.
+    :param joints: Topic with the positions of joints.
+    :returns: The recording, and sentences about what could not be read.
+    :raises UsageError: If it cannot be read, or a topic is not in it.
+    """
+    try:
+        with contextlib.closing(open_source(file, actuators)) as source:
+            return _read(file, source, actuators, joints)
+    except UnusableFileError as error:
+        raise UsageError(f"'{file}' cannot be read as a recording: {error}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        raise UsageError(f"cannot read '{Path(file)}': {reason}") from None
+
+
+def _read(
+    file: str, source: Source, actuators: str, joints: str
+) -> tuple[Recording, tuple[str, ...]]:
+    tables = {actuators.strip('/'): _Table(), joints.strip('/'): _Table()}
+    if len(tables) < 2:
+        raise UsageError(f"actuators and joints cannot both be in the topic '{actuators}'")
+    notes = []
+    try:
+        for batch in source.batches():
+            for message in batch:
+                table = tables.get(message.topic.name.strip('/'))
+                if table is not None and message.topic.type == JOINT_STATE:
+                    table.add(message)
+    except DamageError as error:
+        notes.append(f"'{file}' is damaged ({error}); what comes before that is used")
+    for name, table in tables.items():
+        if not table.rows:
+            known = sorted({t.name for t in source.topics if t.type == JOINT_STATE})
+            raise UsageError(
+                f"'{file}' has no joint states on the topic '{name}' (--actuators, --joints), "
+                f'found: {", ".join(known) or "none at all"}'
+            )
+        if table.refused:
+            notes.append(f"{table.refused} messages on '{name}' could not be used")
+    first, second = tables.values()
+    return Recording(first.series(), second.series(), in_rows=False), tuple(notes)
+
+
+class _Table:
+    """Positions of one topic, as they come."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int, tuple[str, ...], np.ndarray]] = []
+        self.refused = 0
+        self._reader = JointStateReader()
+
+    def add(self, message: Message) -> None:
+        try:
+            data = self._decoded(message.data)
+        except MessageError:
+            self.refused += 1
+            return
+        if len(data.position) != len(data.names):
+            self.refused += 1
+            return
+        seconds, nanoseconds = data.stamp
+        stamp = seconds * 10**9 + nanoseconds
+        self.rows.append((stamp, message.time, data.names, np.array(data.position)))
+
+    def series(self) -> Series:
+        stamped = all(stamp for stamp, _, _, _ in self.rows)
+        names = list(dict.fromkeys(n for layout in self._layouts() for n in layout))
+        places = {name: place for place, name in enumerate(names)}
+        values = np.full((len(self.rows), len(names)), np.nan)
+        for row, (_, _, layout, position) in enumerate(self.rows):
+            values[row, [places[name] for name in layout]] = position
+        values[~np.isfinite(values)] = np.nan
+        times = [stamp if stamped else received for stamp, received, _, _ in self.rows]
+        return Series(tuple(names), values, np.array(times, dtype=np.float64) * 1e-9)
+
+    def _layouts(self) -> Iterable[tuple[str, ...]]:
+        return dict.fromkeys(layout for _, _, layout, _ in self.rows)
+
+    def _decoded(self, data: bytes) -> JointStateData:
+        try:
+            return self._reader.read(data)
+        except MessageError:
+            return read_unusual(data)

@@ -1,0 +1,140 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Which numbers a recording can tell, and which only together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transmission_bridge.tools.calibration.model import TransmissionModel
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.tunable import Tunable
+
+__all__ = ['Kept', 'identifiable', 'order_of']
+
+#: What is left of a column, relative, when others have explained it but for rounding.
+DEPENDENT = 1e-5
+
+#: A number whose standard error would be more than this share of its size is kept as it is.
+WEAK = 0.1
+
+
+@dataclass(frozen=True)
+class Kept:
+    """
+    Why a number keeps the value of the description.
+
+    :param reason: ``fixed`` by the user, ``no effect`` on these measurements, ``dependent`` on
+        others, ``weak``: less visible than the noise, or ``not measured``.
+    :param partners: For ``dependent``: the places of the others, with the power of each that makes
+        up for this one, where the relation is one of powers, else ``None``.
+    """
+
+    reason: str
+    partners: tuple[tuple[int, int | None], ...] = ()
+
+
+def order_of(tunables: Sequence[Tunable], *, is_constant: bool) -> list[int]:
+    """
+    Return the places of the numbers, those first that are to be told rather than others.
+
+    Offsets, then ratios of joints and what the type has of its own (in this order where the ratio
+    is constant, else in the other one), then ratios of actuators, the first one last: so that it
+    is the actuator's side that keeps its value where only a product is known.
+    """
+
+    def rank(place: int) -> tuple[int, int]:
+        path = tunables[place].path
+        if path[0] == 'joints' and path[-1] == 'offset':
+            return 0, place
+        if path[-1] == 'mechanical_reduction':
+            return (3, -place) if path[0] == 'actuators' else (1 if is_constant else 2, place)
+        return (2 if is_constant else 1), place
+
+    return sorted(range(len(tunables)), key=rank)
+
+
+def identifiable(
+    model: TransmissionModel,
+    values: Array,
+    slopes: Array,
+    beside: Array,
+    order: Sequence[int],
+) -> tuple[list[int], dict[int, Kept]]:
+    """
+    Choose the numbers to fit.
+
+    One after the other is taken, unless what is left of its column by those before is nothing or
+    less than the noise.
+
+    :param values: One per tunable.
+    :param slopes: In standard deviations, shape ``(measurements, tunables)``.
+    :param beside: Columns of what is fitted in any case, shape ``(measurements, k)``.
+    :param order: Places of the tunables, those first that are preferred.
+    :returns: The places to fit, in their own order, and why the others are kept.
+    """
+    sizes = model.sizes(values)
+    basis: list[Array] = []
+    for column in beside.T:
+        rest, length = _rest(column, basis)
+        if length > DEPENDENT * np.linalg.norm(column):
+            basis.append(rest / length)
+    taken: list[int] = []
+    kept: dict[int, Kept] = {}
+    for place in order:
+        column = slopes[:, place] * sizes[place]
+        full = float(np.linalg.norm(column))
+        rest, length = _rest(column, basis)
+        if full == 0.0:
+            kept[place] = Kept('no effect')
+        elif length <= DEPENDENT * full:
+            columns = slopes[:, taken] * sizes[taken]
+            kept[place] = Kept(
+                'dependent', _partners(columns, column, beside, taken, values, sizes, place)
+            )
+        elif length * WEAK < 1.0:
+            kept[place] = Kept('weak')
+        else:
+            basis.append(rest / length)
+            taken.append(place)
+    return sorted(taken), kept
+
+
+def _rest(column: Array, basis: Sequence[Array]) -> tuple[Array, float]:
+    rest = column.copy()
+    for _ in range(2):  # twice is enough (Kahan)
+        for direction in basis:
+            rest -= direction * (direction @ rest)
+    return rest, float(np.linalg.norm(rest))
+
+
+def _partners(
+    columns: Array,
+    column: Array,
+    beside: Array,
+    taken: Sequence[int],
+    values: Array,
+    sizes: Array,
+    place: int,
+) -> tuple[tuple[int, int | None], ...]:
+    """Return what makes up for a change of one number, and by which power if by any."""
+    if not taken:
+        return ()
+    shares = np.linalg.lstsq(np.concatenate([columns, beside], axis=1), column, rcond=None)[0]
+    partners = []
+    for other, share in zip(taken, shares, strict=False):
+        if abs(share) < 1e-3:
+            continue
+        # A relative change of this one asks for this relative change of the other one.
+        relative = -share * sizes[other] / sizes[place]
+        if values[place] and values[other]:
+            power = relative * values[place] / values[other]
+        else:
+            power = np.nan
+        exact = bool(np.isfinite(power)) and abs(power - round(power)) < 1e-3
+        partners.append((other, round(power) if exact else None))
+    return tuple(partners)

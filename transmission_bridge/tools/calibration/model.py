@@ -1,0 +1,142 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a calibration fits: one transmission as a function of its tunable numbers.
+
+With ``theta`` the numbers, ``a`` the actuator positions and ``q`` the joint positions that were
+measured, the noise is taken to be in the joints or in the actuators::
+
+    joint:     q = f(a; theta) + s + e         actuator:     a = f^-1(q; theta) + s + e
+
+``e`` is noise, independent from row to row or correlated like a first-order process, with
+outliers; ``s`` is zero but for slips. The side without the noise is taken to be exact, which is a
+good model where its noise, seen from the other side, is much smaller: behind a reduction of 100 an
+actuator's encoder is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import copy
+import re
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.builder import build
+from transmission_bridge.transmissions.tunable import Tunable
+
+__all__ = ['NoisySide', 'TransmissionModel']
+
+NoisySide = Literal['joint', 'actuator']
+
+#: Share of a number's size by which it is changed to find what depends on it. Central differences:
+#: truncation is about its square, rounding about 1e-16 over it.
+STEP = 1e-5
+
+
+class TransmissionModel:
+    """
+    Predicted measurements as a function of the tunable numbers.
+
+    :param binding: The transmission.
+    :param actuators: Actuator positions, shape ``(rows, n_actuators)``.
+    :param joints: Joint positions, shape ``(rows, n_joints)``, NaN where not measured.
+    :param noisy: The side whose measurements have the noise; they are what is predicted.
+    """
+
+    def __init__(
+        self, binding: Binding, actuators: Array, joints: Array, *, noisy: NoisySide = 'joint'
+    ) -> None:
+        self._type = type(binding.transmission)
+        self._spec = binding.spec
+        self._forward = noisy == 'joint'
+        self.given, self.measured = (actuators, joints) if self._forward else (joints, actuators)
+        members = binding.spec.joints if self._forward else binding.spec.actuators
+        self.channels = tuple(member.name for member in members)
+        built, _ = build(self._type, self._spec)
+        self.tunables: tuple[Tunable, ...] = built.tunables
+        self.nominal = np.array([tunable.value for tunable in self.tunables])
+
+    def at_rows(self, rows: npt.NDArray[np.intp]) -> TransmissionModel:
+        """Return the model of some of the rows."""
+        other = copy.copy(self)
+        other.given, other.measured = self.given[rows], self.measured[rows]
+        return other
+
+    def sizes(self, values: Array) -> Array:
+        """
+        Return what counts as a large change of each number.
+
+        Its own size; 1 for an offset; for another number that is zero the typical size of those
+        with the same unit, as far as there are any.
+        """
+        sizes = np.abs(values)
+        units = [_unit(tunable.description) for tunable in self.tunables]
+        for place, tunable in enumerate(self.tunables):
+            if tunable.path[-1] == 'offset' and tunable.path[0] == 'joints':
+                sizes[place] = 1.0
+            elif values[place] == 0.0:
+                alike = [abs(v) for v, unit in zip(values, units, strict=True)
+                         if v and unit and unit == units[place]]  # fmt: skip
+                sizes[place] = np.median(alike) if alike else 1.0
+        return sizes
+
+    def predicted(self, values: Array) -> Array:
+        """
+        Return what would be measured.
+
+        :param values: One per tunable.
+        :returns: Shape of :attr:`measured`, NaN where the mechanism cannot be, or these values
+            make none.
+        """
+        overrides = {
+            tunable.path: float(value)
+            for tunable, value in zip(self.tunables, values, strict=True)
+        }
+        try:
+            transmission = build(self._type, self._spec, overrides)[0].transmission
+            mapped = (
+                transmission.actuator_to_joint if self._forward else transmission.joint_to_actuator
+            )
+            with np.errstate(all='ignore'):
+                return mapped('position', self.given, guess=self.measured)
+        except (TransmissionBridgeError, ArithmeticError, ValueError):
+            return np.full(self.measured.shape, np.nan)
+
+    def slopes(self, values: Array, chosen: Sequence[int]) -> Array:
+        """
+        Return how the predictions depend on some of the numbers.
+
+        :param chosen: Places of the tunables.
+        :returns: Shape ``(rows, channels, chosen)``; zero where it cannot be told.
+        """
+        sizes = self.sizes(values)
+        slopes = np.zeros((*self.measured.shape, len(chosen)))
+        centre: Array | None = None
+        for column, place in enumerate(chosen):
+            step = STEP * sizes[place]
+            ahead, behind = (self._moved(values, place, change) for change in (step, -step))
+            slope = (ahead - behind) / (2.0 * step)
+            if np.isnan(slope).any():  # next to where the mechanism ends
+                centre = self.predicted(values) if centre is None else centre
+                for one_sided in ((ahead - centre) / step, (centre - behind) / step):
+                    slope = np.where(np.isnan(slope), one_sided, slope)
+            slopes[..., column] = np.where(np.isfinite(slope), slope, 0.0)
+        return slopes
+
+    def _moved(self, values: Array, place: int, change: float) -> Array:
+        moved = values.copy()
+        moved[place] += change
+        return self.predicted(moved)
+
+
+def _unit(description: str) -> str:
+    """Return the unit that a description ends with in brackets."""
+    found = re.search(r'\[([^]]*)\]\W*$', description)
+    return found[1] if found else ''
