@@ -23,6 +23,8 @@ def check_new_file(name: str, *, force: bool) -> None:
     :raises UsageError: If it may not, or its folder is not there.
     """
     try:
+        if '\0' in name:
+            raise ValueError('its name holds a null character')
         if os.path.isdir(name):
             raise UsageError(f"cannot write '{name}': it is a folder")
         if os.path.lexists(name) and not force:
@@ -41,8 +43,8 @@ def write_new_file(name: str, data: bytes, *, force: bool) -> None:
     :raises UsageError: If it cannot be written, or is there and may not be replaced.
     """
     check_new_file(name, force=force)
-    target = os.path.realpath(name)
     try:
+        target = os.path.realpath(name)
         handle, draft = tempfile.mkstemp(prefix='.', suffix='.part', dir=os.path.dirname(target))
         try:
             with os.fdopen(handle, 'wb') as file:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import io
 import os
 from typing import Any
+import warnings
 
 from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.extras import optional
@@ -31,7 +32,12 @@ def format_of(file: str) -> str:
 
 
 def picture(
-    draw: Callable[[Any], None], size: tuple[float, float], file_format: str, *, dpi: float = 110.0
+    draw: Callable[[Any], None],
+    size: tuple[float, float],
+    file_format: str,
+    *,
+    layout: str | None = 'constrained',
+    dpi: float = 110.0,
 ) -> bytes:
     """
     Draw a picture.
@@ -39,15 +45,19 @@ def picture(
     :param draw: Draws on a figure of matplotlib.
     :param size: Width and height in inches.
     :param file_format: ``svg`` or ``png``.
+    :param layout: Who places the axes: matplotlib, or with ``None`` the caller.
     """
     matplotlib = optional('matplotlib', 'plot')
     figure_module = optional('matplotlib.figure', 'plot')
     # Neither a date nor random identifiers: the same robot gives the same file.
     settings = {'svg.hashsalt': 'transmission_bridge', 'svg.fonttype': 'path'}
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **settings}):
-        figure = figure_module.Figure(figsize=size, dpi=dpi, layout='constrained')
-        draw(figure)
+        figure = figure_module.Figure(figsize=size, dpi=dpi, layout=layout)
         output = io.BytesIO()
         metadata = {'Date': None} if file_format == 'svg' else {}
-        figure.savefig(output, format=file_format, metadata=metadata)
+        with warnings.catch_warnings():
+            # A name may have characters that the font lacks; they are drawn as boxes.
+            warnings.filterwarnings('ignore', message='Glyph')
+            draw(figure)
+            figure.savefig(output, format=file_format, metadata=metadata)
     return output.getvalue()
