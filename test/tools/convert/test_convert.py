@@ -1,0 +1,279 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge convert``: bags in, bags out."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr_writer import JointStateWriter
+
+
+def recording(bags, count=2500):
+    """Return the topics of a drive: states, other states, text, and a topic without messages."""
+    times = [bags.START + n * 7_000_003 for n in range(40)]
+    return {
+        '/actuator_states': (bags.JOINT_STATE, bags.states(count)),
+        '/robot_description': (bags.STRING, [(bags.START, bags.text_message(bags.URDF))]),
+        '/note': (bags.STRING, [(time, bags.text_message(f'at {time}')) for time in times]),
+        '/other_states': (bags.JOINT_STATE, bags.states(33, ('x',), 5, 11_000_000)),
+        '/silent': (bags.STRING, []),
+    }
+
+
+OUTPUTS = ['out', 'out.mcap', 'out.db3']
+
+
+@pytest.mark.parametrize(
+    ('storage', 'output'), list(itertools.product(['mcap', 'sqlite3'], OUTPUTS))
+)
+def test_a_bag_comes_out_as_the_live_bridge_would_have_recorded_it(
+    run, bags, tmp_path, storage, output
+):
+    """States are those of the live bridge to the last bit, all else is untouched, times kept."""
+    source = bags.write(tmp_path / 'in', recording(bags), storage=storage)
+    result = run('convert', source, tmp_path / output)
+    assert (result.code, result.err) == (0, '')
+    assert '2500 messages converted' in result.out
+    before, after = bags.read(source), bags.read(tmp_path / output)
+    expected = [m for m in before.messages if m[0] != '/actuator_states']
+    published = bags.live([m for m in before.messages if m[0] == '/actuator_states'])
+    expected += [('/joint_states', *each) for each in published]
+    assert sorted(after.messages) == sorted(expected)
+    assert [time for _, time, _ in after.messages] == sorted(m[1] for m in before.messages)
+    connections = dict(before.connections)
+    connections['/joint_states'] = connections.pop('/actuator_states')
+    if output == 'out.mcap':  # rosbags reads no type hashes from a single file
+        connections = {k: (*v[:2], '', *v[3:]) for k, v in connections.items()}
+    assert after.connections == connections
+
+
+def test_several_drivers_are_merged_as_in_the_bridge(run, bags, tmp_path, robot_file):
+    """Topics with one target are the drivers of one bridge; other targets are other bridges."""
+    topics = {
+        '/left': (bags.JOINT_STATE, bags.states(150, ('m1', 'm2'), 1, 1_000_003)),
+        '/right': (bags.JOINT_STATE, bags.states(150, ('m3',), 2, 1_700_001)),
+        '/alone': (bags.JOINT_STATE, bags.states(40, ('m2', 'm3'), 3)),
+    }
+    source = bags.write(tmp_path / 'in', topics)
+    pairs = ['/left:joint_states', 'right:/joint_states', '/alone:/its_states']
+    result = run(
+        'convert', source, tmp_path / 'out', '--description', robot_file, '--topic', *pairs
+    )
+    assert result.code == 0
+    before, after = bags.read(source).messages, bags.read(tmp_path / 'out').messages
+    together = bags.live([m for m in before if m[0] != '/alone'])
+    assert [m[1:] for m in after if m[0] == '/joint_states'] == together
+    assert [m[1:] for m in after if m[0] == '/its_states'] == bags.live(
+        [m for m in before if m[0] == '/alone']
+    )
+    assert len(after) == len(together) + 40
+
+
+def test_a_message_without_a_stamp_gets_the_time_of_its_receipt(run, bags, tmp_path, robot_file):
+    """As the bridge, which stamps it with now."""
+    data = JointStateWriter(bags.MOTORS).write(0, 0)
+    times = [bags.START + n for n in range(50)]
+    topics = {'/actuator_states': (bags.JOINT_STATE, [(time, data) for time in times])}
+    source = bags.write(tmp_path / 'in', topics)
+    assert run('convert', source, tmp_path / 'out.mcap', '--description', robot_file).code == 0
+    messages = bags.read(tmp_path / 'out.mcap').messages
+    assert [JointStateReader().read(m[2]).stamp for m in messages] == [
+        divmod(time, 10**9) for time in times
+    ]
+
+
+@pytest.mark.parametrize('way', ['out.mcap', 'out.db3', 'out', 'out.csv'])
+def test_there_and_back_is_the_recording(run, bags, tmp_path, robot_file, way):
+    """Through any format to joint space and back: times and stamps equal, numbers to 1e-12."""
+    source = bags.write(tmp_path / 'in', recording(bags, 300))
+    joints, back = tmp_path / way, tmp_path / 'back.mcap'
+    options = ('--description', robot_file)
+    assert run('convert', source, joints, *options).code == 0
+    assert run('convert', joints, back, '--to', 'actuator', *options).code == 0
+    before, after = (
+        [m for m in bags.read(path).messages if m[0] == '/actuator_states']
+        for path in (source, back)
+    )
+    assert len(after) == len(before) == 300
+    reader, other = JointStateReader(), JointStateReader()
+    for (_, time, data), (_, other_time, other_data) in zip(before, after, strict=True):
+        old, new = reader.read(data), other.read(other_data)
+        assert (other_time, new.stamp, new.names) == (time, old.stamp, old.names)
+        for row in ('position', 'velocity', 'effort'):
+            # The largest terms are offsets times reductions.
+            np.testing.assert_allclose(
+                getattr(new, row), getattr(old, row), rtol=0, atol=1e-12 * 0.25 * 101
+            )
+
+
+def test_keep_keeps_what_is_converted(run, bags, tmp_path):
+    """With --keep the source is there as well."""
+    source = bags.write(tmp_path / 'in', recording(bags, 20))
+    assert run('convert', source, tmp_path / 'out', '--keep').code == 0
+    before, after = bags.read(source).messages, bags.read(tmp_path / 'out').messages
+    assert [m for m in after if m[0] != '/joint_states'] == before
+
+
+def test_big_endian_messages_are_converted_too(run, bags, tmp_path, robot_file):
+    """What the fast reader leaves alone is decoded by rosbags; the result is the same."""
+    little = bags.states(10)
+    big = [
+        (
+            time,
+            bytes(
+                bags.STORE.serialize_cdr(
+                    bags.STORE.deserialize_cdr(data, bags.JOINT_STATE),
+                    bags.JOINT_STATE,
+                    little_endian=False,
+                )
+            ),
+        )
+        for time, data in little
+    ]
+    outputs = []
+    for name, messages in (('little', little), ('big', big)):
+        topics = {'/actuator_states': (bags.JOINT_STATE, messages)}
+        source = bags.write(tmp_path / name, topics)
+        target = tmp_path / f'{name}.mcap'
+        assert run('convert', source, target, '--description', robot_file).code == 0
+        outputs.append(bags.read(target).messages)
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0]) == 10
+
+
+def test_what_is_odd_is_told(run, bags, tmp_path):
+    """Refused messages, strangers' names and a description that changes are named."""
+    double = JointStateWriter(['m1', 'm1']).write(1, 1)
+    stranger = JointStateWriter(['m1', 'm9']).write(1, 1)
+    topics = recording(bags, 3)
+    topics['/actuator_states'][1].extend([(bags.START + 9, double), (bags.START + 10, stranger)])
+    topics['/robot_description'][1].append((bags.START + 50, bags.text_message('<robot/>')))
+    source = bags.write(tmp_path / 'in', topics)
+    result = run('convert', source, tmp_path / 'out')
+    assert result.code == 0
+    assert '1 messages of /actuator_states refused (duplicate_name)' in result.err
+    assert 'left out: m9' in result.err
+    assert '/robot_description changes' in result.err
+    assert '4 messages converted' in result.out
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['--topic', 'a'], "--topic takes SOURCE:TARGET, found 'a'"),
+        (['--topic', 'a:'], '--topic takes SOURCE:TARGET'),
+        (['--topic', 'a:b:c'], '--topic takes SOURCE:TARGET'),
+        (['--topic', 'a:b', '/a:c'], "'/a' is given twice"),
+        (['--topic', '/none:/b'], "no topic '/none'; topics with joint states are: /actuator"),
+        (['--topic', '/note:/b'], "'/note' cannot be converted: expected sensor_msgs/msg/Joint"),
+        (
+            ['--topic', '/actuator_states:/other_states'],
+            "'/other_states' is in the recording already",
+        ),
+        (['--keep', '--topic', '/actuator_states:/actuator_states'], 'already; name another'),
+        (['--to', 'motor'], 'invalid choice'),
+        (['--storage', 'csv'], 'invalid choice'),
+        (['--description', 'no/such.urdf'], "cannot read 'no/such.urdf'"),
+        (['--alias', 'x'], '--alias takes TYPE=TYPE'),
+    ],
+)
+def test_a_mistake_of_the_user_is_one_sentence(run, bags, tmp_path, arguments, words):
+    """Exit code 2, and nothing is written."""
+    source = bags.write(tmp_path / 'in', recording(bags, 2))
+    result = run('convert', source, tmp_path / 'out.mcap', *arguments)
+    assert (result.code, result.out) == (2, '')
+    assert words in result.err
+    assert result.err.count('\n') == 1
+    assert not (tmp_path / 'out.mcap').exists()
+
+
+def test_a_topic_may_be_converted_in_place(run, bags, tmp_path, robot_file):
+    """Where source and target have one name, the one replaces the other."""
+    topics = {'/states': (bags.JOINT_STATE, bags.states(5))}
+    source = bags.write(tmp_path / 'in', topics)
+    result = run(
+        'convert',
+        source,
+        tmp_path / 'out',
+        '--description',
+        robot_file,
+        '--topic',
+        'states:states',
+    )
+    assert result.code == 0
+    before = bags.read(source).messages
+    assert [m[1:] for m in bags.read(tmp_path / 'out').messages] == bags.live(before)
+
+
+def test_without_a_description_anywhere_that_is_said(run, bags, tmp_path):
+    """A bag without /robot_description needs --description."""
+    topics = {'/actuator_states': (bags.JOINT_STATE, bags.states(2))}
+    source = bags.write(tmp_path / 'in', topics)
+    result = run('convert', source, tmp_path / 'out')
+    assert result.code == 2
+    assert '--description FILE gives the robot' in result.err
+
+
+@pytest.mark.parametrize('name', OUTPUTS)
+def test_nothing_is_replaced_without_force(run, bags, tmp_path, name):
+    """OUT stays as it is, with --force it becomes what a fresh conversion gives."""
+    source = bags.write(tmp_path / 'in', recording(bags, 4))
+    target, fresh = tmp_path / name, tmp_path / 'fresh' / name
+    fresh.parent.mkdir()
+    bags.write(tmp_path / 'old', {'/x': (bags.STRING, [])})
+    if name == 'out':
+        (tmp_path / 'old').rename(target)
+    else:
+        target.write_bytes(b'mine')
+    before = _contents(target)
+    result = run('convert', source, target)
+    assert result.code == 2
+    assert 'is there already; --force replaces it' in result.err
+    assert _contents(target) == before
+    assert run('convert', source, target, '--force').code == 0
+    assert run('convert', source, fresh).code == 0
+    assert _contents(target) == _contents(fresh)
+
+
+def _contents(path):
+    files = path.rglob('*') if path.is_dir() else [path]
+    return {file.name: file.read_bytes() for file in files}
+
+
+def test_a_folder_that_is_no_bag_is_never_replaced(run, bags, tmp_path):
+    """Not even with --force; nor is IN, nor a folder that is not there made."""
+    source = bags.write(tmp_path / 'in', recording(bags, 2))
+    (tmp_path / 'home').mkdir()
+    (tmp_path / 'home' / 'thesis').write_text('mine')
+    for target in (tmp_path / 'home', source, tmp_path / 'none' / 'out.mcap'):
+        result = run('convert', source, target, '--force')
+        assert result.code == 2, target
+        assert result.err.count('\n') == 1
+    assert (tmp_path / 'home' / 'thesis').read_text() == 'mine'
+    assert not (tmp_path / 'none').exists()
+
+
+@pytest.mark.parametrize('name', ['none.mcap', 'none', 'none.db3', 'none.csv', 'x\0y', ''])
+def test_a_recording_that_is_not_there_is_a_usage_error(run, tmp_path, robot_file, name):
+    """The operating system's own words, and exit code 2."""
+    path = name and str(tmp_path / name)
+    result = run('convert', path, tmp_path / 'out.mcap', '--description', robot_file)
+    assert result.code == 2
+    assert result.err.count('\n') == 1
+
+
+@pytest.mark.parametrize('name', ['a.mcap', 'a.db3', 'a.csv', 'a.bag', 'a'])
+@pytest.mark.parametrize('content', [b'', b'junk\0' * 100, b'\x89MCAP0\r\n', b'SQLite format 3\0'])
+def test_a_file_that_is_no_recording_has_errors(run, tmp_path, robot_file, name, content):
+    """Exit code 1, and what is wrong."""
+    (tmp_path / name).write_bytes(content)
+    result = run('convert', tmp_path / name, tmp_path / 'out.mcap', '--description', robot_file)
+    assert result.code == 1
+    assert f"{name}' cannot be used" in result.err
+    assert not (tmp_path / 'out.mcap').exists()

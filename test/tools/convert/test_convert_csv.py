@@ -1,0 +1,174 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""CSV files of joint states."""
+
+from __future__ import annotations
+
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.tools.bags.csv_columns import nanoseconds, seconds
+
+SETTINGS = settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def convert(run, tmp_path, robot_file, text, *options, target='out.csv'):
+    """Convert a text, and return the result and the output."""
+    (tmp_path / 'in.csv').write_bytes(text if isinstance(text, bytes) else text.encode())
+    path = tmp_path / target
+    result = run(
+        'convert', tmp_path / 'in.csv', path, '--force', '--description', robot_file, *options
+    )
+    return result, path
+
+
+def test_a_line_is_a_message(run, tmp_path, robot_file):
+    """Cells in any order of columns come out as the joints' values, times as they were."""
+    text = 'm3.position,time,m1.position,m2.position,m1.velocity\n-50,1.25,101,48,202\n'
+    result, path = convert(run, tmp_path, robot_file, text)
+    assert (result.code, result.err) == (0, '')
+    header, line = path.read_text().splitlines()
+    assert header == (
+        'time,stamp,pan.position,pitch.position,roll.position,pan.velocity,pitch.velocity,'
+        'roll.velocity,pan.effort,pitch.effort,roll.effort'
+    )
+    assert line == '1.250000000,1.250000000,1.25,1.1,-0.2,2.0,nan,nan,,,'
+
+
+def test_an_empty_cell_is_not_in_the_message_and_nan_is_unknown(run, tmp_path, robot_file, bags):
+    """Merging sees the difference: what is not said stays, what is unknown becomes unknown."""
+    text = (
+        'time,stamp,topic,m1.position,m2.position,m3.position\n'
+        '1,0.5,/a,101,48,50\n2,1.5,/b,,96,\n3,2.5,/a,nan,48,50\n'
+    )
+    pairs = ('--topic', '/a:/joint_states', '/b:/joint_states')
+    result, path = convert(run, tmp_path, robot_file, text, *pairs, target='out')
+    assert (result.code, result.err) == (0, '')
+    messages = bags.read(path).messages
+    views = [JointStateReader().read(data) for _, _, data in messages]
+    assert [time for _, time, _ in messages] == [10**9, 2 * 10**9, 3 * 10**9]
+    assert [view.stamp for view in views] == [(0, 5 * 10**8), (1, 5 * 10**8), (2, 5 * 10**8)]
+    assert [view.names for view in views] == [('pan', 'pitch', 'roll')] * 2 + [('pitch', 'roll')]
+    assert [view.position[0] for view in views] == [1.25, 1.25, 0.1]
+
+
+def test_a_bag_made_from_csv_knows_its_type(run, tmp_path, robot_file, bags):
+    """The topic has the definition and the hash of its type, so that tools can read it."""
+    _, path = convert(run, tmp_path, robot_file, 'time,m1.position\n1,2\n', target='out')
+    msgtype, definition, digest, _, count = bags.read(path).connections['/joint_states']
+    assert (msgtype, count) == (bags.JOINT_STATE, 1)
+    assert definition.data.startswith('std_msgs/Header header')
+    assert digest == bags.STORE.hash_rihs01(bags.JOINT_STATE)
+
+
+def test_a_column_of_topics_tells_drivers_apart(run, tmp_path, robot_file):
+    """Lines of several drivers are merged; lines of other topics are not written."""
+    text = (
+        'time,topic,m1.position,m2.position,m3.position\n'
+        '1,/left,101,,\n2,right,,48,50\n3,/else,7,,\n4,/left,202,,\n'
+    )
+    result, path = convert(
+        run, tmp_path, robot_file, text, '--topic', '/left:/joint_states', '/right:/joint_states'
+    )
+    assert (result.code, result.err) == (0, '')
+    lines = [line.split(',')[:5] for line in path.read_text().splitlines()[1:]]
+    assert lines == [
+        ['1.000000000', '1.000000000', '1.25', '', ''],
+        ['2.000000000', '2.000000000', '1.25', '0.1', '0.8'],
+        ['4.000000000', '4.000000000', '2.25', '0.1', '0.8'],
+    ]
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('', 'it is empty'),
+        ('m1.position\n1\n', "no column 'time'"),
+        ('time,time\n', "column 'time' is there twice"),
+        ('time,m1\n', "column 'm1': expected time, stamp, topic, or a name and .position"),
+        ('time,m1.speed\n', "column 'm1.speed'"),
+        ('time,.position\n', "column '.position'"),
+        (b'time,\xff.position\n', 'utf-8'),
+        ('time,m1.position\n1,2\n1.5\n', 'line 3: expected 2 cells, found 1'),
+        ('time,m1.position\n1,2\n2,x\n', "line 3: expected a number, found 'x'"),
+        ('time,m1.position\n1,2\n2,1_0\n', "line 3: expected a number, found '1_0'"),
+        ('time,m1.position\n1,2\nsoon,2\n', "found 'soon'"),
+        ('time,m1.position\n1,2\n1.0000000001,2\n', 'at most nine decimals'),
+        ('time,m1.position\n1,2\n-1,2\n', 'after 1970'),
+        ('time,m1.position\n1,2\n9999999999,2\n', 'does not fit'),
+        ('time,m1.position\n1,2\n2,"2\n', 'line 3'),
+        (b'time,m1.position\n1,2\n2,\xff\n', 'utf-8'),
+        (b'time,m1.position\n1,2\n2,\0\n', 'line 3'),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence(run, tmp_path, robot_file, text, words):
+    """Exit code 1; where lines came before, how many, and with the option they are kept."""
+    result, path = convert(run, tmp_path, robot_file, text)
+    assert (result.code, result.out) == (1, '')
+    assert words in result.err
+    assert not path.exists()
+    raw = text if isinstance(text, bytes) else text.encode()
+    if raw.count(b'\n') > 2:
+        assert 'after 1 messages' in result.err
+        result, path = convert(run, tmp_path, robot_file, text, '--keep-readable')
+        assert result.code == 1
+        assert len(path.read_text().splitlines()) == 2
+
+
+@given(st.integers(-(2**40) * 10**9, 2**40 * 10**9))
+def test_times_are_exact_to_the_nanosecond(value):
+    """Text and back is the same number."""
+    assert nanoseconds(seconds(value)) == value
+
+
+@SETTINGS
+@given(st.data())
+def test_every_number_survives_text(run, bags, tmp_path, robot_file, data):
+    """What a CSV file holds reads back as the same floats: bag and CSV give the same output."""
+    names = data.draw(st.lists(st.sampled_from(bags.MOTORS), min_size=1, unique=True))
+    rows = data.draw(
+        st.lists(
+            st.lists(
+                st.one_of(st.just(''), st.floats(-1e300, 1e300).map(repr)),
+                min_size=len(names),
+                max_size=len(names),
+            ),
+            min_size=1,
+            max_size=8,
+        )
+    )
+    text = ','.join(['time', *(f'{name}.position' for name in names)]) + '\n'
+    text += ''.join(f'{number},{",".join(row)}\n' for number, row in enumerate(rows))
+    result, bag = convert(run, tmp_path, robot_file, text, target='out.mcap')
+    assert result.code == 0
+    result, lines = convert(run, tmp_path, robot_file, text)
+    assert result.code == 0
+    messages = bags.read(bag).messages if any(map(any, rows)) else []
+    written = lines.read_text().splitlines()
+    header = written[0].split(',')
+    assert len(written) - 1 == len(messages)
+    for (_, time, message), line in zip(messages, written[1:], strict=True):
+        view = JointStateReader().read(message)
+        cells = dict(zip(header, line.split(','), strict=True))
+        assert nanoseconds(cells['time']) == time
+        given_names = [name for name in ('pan', 'pitch', 'roll') if cells[f'{name}.position']]
+        assert tuple(given_names) == view.names
+        np.testing.assert_array_equal(
+            [float(cells[f'{name}.position']) for name in view.names], view.position
+        )
+
+
+@SETTINGS
+@given(
+    st.binary(max_size=200) | st.text(alphabet='time,.position\n"0123456789naief-', max_size=80)
+)
+def test_any_text_ends_in_an_exit_code(run, tmp_path, robot_file, text):
+    """No text raises anything."""
+    result, _ = convert(run, tmp_path, robot_file, text)
+    assert result.code in (0, 1, 2)

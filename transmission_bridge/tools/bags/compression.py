@@ -1,0 +1,98 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Compressed pieces of recordings, by whatever package is there for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import importlib
+from typing import Any
+
+from transmission_bridge.tools.bags.model import DamageError, UnusableFileError
+from transmission_bridge.tools.command import UsageError
+
+__all__ = ['LARGEST', 'compress', 'decompress', 'decompressed_file']
+
+#: Largest piece that is decompressed; a small file can claim to be very large.
+LARGEST = 256 * 1024 * 1024
+
+#: Modules that do it, the first that is installed.
+_MODULES = {'zstd': ('compression.zstd', 'backports.zstd'), 'lz4': ('lz4.frame',)}
+_PIECE = 1024 * 1024
+_DECOMPRESSORS = {'zstd': 'ZstdDecompressor', 'lz4': 'LZ4FrameDecompressor'}
+
+
+def compress(data: bytes, method: str) -> bytes:
+    """
+    Return compressed data.
+
+    :param method: ``zstd``, ``lz4``, or empty for none.
+    :raises UnusableFileError: If the method is not known.
+    :raises UsageError: If nothing installed can do it.
+    """
+    if not method:
+        return data
+    compressed: bytes = _module(method).compress(data)
+    return compressed
+
+
+def decompress(data: bytes, method: str, size: int | None = None) -> bytes:
+    """
+    Return decompressed data.
+
+    :param size: How long it is, ``None`` if that is not known.
+    :raises DamageError: If it is damaged, or of another size.
+    :raises UnusableFileError: If the method is not known.
+    :raises UsageError: If nothing installed can do it.
+    """
+    most = LARGEST if size is None else size
+    if most > LARGEST:
+        raise DamageError(f'a piece of {most} bytes, more than {LARGEST}')
+    raw = data
+    if method:
+        decompressor = getattr(_module(method), _DECOMPRESSORS[method])()
+        try:
+            raw = decompressor.decompress(data, max_length=most + 1)
+        except Exception as error:  # each package has errors of its own
+            raise DamageError(f'a piece cannot be decompressed ({method}): {error}') from None
+        if len(raw) <= most and not decompressor.eof:
+            raise DamageError(f'a compressed piece ({method}) is cut off')
+    if len(raw) > most or (size is not None and len(raw) != size):
+        raise DamageError(f'a piece has another size than it says ({size})')
+    return raw
+
+
+def decompressed_file(path: str, method: str) -> Iterator[bytes]:
+    """
+    Yield the contents of a compressed file in pieces.
+
+    :raises DamageError: If it is damaged or cut off.
+    :raises UnusableFileError: If the method is not known.
+    :raises UsageError: If nothing installed can do it.
+    """
+    module = _module(method)
+    with open(path, 'rb') as file, module.open(file, 'rb') as raw:
+        while True:
+            try:
+                piece: bytes = raw.read(_PIECE)
+            except OSError:
+                raise
+            except Exception as error:  # each package has errors of its own
+                raise DamageError(f"'{path}' cannot be decompressed: {error}") from None
+            if not piece:
+                return
+            yield piece
+
+
+def _module(method: str) -> Any:
+    if method not in _MODULES:
+        raise UnusableFileError(f"compression '{method}' is not supported (zstd, lz4 are)")
+    for name in _MODULES[method]:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise UsageError(
+        f"{method} compression needs the extra 'bags': pip install 'transmission_bridge[bags]'"
+    )

@@ -1,0 +1,157 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What ``convert`` does: from its arguments to its last sentence."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from transmission_bridge.description import load_description
+from transmission_bridge.tools.bag_description import DESCRIPTION_TOPIC, find_description
+from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
+from transmission_bridge.tools.bags.files import is_folder, open_source
+from transmission_bridge.tools.bags.model import DamageError, Source, UnusableFileError
+from transmission_bridge.tools.command import Exit, UsageError
+from transmission_bridge.tools.console import Console, printable
+from transmission_bridge.tools.convert_messages import MessageConverter
+from transmission_bridge.tools.convert_run import (
+    convert_recording,
+    Converted,
+    DamagedInputError,
+    Output,
+)
+from transmission_bridge.tools.convert_topics import topic_pairs, TopicPlan
+from transmission_bridge.tools.interrupts import clean_end
+from transmission_bridge.tools.progress import progress
+from transmission_bridge.tools.robot_arguments import aliases_of
+from transmission_bridge.tools.robot_file import read_robot_file
+from transmission_bridge.tools.safe_output import check_output
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    JOINT_TO_ACTUATOR,
+)
+
+__all__ = ['run_job']
+
+_DIRECTIONS: dict[str, Direction] = {'joint': ACTUATOR_TO_JOINT, 'actuator': JOINT_TO_ACTUATOR}
+
+
+def run_job(options: argparse.Namespace, console: Console) -> Exit:
+    """
+    Do it.
+
+    :raises UsageError: For what the user can mend.
+    :raises DescriptionError: If the description is none.
+    """
+    path, output = options.input, Output(
+        options.output, options.storage, options.force, options.keep_readable
+    )  # fmt: skip
+    plan = TopicPlan(topic_pairs(options.topic, options.to), keep=options.keep)
+    _check_paths(path, output)
+    aliases = aliases_of(options.alias)
+    try:
+        own = None if options.description else _own_description(path, plan)
+        data = read_robot_file(options.description) if own is None else own
+        robot = RobotTransmissions(load_description(data), aliases=aliases)
+        _note_description(robot, console)
+        converter = MessageConverter(robot, _DIRECTIONS[options.to], plan)
+        source = _open(path, plan)
+        try:
+            with clean_end(), progress(console.err, 'converting') as show:
+                done = convert_recording(
+                    source, output, converter, plan, description=own, show=show
+                )
+        finally:
+            source.close()
+    except (DamagedInputError, DamageError, UnusableFileError) as error:
+        _complain(console, f"'{path}' cannot be used: {error}")
+        if isinstance(error, DamagedInputError) and not output.keep_readable:
+            _complain(console, 'nothing was written; --keep-readable writes what comes before')
+        return Exit.ERRORS
+    _tell(done, plan, output, console)
+    if done.damage:
+        _complain(console, f"'{path}' could be read only in part, {done.how_far}: {done.damage}")
+        return Exit.ERRORS
+    return Exit.OK
+
+
+def _check_paths(path: str, output: Output) -> None:
+    marker = METADATA_FILE if is_folder(output.path) else ''
+    both = os.path.exists(path) and os.path.exists(output.path)
+    if both and os.path.samefile(path, output.path):
+        raise UsageError('OUT is IN; a recording is not converted in place')
+    check_output(output.path, force=output.force, marker=marker)
+
+
+def _open(path: str, plan: TopicPlan) -> Source:
+    """
+    Open the recording.
+
+    :raises UsageError: If it cannot be read.
+    :raises UnusableFileError: If it is none.
+    """
+    try:
+        return open_source(path, next(iter(plan.pairs)))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        raise UsageError(f"cannot read '{path}': {reason}") from None
+
+
+def _own_description(path: str, plan: TopicPlan) -> bytes:
+    """
+    Return the description that the recording holds.
+
+    :raises UsageError: If it holds none.
+    """
+    source = _open(path, plan)
+    try:
+        found = find_description(source)
+    finally:
+        source.close()
+    if found is None:
+        raise UsageError(
+            f"'{path}' holds no {DESCRIPTION_TOPIC}: --description FILE gives the robot"
+        )
+    return found
+
+
+def _note_description(robot: RobotTransmissions, console: Console) -> None:
+    if not robot.joint_names:
+        raise UsageError('the description has no joint that can be converted')
+    count = sum(finding.severity == 'error' for finding in robot.findings)
+    if count:
+        console.err.line(
+            f'the description has errors ({count}), which cost joints: see '
+            "'transmission_bridge check'"
+        )
+
+
+def _tell(done: Converted, plan: TopicPlan, output: Output, console: Console) -> None:
+    pairs = ', '.join(f'{source} to {target}' for source, target in plan.pairs.items())
+    console.out.line(printable(f'{done.converted} messages converted ({pairs}) in {output.path}'))
+    for bridge in done.bridges.values():
+        for (source, reason), count in bridge.refused.items():
+            sentence = bridge.sentences[source, reason]
+            _note(console, f'{count} messages of {source} refused ({reason}): {sentence}')
+        if bridge.path.merged.unknown_names:
+            names = ', '.join(bridge.path.merged.unknown_names)
+            _note(console, f'names that the robot does not have were left out: {names}')
+        for (name, reason), count in bridge.path.report.counts.items():
+            _note(console, f'{count} values of {name} are unknown: {reason}')
+    if done.other_descriptions:
+        _note(
+            console,
+            f'{DESCRIPTION_TOPIC} changes in the recording; the first one was used throughout',
+        )
+
+
+def _note(console: Console, sentence: str) -> None:
+    console.err.line(printable(sentence))
+
+
+def _complain(console: Console, sentence: str) -> None:
+    console.err.line(printable(f'transmission_bridge: {sentence}'))

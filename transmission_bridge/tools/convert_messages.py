@@ -1,0 +1,91 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of a recording, those of some topics in the other space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from transmission_bridge.bridge.offline import OfflineConverter
+from transmission_bridge.tools.bags.joint_state_topic import read_unusual
+from transmission_bridge.tools.bags.model import Message
+from transmission_bridge.tools.convert_topics import TopicPlan
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import Direction
+
+__all__ = ['MessageConverter']
+
+
+class MessageConverter:
+    """
+    Converts batches of messages.
+
+    Topics with the same target are drivers of one bridge, and their states are merged.
+
+    :param robot: The maps.
+    :param direction: Which way.
+    :param plan: What becomes of each topic.
+    :ivar bridges: The converters, by the name of the target.
+    :ivar converted: How many messages came out of them.
+    """
+
+    def __init__(self, robot: RobotTransmissions, direction: Direction, plan: TopicPlan) -> None:
+        self._plan = plan
+        self.bridges = {
+            target: OfflineConverter(robot, direction, read_unusual)
+            for target in dict.fromkeys(plan.pairs.values())
+        }
+        self.converted = 0
+
+    def convert(self, batch: Sequence[Message]) -> list[Message]:
+        """
+        Return the messages with those to be converted in the other space, in the same order.
+
+        :raises UsageError: If a topic cannot be converted.
+        :raises UnusableFileError: If a message needs a decoder that is not installed.
+        """
+        target_of = self._plan.target_of
+        work: dict[str, list[int]] = {target: [] for target in self.bridges}
+        for place, message in enumerate(batch):
+            target = target_of(message.topic)
+            if target is not None:
+                work[target].append(place)
+        if not any(work.values()):
+            return list(batch)
+        results: dict[int, Message | None] = {}
+        for target, places in work.items():
+            for topic, group in groupby(places, key=lambda place: batch[place].topic):
+                self._convert_some(target, topic.name, batch, list(group), results)
+        merged: list[Message] = []
+        for place, message in enumerate(batch):
+            if place not in results or self._plan.keep:
+                merged.append(message)
+            result = results.get(place)
+            if result is not None:
+                merged.append(result)
+        return merged
+
+    def _convert_some(
+        self,
+        target: str,
+        source: str,
+        batch: Sequence[Message],
+        places: Sequence[int],
+        results: dict[int, Message | None],
+    ) -> None:
+        """Convert consecutive messages of one driver."""
+        messages = [batch[place] for place in places]
+        outputs = self.bridges[target].convert(
+            source, [message.data for message in messages], [message.time for message in messages]
+        )
+        topic = self._plan.target(target, messages[0].topic)
+        for place, message, data in zip(places, messages, outputs, strict=True):
+            if data is None:
+                results[place] = None
+                continue
+            results[place] = Message(
+                topic, message.time, message.published, message.sequence, data
+            )
+            self.converted += 1

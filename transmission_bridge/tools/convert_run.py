@@ -1,0 +1,195 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""One conversion from file to file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+import os
+
+from transmission_bridge.bridge.offline import OfflineConverter
+from transmission_bridge.tools.bag_description import descriptions_in
+from transmission_bridge.tools.bags.bag_folder import FolderReader, METADATA_FILE
+from transmission_bridge.tools.bags.files import create_sink, is_folder
+from transmission_bridge.tools.bags.mcap_reader import McapReader
+from transmission_bridge.tools.bags.mcap_writer import McapWriter
+from transmission_bridge.tools.bags.model import (
+    DamageError,
+    Message,
+    Sink,
+    Source,
+    UnusableFileError,
+)
+from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.convert_messages import MessageConverter
+from transmission_bridge.tools.convert_topics import TopicPlan
+from transmission_bridge.tools.safe_output import safe_output
+
+__all__ = ['Converted', 'DamagedInputError', 'Output', 'convert_recording']
+
+_BILLION = 10**9
+
+
+class DamagedInputError(Exception):
+    """The recording could not be read to its end, and nothing was written."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """
+    What is to be written.
+
+    :param path: Where.
+    :param storage: ``mcap`` or ``sqlite3``, of a folder; ``None``: as the input.
+    :param force: Whether it may replace something.
+    :param keep_readable: Whether to write what can be read of a damaged recording.
+    """
+
+    path: str
+    storage: str | None = None
+    force: bool = False
+    keep_readable: bool = False
+
+
+@dataclass
+class Converted:
+    """
+    What was done.
+
+    :param read: How many messages were read.
+    :param converted: How many came out in the other space.
+    :param copied: How many were copied.
+    :param damage: Why the recording could not be read to its end, empty if it was.
+    :param bridges: By target, what the conversions noticed.
+    :param other_descriptions: Whether the recording holds other descriptions than the one used.
+    """
+
+    read: int = 0
+    converted: int = 0
+    damage: str = ''
+    bridges: Mapping[str, OfflineConverter] = field(default_factory=dict)
+    other_descriptions: bool = False
+    first_time: int | None = None
+    last_time: int = 0
+
+    def note(self, batch: list[Message]) -> None:
+        """Count messages that were read."""
+        if batch:
+            self.read += len(batch)
+            self.last_time = batch[-1].time
+            if self.first_time is None:
+                self.first_time = batch[0].time
+
+    @property
+    def how_far(self) -> str:
+        """How far it was read."""
+        if self.first_time is None:
+            return 'before the first message'
+        seconds = (self.last_time - self.first_time) / _BILLION
+        return (
+            f'after {self.read} messages, {seconds:.3f} s into the recording '
+            f'(time {self.last_time / _BILLION:.3f})'
+        )
+
+
+def convert_recording(
+    source: Source,
+    output: Output,
+    converter: MessageConverter,
+    plan: TopicPlan,
+    *,
+    description: bytes | None,
+    show: Callable[[float], None],
+) -> Converted:
+    """
+    Convert a recording, piece by piece.
+
+    :param source: The recording.
+    :param output: What is to be written.
+    :param converter: Converts the messages.
+    :param plan: What becomes of each topic.
+    :param description: The description in use if it is the recording's own.
+    :param show: Called with how much is done, from 0 to 1.
+    :raises DamagedInputError: If it cannot be read to its end and nothing is to be kept.
+    :raises UsageError: If a topic is not there, or the output cannot be written.
+    """
+    done = Converted(bridges=converter.bridges)
+    if source.lists_topics:
+        plan.check(source.topics)
+    folder = is_folder(output.path)
+    marker = METADATA_FILE if folder else ''
+    with safe_output(output.path, force=output.force, folder=folder, marker=marker) as made:
+        names = dict.fromkeys(
+            name for bridge in converter.bridges.values() for name in bridge.path.names
+        )
+        try:
+            sink = create_sink(
+                made,
+                os.path.basename(os.path.normpath(output.path)),
+                source,
+                storage=output.storage,
+                columns=tuple(names),
+                topics=tuple(converter.bridges),
+            )
+            try:
+                _copy(source, sink, converter, plan, done, description, show)
+                if done.damage and not (output.keep_readable and done.read):
+                    raise DamagedInputError(f'{done.how_far}: {done.damage}')
+                _finish(source, sink, plan, damaged=bool(done.damage))
+            except BaseException:
+                sink.abort()
+                raise
+        except (OSError, UnusableFileError) as error:
+            reason = getattr(error, 'strerror', None) or str(error)
+            raise UsageError(f"cannot write '{output.path}': {reason}") from None
+    done.converted = converter.converted
+    return done
+
+
+def _copy(
+    source: Source,
+    sink: Sink,
+    converter: MessageConverter,
+    plan: TopicPlan,
+    done: Converted,
+    description: bytes | None,
+    show: Callable[[float], None],
+) -> None:
+    """Read, convert and write to the end, or to where the recording is damaged."""
+    if source.lists_topics:
+        _declare(source, sink, plan)
+    for batch in _until_damage(source, done):
+        done.note(batch)
+        if description is not None:
+            different = any(text != description for text in descriptions_in(batch))
+            done.other_descriptions = done.other_descriptions or different
+        sink.write(converter.convert(batch))
+        show(source.progress)
+
+
+def _until_damage(source: Source, done: Converted) -> Iterator[list[Message]]:
+    try:
+        yield from source.batches()
+    except DamageError as error:
+        done.damage = str(error)
+
+
+def _declare(source: Source, sink: Sink, plan: TopicPlan) -> None:
+    """Make the topics known that are copied, so that those without messages are not lost."""
+    for topic in source.topics:
+        if plan.target_of(topic) is None or plan.keep:
+            sink.add(topic)
+
+
+def _finish(source: Source, sink: Sink, plan: TopicPlan, *, damaged: bool) -> None:
+    """Write what is left and complete the output."""
+    if not damaged:
+        plan.check(source.topics)
+    _declare(source, sink, plan)
+    inner = getattr(sink, 'inner', sink)
+    if isinstance(inner, McapWriter) and isinstance(source, (McapReader, FolderReader)):
+        for pieces in source.extras():
+            inner.add_extra(pieces)
+    sink.close()
