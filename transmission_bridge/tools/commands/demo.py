@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 import math
-import signal
-import threading
 
 from transmission_bridge.tools.command import Command, Exit
 from transmission_bridge.tools.console import Console
+from transmission_bridge.tools.termination import terminate_as_interrupt
 
 __all__ = ['COMMAND']
 
@@ -46,21 +43,8 @@ def _seconds(text: str) -> float:
 def _run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.demo_run import run_demo
 
-    with _terminate_as_interrupt():
+    with terminate_as_interrupt():
         return run_demo(options.seconds, plain=options.plain, console=console)
-
-
-@contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """Make SIGTERM end the processes of the demo too."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 COMMAND = Command(
