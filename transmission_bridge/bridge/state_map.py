@@ -72,9 +72,7 @@ class StateMap:
             return self(values, (at, at, at), guess, report)
         self._into(values.reshape(-1), self._flat, self._workspace)
         for step in self._maps[0].steps:
-            results = step.call_state(self._direction, values, guess, report)
-            for row, result in zip(self._mapped, results, strict=True):
-                row[step.outputs] = result
+            step.call_state(self._direction, values, self._mapped, guess, report)
         return self._mapped
 
     @property

@@ -6,56 +6,43 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 import math
 
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.elementary import Elementary, NUMBERS, Real
 
-__all__ = ['AnkleLeg', 'FootPoint', 'Vector']
+__all__ = ['AnkleLeg', 'Components', 'Vector', 'rotated']
 
 Vector = tuple[float, float, float]
 
-#: Three components of shape ``(...)``.
-Components = tuple[Array, Array, Array]
+
+#: Three components, numbers or arrays of shape ``(...)``.
+Components = tuple[Real, Real, Real]
 
 
-@dataclass(frozen=True)
-class FootPoint:
+def rotated(
+    point: Vector, cosines: tuple[Real, Real, Real, Real]
+) -> tuple[Components[Real], Components[Real]]:
     """
-    A point of the foot seen from the shank, and how it moves.
+    Return a point of the foot seen from the shank, and its derivative by the roll angle.
 
     ``p = Ry(pitch) Rx(roll) b`` with ``b`` the point in the foot's frame.
 
-    :param position: ``p``.
-    :param per_pitch: ``dp/dpitch``.
-    :param per_roll: ``dp/droll``.
+    :param point: ``b``.
+    :param cosines: ``cos(pitch), sin(pitch), cos(roll), sin(roll)``.
+    :returns: ``p`` and ``dp/droll``. The pitch turns about y: ``dp/dpitch = (p_z, 0, -p_x)``.
     """
-
-    position: Components
-    per_pitch: Components
-    per_roll: Components
-
-    @classmethod
-    def at(cls, point: Vector, cosines: tuple[Array, Array, Array, Array]) -> FootPoint:
-        """
-        Rotate ``b``.
-
-        :param cosines: ``cos(pitch), sin(pitch), cos(roll), sin(roll)``.
-        """
-        cos_pitch, sin_pitch, cos_roll, sin_roll = cosines
-        x, y, z = point
-        rolled_y = y * cos_roll - z * sin_roll
-        rolled_z = y * sin_roll + z * cos_roll
-        ahead = cos_pitch * x + sin_pitch * rolled_z
-        up = cos_pitch * rolled_z - sin_pitch * x
-        return cls(
-            position=(ahead, rolled_y, up),
-            per_pitch=(up, np.zeros_like(up), -ahead),
-            per_roll=(sin_pitch * rolled_y, -rolled_z, cos_pitch * rolled_y),
-        )
+    cos_pitch, sin_pitch, cos_roll, sin_roll = cosines
+    x, y, z = point
+    aside = y * cos_roll - z * sin_roll
+    height = y * sin_roll + z * cos_roll
+    return (
+        (cos_pitch * x + sin_pitch * height, aside, cos_pitch * height - sin_pitch * x),
+        (sin_pitch * aside, -height, cos_pitch * aside),
+    )
 
 
 class AnkleLeg:
@@ -104,68 +91,73 @@ class AnkleLeg:
         self.ahead, self.beside = _crank_frame(np.array(axis) / length, crank_angle)
         self.side = 1.0
 
-    def elbows(self, foot: Components) -> tuple[Array, Array]:
-        """Return the crank angles of both solutions, for ``side`` 1 and -1."""
-        with np.errstate(invalid='ignore'):
-            e, f, k, w = self._terms(foot)
-        return np.arctan2(f * k + e * w, e * k - f * w), np.arctan2(f * k - e * w, e * k + f * w)
-
-    def chosen(self, foot: Components) -> AnkleLeg:
+    def chosen(self, foot: Vector) -> AnkleLeg:
         """
         Return the leg with the elbow that is nearer to actuator zero at a foot position.
 
         :raises TransmissionError: If the rod does not reach there.
         """
-        first, second = (abs(float(angle)) for angle in self.elbows(foot))
-        if math.isnan(first):
+        legs = []
+        for side in (1.0, -1.0):
+            leg = copy.copy(self)
+            leg.side = side
+            legs.append(leg)
+        try:
+            return min(legs, key=lambda leg: abs(leg.angle(foot, NUMBERS)))
+        except ValueError:  # the square root of a negative number
             raise TransmissionError(
                 'a push-rod does not reach the foot in the middle of the domain',
                 expected=f'a distance between {abs(self.rod - self.crank):g} and '
                 f'{self.rod + self.crank:g} in the plane of the crank',
-                found=f'rod {self.rod:g}, crank {self.crank:g}, motor {self.motor}, '
-                f'foot {tuple(float(component) for component in foot)}',
-            )
-        other = copy.copy(self)
-        other.side = 1.0 if first <= second else -1.0
-        return other
+                found=f'rod {self.rod:g}, crank {self.crank:g}, motor {self.motor}, foot {foot}',
+            ) from None
 
-    def angle(self, foot: Components) -> Array:
-        """Return ``t`` in (-pi, pi], NaN where the rod does not reach."""
-        e, f, k, w = self._terms(foot)
-        w = self.side * w
-        return np.asarray(np.arctan2(f * k + e * w, e * k - f * w))
+    def angle(self, foot: Components[Real], of: Elementary[Real]) -> Real:
+        """Return ``t`` in (-pi, pi] for ``p``, NaN where the rod does not reach."""
+        x, y, z = self.motor
+        _, along, across, _ = self._crank_tip(foot[0] - x, foot[1] - y, foot[2] - z, of)
+        return of.arctan2(across, along)
 
-    def angle_and_slopes(self, foot: FootPoint) -> tuple[Array, Array, Array]:
+    def angle_and_slopes(
+        self, foot: Components[Real], per_roll: Components[Real], of: Elementary[Real]
+    ) -> tuple[Real, Real, Real]:
         """
-        Return ``t``, ``dt/dpitch`` and ``dt/droll``.
+        Return ``t``, ``dt/dpitch`` and ``dt/droll`` for ``p`` and ``dp/droll``.
 
         The rod ``n = p - m - c`` keeps its length where ``n (dp - c' dt) = 0``, and
         ``n c' = -s r w``.
         """
-        e, f, k, w = self._terms(foot.position)
-        w = self.side * w
-        square = e * e + f * f
-        along, across = e * k - f * w, f * k + e * w
-        angle = np.arctan2(across, along)
-        along, across = along / square, across / square
-        rod = [
-            point - base - self.crank * (along * ahead + across * beside)
-            for point, base, ahead, beside in zip(
-                foot.position, self.motor, self.ahead, self.beside, strict=True
-            )
-        ]
+        (ahead, aside, up), (roll_x, roll_y, roll_z) = foot, per_roll
+        x, y, z = self.motor
+        dx, dy, dz = ahead - x, aside - y, up - z
+        square, along, across, w = self._crank_tip(dx, dy, dz, of)
+        scale = self.crank / square
+        u, v = scale * along, scale * across
+        ux, uy, uz = self.ahead
+        vx, vy, vz = self.beside
+        nx = dx - (u * ux + v * vx)
+        ny = dy - (u * uy + v * vy)
+        nz = dz - (u * uz + v * vz)
         lever = -self.crank * w
-        pitch = rod[0] * foot.per_pitch[0] + rod[2] * foot.per_pitch[2]  # turns about y
-        roll = rod[0] * foot.per_roll[0] + rod[1] * foot.per_roll[1] + rod[2] * foot.per_roll[2]
-        return angle, pitch / lever, roll / lever
+        return (
+            of.arctan2(across, along),
+            (nx * up - nz * ahead) / lever,
+            (nx * roll_x + ny * roll_y + nz * roll_z) / lever,
+        )
 
-    def _terms(self, foot: Components) -> tuple[Array, Array, Array, Array]:
-        dx, dy, dz = (point - base for point, base in zip(foot, self.motor, strict=True))
-        e = dx * self.ahead[0] + dy * self.ahead[1] + dz * self.ahead[2]
-        f = dx * self.beside[0] + dy * self.beside[1] + dz * self.beside[2]
-        square = dx * dx + dy * dy + dz * dz
-        k = (square + (self.crank - self.rod) * (self.crank + self.rod)) / (2.0 * self.crank)
-        return e, f, k, np.sqrt(e * e + f * f - k * k)
+    def _crank_tip(
+        self, dx: Real, dy: Real, dz: Real, of: Elementary[Real]
+    ) -> tuple[Real, Real, Real, Real]:
+        """Return ``e^2 + f^2``, cosine and sine of ``t`` times that, and ``s w``."""
+        ux, uy, uz = self.ahead
+        vx, vy, vz = self.beside
+        e = dx * ux + dy * uy + dz * uz
+        f = dx * vx + dy * vy + dz * vz
+        distance = dx * dx + dy * dy + dz * dz
+        k = (distance + (self.crank - self.rod) * (self.crank + self.rod)) / (2.0 * self.crank)
+        square = e * e + f * f
+        w = self.side * of.sqrt(square - k * k)
+        return square, e * k - f * w, f * k + e * w, w
 
 
 def _crank_frame(axis: Array, angle: float) -> tuple[Vector, Vector]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-import numpy as np
-
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.elementary import ARRAYS, Elementary, NUMBERS, Real
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.slider_linkages import (
@@ -22,8 +21,11 @@ from transmission_bridge.transmissions.slider_linkages import (
 )
 from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.square import Numbers
 
 __all__ = ['CrankSliderTransmission']
+
+_TURN = 2.0 * math.pi
 
 
 class CrankSliderTransmission(PositionDependentTransmission):
@@ -100,7 +102,7 @@ class CrankSliderTransmission(PositionDependentTransmission):
             raise TransmissionError(law.misfit, found=str(law))
         first, last, self._side = law.range_around(crank_angle)
         self._middle = 0.5 * (first + last)
-        ends = sorted(self._joint(np.array([first, last])).tolist())
+        ends = sorted(self._joint(end) for end in (first, last))
         super().__init__(Domain('joint', (max(ends[0], lower),), (min(ends[1], upper),)))
 
     @classmethod
@@ -137,32 +139,47 @@ class CrankSliderTransmission(PositionDependentTransmission):
 
     def actuator_position(self, joint_position: Array) -> Array:
         """Return ``a`` from the stroke."""
-        stroke = self._law.strokes(self._crank(joint_position))[0]
-        return vector_of(self._actuator_ratio * (stroke - self._stroke_at_zero))
+        return vector_of(self._actuator(component(joint_position, 0), ARRAYS)[0])
 
     def actuator_jacobian(self, joint_position: Array) -> Array:
         """Return ``da/dj``, shape ``(..., 1, 1)``."""
-        slope = self._law.strokes(self._crank(joint_position))[1]
-        return matrix_of((self._actuator_ratio * self._joint_ratio * slope,))
+        return matrix_of((self._actuator(component(joint_position, 0), ARRAYS)[1],))
 
     def actuator_jacobian_rate(self, joint_position: Array, joint_velocity: Array) -> Array:
         """Return ``d/dt da/dj``, shape ``(..., 1, 1)``."""
-        curvature = self._law.strokes(self._crank(joint_position))[2]
+        curvature = self._law.strokes(self._crank(component(joint_position, 0)), ARRAYS)[2]
         ratio = self._actuator_ratio * self._joint_ratio * self._joint_ratio
         return matrix_of((ratio * (curvature * component(joint_velocity, 0)),))
 
     def joint_position(self, actuator_position: Array) -> Array:
         """Return ``j`` from the stroke by the triangle of the linkage."""
-        stroke = self._stroke_at_zero + component(actuator_position, 0) / self._actuator_ratio
-        angle = self._law.angle(stroke, self._side)
-        turn = 2.0 * math.pi
-        return vector_of(self._joint(angle + turn * np.rint((self._middle - angle) / turn)))
+        return vector_of(self._joint_of(component(actuator_position, 0), ARRAYS))
 
-    def _crank(self, joint_position: Array) -> Array:
-        position = component(joint_position, 0)
+    def actuator_sample(self, joint_position: Numbers) -> tuple[Numbers, Numbers]:
+        """Return ``a`` and ``da/dj`` of one sample."""
+        position, slope = self._actuator(joint_position[0], NUMBERS)
+        return (position,), (slope,)
+
+    def joint_position_sample(self, actuator_position: Numbers) -> Numbers:
+        """Return ``j`` of one sample."""
+        return (self._joint_of(actuator_position[0], NUMBERS),)
+
+    def _actuator(self, position: Real, of: Elementary[Real]) -> tuple[Real, Real]:
+        stroke, slope, _ = self._law.strokes(self._crank(position), of)
+        return (
+            self._actuator_ratio * (stroke - self._stroke_at_zero),
+            self._actuator_ratio * self._joint_ratio * slope,
+        )
+
+    def _joint_of(self, position: Real, of: Elementary[Real]) -> Real:
+        stroke = self._stroke_at_zero + position / self._actuator_ratio
+        angle = self._law.angle(stroke, self._side, of)
+        return self._joint(angle + _TURN * of.rint((self._middle - angle) / _TURN))
+
+    def _crank(self, position: Real) -> Real:
         return self._angle_at_zero + self._joint_ratio * (position - self._offset)
 
-    def _joint(self, angle: Array) -> Array:
+    def _joint(self, angle: Real) -> Real:
         return (angle - self._angle_at_zero) / self._joint_ratio + self._offset
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 import math
+from operator import and_
 from typing import Literal
 
 import numpy as np
@@ -69,6 +71,14 @@ class Domain:
         span: Array = np.array(self.upper) - np.array(self.lower)
         return span
 
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Lower and upper bound of each coordinate, with the slack for rounding."""
+        return tuple(
+            (low - SLACK * (high - low), high + SLACK * (high - low))
+            for low, high in zip(self.lower, self.upper, strict=True)
+        )
+
     def contains(self, position: Array) -> npt.NDArray[np.bool_]:
         """
         Tell which positions are inside; NaN is not.
@@ -76,16 +86,11 @@ class Domain:
         :param position: Shape ``(..., n)``.
         :returns: Shape ``(...)``.
         """
-        inside = self._within(position, 0)
-        for place in range(1, len(self.lower)):
-            inside = inside & self._within(position, place)
-        return inside
-
-    def _within(self, position: Array, place: int) -> npt.NDArray[np.bool_]:
-        low, high = self.lower[place], self.upper[place]
-        slack = SLACK * (high - low)
-        value = component(position, place)
-        return (value >= low - slack) & (value <= high + slack)
+        within = [
+            (component(position, place) >= low) & (component(position, place) <= high)
+            for place, (low, high) in enumerate(self.bounds)
+        ]
+        return reduce(and_, within)
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:

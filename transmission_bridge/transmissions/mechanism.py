@@ -22,6 +22,7 @@ from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import Quantity
 from transmission_bridge.transmissions.newton import solve
+from transmission_bridge.transmissions.one_sample import OneSample, SampleForm
 from transmission_bridge.transmissions.seeds import seed_table
 from transmission_bridge.transmissions.small_matrix import (
     apply,
@@ -33,6 +34,7 @@ from transmission_bridge.transmissions.small_matrix import (
     orientation,
     singular_values,
 )
+from transmission_bridge.transmissions.square import Numbers, SQUARES
 
 __all__ = ['POSITIONS', 'ClosedForm', 'Mechanism']
 
@@ -66,15 +68,24 @@ class Mechanism:
 
     Arrays are ``(n,)`` or ``(samples, n)``. What cannot be answered is NaN and counted; see
     :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`
-    for the reasons. The caller silences numpy.
+    for the reasons. The caller silences numpy. A single sample is mapped in plain numbers where
+    the mechanism is regular, see
+    :class:`~transmission_bridge.transmissions.one_sample.OneSample`.
 
     :param closed_form: The maps.
+    :param sample_form: The same for one sample.
     :param domain: Positions ``x`` that are mapped.
     :param condition_limit: How singular ``G`` may be.
     :raises TransmissionError: If no position can be reached or the maps do not fit together.
     """
 
-    def __init__(self, closed_form: ClosedForm, domain: Domain, condition_limit: float) -> None:
+    def __init__(
+        self,
+        closed_form: ClosedForm,
+        sample_form: SampleForm,
+        domain: Domain,
+        condition_limit: float,
+    ) -> None:
         self._form = closed_form
         self._domain = domain
         self._condition_limit = condition_limit
@@ -82,6 +93,10 @@ class Mechanism:
         self.n_x = len(domain.lower)
         self.n_y = self._checked_length()
         self._seeds = seed_table(domain, closed_form.evaluate, condition_limit)
+        self._one: OneSample | None = None
+        if self.n_x == self.n_y and self.n_x in SQUARES:
+            self._check_sample(sample_form)
+            self._one = OneSample(sample_form, domain, self._seeds, condition_limit)
 
     def mapped(
         self,
@@ -98,9 +113,14 @@ class Mechanism:
         :param arrays: The values, then the positions and the velocities where needed.
         :param guess: Where to start a solution, in ``x``.
         """
+        value, at = arrays[0], arrays[0 if quantity in POSITIONS else 1]
+        if self._one is not None and value.ndim == 1 and quantity is not Quantity.ACCELERATION:
+            start = self._sample_start(along, at, guess)
+            sample = self._one.mapped(quantity, along, value.tolist(), at.tolist(), start)
+            if sample is not None:
+                return np.array(sample)
         if quantity in POSITIONS:
-            return self._position(along, arrays[0], guess, counts)
-        value, at = arrays[:2]
+            return self._position(along, value, guess, counts)
         x, slope = self._locate(along, at, guess, counts)
         if quantity is Quantity.EFFORT:
             slope = self._regular(x, slope, along, counts)
@@ -123,8 +143,15 @@ class Mechanism:
         guess: Array | None,
         counts: Counter[str],
     ) -> tuple[Array, Array, Array]:
-        """Map position, velocity and effort of one instant; the position is found once."""
+        """Map position, velocity and effort of one sample; the position is found once."""
         position, velocity, effort = arrays
+        if self._one is not None:
+            start = self._sample_start(along, position, guess)
+            sample = self._one.state(
+                along, position.tolist(), velocity.tolist(), effort.tolist(), start
+            )
+            if sample is not None:
+                return np.array(sample[0]), np.array(sample[1]), np.array(sample[2])
         x, slope = self._locate(along, position, guess, counts)
         here = self._regular(x, slope, False, counts)
         steep = self._regular(x, here, True, counts)
@@ -132,6 +159,19 @@ class Mechanism:
             y = self._form.value(x)
             return y, apply(here, velocity), apply_transposed(inverse(steep), effort)
         return x, apply(inverse(steep), velocity), apply_transposed(here, effort)
+
+    def sample_state(
+        self, along: bool, position: Numbers, velocity: Numbers, effort: Numbers, start: Numbers
+    ) -> tuple[Numbers, Numbers, Numbers] | None:
+        """
+        Do the same in plain numbers.
+
+        :param start: ``x`` where a solution is sought.
+        :returns: ``None`` where it takes more than that.
+        """
+        if self._one is None:
+            return None
+        return self._one.state(along, position, velocity, effort, start)
 
     def jacobian(self, along: bool, at: Array) -> Array:
         """Return ``G`` at ``x``, or ``G^-1`` at ``y``; NaN where it does not exist."""
@@ -194,6 +234,12 @@ class Mechanism:
             return self._seeds.nearest(y)
         usable = self._domain.contains(guess)
         return guess if every(usable) else choose(usable, guess, self._seeds.nearest(y))
+
+    def _sample_start(self, along: bool, position: Array, guess: Array | None) -> Numbers:
+        if along or self._form.inverse_value is not None:
+            return ()  # nothing is solved
+        start: list[float] = self._start(position, guess).tolist()
+        return start
 
     # -- what is watched -------------------------------------------------------------------------
 
@@ -259,6 +305,20 @@ class Mechanism:
                         found=str(np.shape(answer)),
                     )
         return int(n_y[0])
+
+    def _check_sample(self, form: SampleForm) -> None:
+        """Call every map of a single sample at a position of the table."""
+        y, slope = form.evaluate(self._seeds.x[len(self._seeds.x) // 2].tolist())
+        answers = [('sample map', y, self.n_y), ('sample map', slope, self.n_y * self.n_x)]
+        if form.inverse_value is not None:
+            answers.append(('inverse sample map', form.inverse_value(y), self.n_x))
+        for name, answer, expected in answers:
+            if len(answer) != expected:
+                raise TransmissionError(
+                    f'the {name} gives another number of numbers',
+                    expected=str(expected),
+                    found=str(tuple(answer)),
+                )
 
 
 def _known(array: Array) -> Mask:

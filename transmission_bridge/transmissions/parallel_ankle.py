@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.ankle_leg import AnkleLeg, FootPoint, Vector
+from transmission_bridge.transmissions.ankle_leg import AnkleLeg, rotated, Vector
 from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.elementary import ARRAYS, Elementary, NUMBERS, Real
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.square import Numbers
 
 __all__ = ['ParallelAnkleTransmission']
 
@@ -67,11 +67,10 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
         self._ratios = ratios('actuator_reduction', actuator_reduction, 2)
         self._offset = tuple(float(value) for value in joint_offset)
         domain = Domain('joint', tuple(lower), tuple(upper))
-        middle = np.array(domain.lower) + 0.5 * domain.span
-        self._legs: tuple[AnkleLeg, ...] = legs
-        self._legs = tuple(
-            leg.chosen(foot.position) for leg, foot in zip(legs, self._feet(middle), strict=True)
-        )
+        middle = (0.5 * (low + high) for low, high in zip(domain.lower, domain.upper, strict=True))
+        pitch, roll = middle
+        cosines = self._cosines(pitch, roll, NUMBERS)
+        self._legs = tuple(leg.chosen(rotated(leg.foot, cosines)[0]) for leg in legs)
         super().__init__(domain)
 
     @classmethod
@@ -105,11 +104,12 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
 
     def actuator_position(self, joint_position: Array) -> Array:
         """Return the crank angles, times the reductions."""
-        feet = self._feet(joint_position)
+        pitch, roll = component(joint_position, 0), component(joint_position, 1)
+        cosines = self._cosines(pitch, roll, ARRAYS)
         return vector_of(
             *(
-                ratio * leg.angle(foot.position)
-                for leg, foot, ratio in zip(self._legs, feet, self._ratios, strict=True)
+                ratio * leg.angle(rotated(leg.foot, cosines)[0], ARRAYS)
+                for leg, ratio in zip(self._legs, self._ratios, strict=True)
             )
         )
 
@@ -119,20 +119,35 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
 
     def actuator_position_and_jacobian(self, joint_position: Array) -> tuple[Array, Array]:
         """Return ``a`` and ``da/dq``, which share most of their terms."""
-        angles, rows = [], []
-        for leg, foot, ratio in zip(
-            self._legs, self._feet(joint_position), self._ratios, strict=True
-        ):
-            angle, pitch, roll = leg.angle_and_slopes(foot)
-            angles.append(ratio * angle)
-            rows.append((ratio * pitch, ratio * roll))
-        return vector_of(*angles), matrix_of(*rows)
+        pitch, roll = component(joint_position, 0), component(joint_position, 1)
+        angles, (a, b, c, d) = self._actuators(pitch, roll, ARRAYS)
+        return vector_of(*angles), matrix_of((a, b), (c, d))
 
-    def _feet(self, joint_position: Array) -> list[FootPoint]:
-        pitch = component(joint_position, 0) - self._offset[0]
-        roll = component(joint_position, 1) - self._offset[1]
-        cosines = (np.cos(pitch), np.sin(pitch), np.cos(roll), np.sin(roll))
-        return [FootPoint.at(leg.foot, cosines) for leg in self._legs]
+    def actuator_sample(self, joint_position: Numbers) -> tuple[Numbers, Numbers]:
+        """Return ``a`` and ``da/dq`` of one sample."""
+        pitch, roll = joint_position
+        return self._actuators(pitch, roll, NUMBERS)
+
+    def _actuators(
+        self, pitch: Real, roll: Real, of: Elementary[Real]
+    ) -> tuple[tuple[Real, Real], tuple[Real, Real, Real, Real]]:
+        """Return ``a``, and the entries of ``da/dq`` row by row."""
+        cosines = self._cosines(pitch, roll, of)
+        left, right = self._legs
+        left_ratio, right_ratio = self._ratios
+        left_angle, a, b = left.angle_and_slopes(*rotated(left.foot, cosines), of)
+        right_angle, c, d = right.angle_and_slopes(*rotated(right.foot, cosines), of)
+        return (
+            (left_ratio * left_angle, right_ratio * right_angle),
+            (left_ratio * a, left_ratio * b, right_ratio * c, right_ratio * d),
+        )
+
+    def _cosines(
+        self, pitch: Real, roll: Real, of: Elementary[Real]
+    ) -> tuple[Real, Real, Real, Real]:
+        pitch_offset, roll_offset = self._offset
+        pitch, roll = pitch - pitch_offset, roll - roll_offset
+        return of.cos(pitch), of.sin(pitch), of.cos(roll), of.sin(roll)
 
 
 def _leg(reader: SpecReader, actuator: int) -> AnkleLeg:

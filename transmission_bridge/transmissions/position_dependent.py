@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,11 @@ from transmission_bridge.transmissions.interfaces import (
     quantity_of,
 )
 from transmission_bridge.transmissions.mechanism import ClosedForm, Mechanism, POSITIONS
+from transmission_bridge.transmissions.one_sample import SampleForm
+from transmission_bridge.transmissions.square import Numbers
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
-__all__ = ['PositionDependentTransmission']
+__all__ = ['PositionDependentTransmission', 'is_current']
 
 #: Samples mapped at a time; what the solver needs for them stays in the cache.
 CHUNK_ROWS = 2048
@@ -49,6 +52,13 @@ class PositionDependentTransmission(Transmission):
     :meth:`actuator_jacobian_rate`), which accelerations need, is derived numerically from the
     Jacobian unless given. These methods take ``(n,)`` or ``(samples, n)`` arrays, answer a
     position that the mechanism cannot reach with NaN, and need not care for warnings of numpy.
+
+    A live stream maps one sample at a time, for which the calls of numpy cost far more than the
+    arithmetic. A plugin with as many joints as actuators, one or two, may give
+    :meth:`joint_sample` or :meth:`actuator_sample` as well, and :meth:`joint_position_sample` or
+    :meth:`actuator_position_sample` for the closed inverse: the same equations in plain numbers.
+    One sample and a batch then agree to rounding. These methods may raise ``ValueError`` or
+    ``ArithmeticError`` where there is no answer.
 
     With ``x`` the space that the given Jacobian ``G`` starts from and ``y = g(x)`` the other one:
 
@@ -109,7 +119,7 @@ class PositionDependentTransmission(Transmission):
                 expected=f'{space} positions',
                 found=f'{domain.space} positions',
             )
-        form = ClosedForm(
+        closed_form = ClosedForm(
             value=getattr(self, f'{other}_position'),
             slope=getattr(self, f'{other}_jacobian'),
             slope_rate=getattr(self, f'{other}_jacobian_rate'),
@@ -118,8 +128,15 @@ class PositionDependentTransmission(Transmission):
             if _given(cls, f'{space}_position')
             else None,
         )
+        names = [f'{other}_{name}' for name in ('position', 'jacobian', 'position_and_jacobian')]
+        sample_form = SampleForm(
+            evaluate=self._own(f'{other}_sample', names),
+            inverse_value=self._own(f'{space}_position_sample', [f'{space}_position'])
+            if closed_form.inverse_value is not None
+            else None,
+        )
         with np.errstate(all='ignore'):
-            self._mechanism = Mechanism(form, domain, self.condition_limit)
+            self._mechanism = Mechanism(closed_form, sample_form, domain, self.condition_limit)
 
     # -- what a plugin gives ---------------------------------------------------------------------
 
@@ -157,6 +174,18 @@ class PositionDependentTransmission(Transmission):
         """Return both at once; to be overridden where they have much in common."""
         return self.joint_position(actuator_position), self.joint_jacobian(actuator_position)
 
+    def joint_sample(self, actuator_position: Numbers) -> tuple[Numbers, Numbers]:
+        """
+        Return ``q`` and the entries of ``dq/da`` row by row, of one sample in plain numbers.
+
+        By default by :meth:`joint_position_and_jacobian`.
+        """
+        return _sample(self.joint_position_and_jacobian, actuator_position)
+
+    def joint_position_sample(self, actuator_position: Numbers) -> Numbers:
+        """Return ``q`` of one sample in plain numbers; by default by :meth:`joint_position`."""
+        return _position_sample(self.joint_position, actuator_position)
+
     def actuator_position(self, joint_position: Array) -> Array:
         """
         Return ``a = f^-1(q)``.
@@ -190,6 +219,18 @@ class PositionDependentTransmission(Transmission):
     def actuator_position_and_jacobian(self, joint_position: Array) -> tuple[Array, Array]:
         """Return both at once; to be overridden where they have much in common."""
         return self.actuator_position(joint_position), self.actuator_jacobian(joint_position)
+
+    def actuator_sample(self, joint_position: Numbers) -> tuple[Numbers, Numbers]:
+        """
+        Return ``a`` and the entries of ``da/dq`` row by row, of one sample in plain numbers.
+
+        By default by :meth:`actuator_position_and_jacobian`.
+        """
+        return _sample(self.actuator_position_and_jacobian, joint_position)
+
+    def actuator_position_sample(self, joint_position: Numbers) -> Numbers:
+        """Return ``a`` of one sample in plain numbers; by default by :meth:`actuator_position`."""
+        return _position_sample(self.actuator_position, joint_position)
 
     # -- what everybody else asks ----------------------------------------------------------------
 
@@ -262,6 +303,26 @@ class PositionDependentTransmission(Transmission):
         with np.errstate(all='ignore'):
             return self._mechanism.mapped_state(along, arrays, start, counts)
 
+    def map_sample(
+        self,
+        direction: Direction,
+        position: Numbers,
+        velocity: Numbers,
+        effort: Numbers,
+        guess: Numbers,
+    ) -> tuple[Numbers, Numbers, Numbers] | None:
+        """
+        Do the same with plain numbers, for a stream that has no time for arrays.
+
+        Numbers of the right count are taken for granted.
+
+        :param guess: Where to start an iterative solution, NaN if that is not known.
+        :returns: ``None`` where there is something to be looked at closely, or counted:
+            :meth:`map_state` has to be asked.
+        """
+        along = self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
+        return self._mechanism.sample_state(along, position, velocity, effort, guess)
+
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """
         Return ``J = df/da``, NaN where it does not exist; see :class:`Transmission`.
@@ -314,6 +375,13 @@ class PositionDependentTransmission(Transmission):
                 result[rows] = self._mechanism.mapped(quantity, along, part, nearby, counts)
         return result.reshape(*value.shape[:-1], n_out)
 
+    def _own(self, name: str, sources: list[str]) -> Callable[..., Any]:
+        """Return a method, the base's where a subclass has since overridden what it is about."""
+        if is_current(type(self), name, sources):
+            own: Callable[..., Any] = getattr(self, name)
+            return own
+        return partial(getattr(PositionDependentTransmission, name), self)
+
     def _needed(
         self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
     ) -> Array:
@@ -330,6 +398,29 @@ class PositionDependentTransmission(Transmission):
 
 def _given(cls: type[PositionDependentTransmission], name: str) -> bool:
     return getattr(cls, name) is not getattr(PositionDependentTransmission, name)
+
+
+def is_current(cls: type, name: str, sources: Iterable[str]) -> bool:
+    """Tell whether no subclass has overridden one of the sources, but not the method ``name``."""
+    first = {
+        each: next(place for place, owner in enumerate(cls.__mro__) if each in vars(owner))
+        for each in (name, *sources)
+    }
+    return first.pop(name) <= min(first.values())
+
+
+def _sample(
+    function: Callable[[Array], tuple[Array, Array]], position: Numbers
+) -> tuple[Numbers, Numbers]:
+    with np.errstate(all='ignore'):
+        value, slope = function(np.array(position))
+    return value.tolist(), slope.ravel().tolist()
+
+
+def _position_sample(function: Callable[[Array], Array], position: Numbers) -> Numbers:
+    with np.errstate(all='ignore'):
+        value: list[float] = function(np.array(position)).tolist()
+    return value
 
 
 def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -18,8 +18,13 @@ from transmission_bridge.transmissions.interfaces import (
     quantity_of,
 )
 from transmission_bridge.transmissions.linear import LinearTransmission
+from transmission_bridge.transmissions.position_dependent import (
+    is_current,
+    PositionDependentTransmission,
+)
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.step import Step
+from transmission_bridge.transmissions.step import SampleMap, Step
+from transmission_bridge.transmissions.transmission import Transmission
 
 __all__ = ['RobotMap', 'compile_map', 'is_linear']
 
@@ -153,11 +158,28 @@ def compile_map(
         else:
             guesses = np.array(binding.joints if forward else binding.actuators, dtype=np.intp)
             steps.append(
-                Step(binding.spec.name, binding.transmission, inputs, outputs, selected, guesses)
+                Step(
+                    binding.spec.name,
+                    binding.transmission,
+                    inputs,
+                    outputs,
+                    selected,
+                    guesses,
+                    _sample_map(binding.transmission),
+                )
             )
     return RobotMap(
         interface, direction, AffineMap(matrix, before=before, after=after), tuple(steps)
     )
+
+
+def _sample_map(transmission: Transmission) -> SampleMap | None:
+    """Return the map of one instant in plain numbers, if it still is what ``map_state`` does."""
+    if isinstance(transmission, PositionDependentTransmission) and is_current(
+        type(transmission), 'map_sample', ['map_state']
+    ):
+        return transmission.map_sample
+    return None
 
 
 def _places(binding: Binding, direction: Direction) -> tuple[Index, Index, Index]:

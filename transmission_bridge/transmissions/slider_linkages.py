@@ -12,15 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 import math
 
-import numpy as np
-
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.elementary import Elementary, Real
 
-__all__ = ['GuidedSlider', 'HingedCylinder', 'StrokeLaw', 'Strokes']
-
-#: Stroke and its first and second derivative with respect to the crank angle.
-Strokes = tuple[Array, Array, Array]
+__all__ = ['GuidedSlider', 'HingedCylinder', 'StrokeLaw']
 
 
 @dataclass(frozen=True)
@@ -42,27 +37,26 @@ class GuidedSlider:
     rod: float
     offset: float = 0.0
 
-    def strokes(self, angle: Array) -> Strokes:
+    def strokes(self, angle: Real, of: Elementary[Real]) -> tuple[Real, Real, Real]:
         """Return ``s``, ``ds/dphi`` and its derivative."""
-        along, across = self.crank * np.cos(angle), self.crank * np.sin(angle)
+        along, across = self.crank * of.cos(angle), self.crank * of.sin(angle)
         lift = across - self.offset
-        reach = np.sqrt((self.rod - lift) * (self.rod + lift))
+        reach = of.sqrt((self.rod - lift) * (self.rod + lift))
         reach_slope = -lift * along / reach
         curvature = (lift * across - along * along - reach_slope * reach_slope) / reach
         return along + reach, reach_slope - across, curvature - along
 
-    def angle(self, stroke: Array, side: float) -> Array:
+    def angle(self, stroke: Real, side: float, of: Elementary[Real]) -> Real:
         """
         Return ``phi`` for a stroke; the crank is left (``side`` 1) or right of the slider.
 
         The angle at the pivot of the triangle crank, rod, distance, by its half-angle formula.
         """
-        distance = np.hypot(stroke, self.offset)
+        distance = of.hypot(stroke, self.offset)
         near = (self.rod - distance + self.crank) * (self.rod + distance - self.crank)
         far = (distance + self.crank - self.rod) * (distance + self.crank + self.rod)
-        inner = 2.0 * np.arctan2(_root(near, self.rod), _root(far, self.rod))
-        angle: Array = np.arctan2(self.offset, stroke) + side * inner
-        return angle
+        inner = 2.0 * of.arctan2(_root(near, self.rod, of), _root(far, self.rod, of))
+        return of.arctan2(self.offset, stroke) + side * inner
 
     def range_around(self, angle: float) -> tuple[float, float, float]:
         """
@@ -116,26 +110,26 @@ class HingedCylinder:
     base: float
     offset: float = 0.0
 
-    def strokes(self, angle: Array) -> Strokes:
+    def strokes(self, angle: Real, of: Elementary[Real]) -> tuple[Real, Real, Real]:
         """Return ``s``, ``ds/dphi`` and its derivative."""
         # 1 - cos(phi) = 2 sin^2(phi / 2) does not cancel at small angles.
-        half = np.sin(0.5 * angle)
+        half = of.sin(0.5 * angle)
         square = (self.crank - self.base) * (self.crank - self.base) - self.offset * self.offset
-        stroke = np.sqrt(square + 4.0 * self.crank * self.base * half * half)
-        slope = self.crank * self.base * np.sin(angle) / stroke
-        curvature = (self.crank * self.base * np.cos(angle) - slope * slope) / stroke
+        stroke = of.sqrt(square + 4.0 * self.crank * self.base * half * half)
+        slope = self.crank * self.base * of.sin(angle) / stroke
+        curvature = (self.crank * self.base * of.cos(angle) - slope * slope) / stroke
         return stroke, slope, curvature
 
-    def angle(self, stroke: Array, side: float) -> Array:
+    def angle(self, stroke: Real, side: float, of: Elementary[Real]) -> Real:
         """
         Return ``phi`` for a stroke, positive (``side`` 1) or negative.
 
         The angle at the pivot of the triangle crank, base, cylinder, by its half-angle formula.
         """
-        length = np.where(stroke >= 0.0, np.hypot(stroke, self.offset), np.nan)
+        length = of.where(stroke >= 0.0, of.hypot(stroke, self.offset), math.nan)
         near = (length - self.crank + self.base) * (length + self.crank - self.base)
         far = (self.crank + self.base - length) * (self.crank + self.base + length)
-        return np.asarray(side * 2.0 * np.arctan2(_root(near, self.base), _root(far, self.base)))
+        return side * 2.0 * of.arctan2(_root(near, self.base, of), _root(far, self.base, of))
 
     def range_around(self, angle: float) -> tuple[float, float, float]:
         """
@@ -174,9 +168,9 @@ def _angle_of_sine(side: float, hypotenuse: float) -> float:
     return math.asin(min(1.0, max(-1.0, side / hypotenuse)))
 
 
-def _root(square: Array, length: float) -> Array:
+def _root(square: Real, length: float, of: Elementary[Real]) -> Real:
     """Return the square root, zero where rounding has carried a dead centre below zero."""
-    return np.sqrt(np.where(np.abs(square) < 1e-14 * length * length, 0.0, square))
+    return of.sqrt(of.where(abs(square) < 1e-14 * length * length, 0.0, square))
 
 
 def _enclosing(ends: list[float], angle: float) -> tuple[float, float]:

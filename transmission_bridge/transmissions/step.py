@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import traceback
 
 import numpy as np
@@ -17,11 +17,17 @@ from transmission_bridge.errors import ShapeError
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import Direction
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.square import Numbers
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
 __all__ = ['Step']
 
 Index = npt.NDArray[np.intp]
+
+#: See :meth:`PositionDependentTransmission.map_sample`.
+SampleMap = Callable[
+    [Direction, Numbers, Numbers, Numbers, Numbers], tuple[Numbers, Numbers, Numbers] | None
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,7 @@ class Step:
     :param outputs: Places in the robot's array of the outputs that the robot takes.
     :param selected: Which of the transmission's outputs these are.
     :param results: Places of all of its outputs, taken or not.
+    :param map_sample: Its map of one instant in plain numbers, if there is one.
     """
 
     name: str
@@ -42,6 +49,12 @@ class Step:
     outputs: Index
     selected: Index
     results: Index
+    map_sample: SampleMap | None = None
+    _wanted: tuple[tuple[int, int], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        wanted = zip(self.outputs.tolist(), self.selected.tolist(), strict=True)
+        object.__setattr__(self, '_wanted', tuple(wanted))
 
     def call(
         self,
@@ -77,23 +90,38 @@ class Step:
         return self._guarded(map_values, values.shape[:-1], 1, report)[0]
 
     def call_state(
-        self, direction: Direction, rows: Array, guess: Array, report: MapReport
-    ) -> tuple[Array, ...]:
+        self, direction: Direction, rows: Array, mapped: Array, guess: Array, report: MapReport
+    ) -> None:
         """
         Map position, velocity and effort of one instant.
 
         :param rows: The robot's inputs, shape ``(3, n_in)``.
+        :param mapped: The robot's outputs, shape ``(3, n_out)``; the selected ones are
+            overwritten, with NaN if the transmission raises.
         :param guess: The robot's positions of the last instant, shape ``(n_out,)``.
-        :returns: Three times the selected outputs; NaN if the transmission raises.
         """
-        position, velocity, effort = rows[:, self.inputs]
+        if self.map_sample is not None:
+            position, velocity, effort = rows.take(self.inputs, axis=1).tolist()
+            start = guess.take(self.results).tolist()
+            try:
+                results = self.map_sample(direction, position, velocity, effort, start)
+            except Exception:  # a plugin's bug
+                self._note_exception(report)
+                mapped[:, self.outputs] = np.nan
+                return
+            if results is not None:
+                for row, result in enumerate(results):
+                    for place, selected in self._wanted:
+                        mapped[row, place] = result[selected]
+                return
+        arrays = rows[:, self.inputs]
 
         def map_rows(counts: Counter[str]) -> tuple[Array, ...]:
             return self.transmission.map_state(
-                direction, position, velocity, effort, guess=guess[self.results], report=counts
+                direction, *arrays, guess=guess[self.results], report=counts
             )
 
-        return self._guarded(map_rows, (), len(rows), report)
+        mapped[:, self.outputs] = self._guarded(map_rows, (), len(rows), report)
 
     def _guarded(
         self,
@@ -115,11 +143,14 @@ class Step:
             if len(results) != count:
                 raise ShapeError('result', expected=f'{count} arrays', found=(len(results),))
         except Exception:  # whatever a third party raises
-            if report is not None:
-                report.counts[self.name, 'exception'] += 1
-                report.errors[self.name] = traceback.format_exc()
+            self._note_exception(report)
             unknown = np.full((*shape, len(self.outputs)), np.nan)
             return (unknown,) * count
         if report is not None and counts:
             report.add(self.name, counts)
         return results
+
+    def _note_exception(self, report: MapReport | None) -> None:
+        if report is not None:
+            report.counts[self.name, 'exception'] += 1
+            report.errors[self.name] = traceback.format_exc()
