@@ -19,6 +19,7 @@ from transmission_bridge.description import (
     TransmissionSpec,
 )
 from transmission_bridge.errors import DescriptionError, sentence
+from transmission_bridge.tools.limit_report import actuator_limits, ActuatorLimits
 from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = ['CheckReport', 'Member', 'TransmissionReport', 'check', 'lost_names']
@@ -45,7 +46,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class TransmissionReport:
-    """A transmission in the file, whether it can be used or not."""
+    """
+    A transmission in the file, whether it can be used or not.
+
+    :param limits: What the limits of its joints allow its actuators; none where it is not loaded.
+    """
 
     name: str
     type: str
@@ -54,10 +59,15 @@ class TransmissionReport:
     loaded: bool
     joints: tuple[Member, ...]
     actuators: tuple[Member, ...]
+    limits: tuple[ActuatorLimits, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the object of ``check --json``."""
-        return {
+    def as_json(self, *, with_limits: bool) -> dict[str, Any]:
+        """
+        Return the object of ``check --json``.
+
+        :param with_limits: Whether it has ``actuator_limits``, which not every reader expects.
+        """
+        document: dict[str, Any] = {
             'name': self.name,
             'type': self.type,
             'dialect': self.dialect,
@@ -66,6 +76,9 @@ class TransmissionReport:
             'joints': [member.as_json() for member in self.joints],
             'actuators': [member.as_json() for member in self.actuators],
         }
+        if with_limits:
+            document['actuator_limits'] = [limits.as_json() for limits in self.limits]
+        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +104,18 @@ class CheckReport:
         """Whether any finding is an error."""
         return any(finding.severity == 'error' for finding in self.findings)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the document of ``check --json``."""
+    def as_json(self, *, with_limits: bool = False) -> dict[str, Any]:
+        """
+        Return the document of ``check --json``.
+
+        :param with_limits: Whether transmissions have ``actuator_limits``.
+        """
         return {
             'robot': self.robot,
-            'transmissions': [transmission.as_json() for transmission in self.transmissions],
+            'transmissions': [
+                transmission.as_json(with_limits=with_limits)
+                for transmission in self.transmissions
+            ],
             'pass_through': list(self.pass_through),
             'findings': [_finding_as_json(finding) for finding in self.findings],
         }
@@ -154,23 +174,27 @@ def lost_names(
 def _reports(
     robot: RobotDescription, transmissions: RobotTransmissions
 ) -> tuple[TransmissionReport, ...]:
-    loaded = transmissions.transmissions
+    bindings = {binding.spec.name: binding for binding in transmissions.bindings}
+    limits = {name: actuator_limits(transmissions, each) for name, each in bindings.items()}
     reports = [
-        *(_accepted(spec, spec.name in loaded) for spec in robot.transmissions),
+        *(_accepted(spec, limits.get(spec.name)) for spec in robot.transmissions),
         *(_rejected(spec) for spec in robot.rejected),
     ]
     return tuple(sorted(reports, key=_place))
 
 
-def _accepted(spec: TransmissionSpec, loaded: bool) -> TransmissionReport:
+def _accepted(
+    spec: TransmissionSpec, limits: tuple[ActuatorLimits, ...] | None
+) -> TransmissionReport:
     return TransmissionReport(
         name=spec.name,
         type=spec.type,
         dialect=spec.dialect,
         line=spec.line,
-        loaded=loaded,
+        loaded=limits is not None,
         joints=tuple(map(_member, spec.joints)),
         actuators=tuple(map(_member, spec.actuators)),
+        limits=limits or (),
     )
 
 

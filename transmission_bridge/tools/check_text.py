@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+import math
 import textwrap
 
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import sentence
 from transmission_bridge.tools.check_report import CheckReport, Member, TransmissionReport
 from transmission_bridge.tools.console import printable
+from transmission_bridge.tools.limit_report import ActuatorLimits
 from transmission_bridge.tools.table import aligned
 
 __all__ = ['number_text', 'text_lines']
+
+_LIMITS = ('', 'LOWER', 'UPPER', 'VELOCITY', 'EFFORT')
 
 _HEADING = ('', '', 'ROLE', 'REDUCTION', 'OFFSET')
 
@@ -35,6 +39,11 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         yield ''
     if report.transmissions:
         yield from _table(report.transmissions)
+        yield ''
+    limits = [each for t in report.transmissions for each in t.limits if each.says_something]
+    if limits:
+        yield 'limits of the joints, as actuators see them'
+        yield from (f'  {line}' for line in _limits(limits))
         yield ''
     for title, names in (
         ('passed through (no transmission)', report.pass_through),
@@ -72,6 +81,17 @@ def _table(transmissions: tuple[TransmissionReport, ...]) -> Iterator[str]:
         yield f'{place}{state}{name}  {type_name} ({transmission.dialect})'
         for _ in (*transmission.joints, *transmission.actuators):
             yield '  ' + next(lines)
+
+
+def _limits(limits: Sequence[ActuatorLimits]) -> list[str]:
+    rows = [(each.name, *map(_limit, each.numbers)) for each in limits]
+    return aligned([_LIMITS, *rows], right=(1, 2, 3, 4))
+
+
+def _limit(value: float) -> str:
+    if math.isnan(value):
+        return 'varies'
+    return '-' if math.isinf(value) else f'{value:.6g}'
 
 
 def _row(kind: str, member: Member) -> tuple[str, ...]:

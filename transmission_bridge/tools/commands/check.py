@@ -18,6 +18,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_arguments(parser)
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument(
+        '--limits',
+        action='store_true',
+        help='with --json: add what the limits of the joints allow the actuators',
+    )
+    parser.add_argument(
         '--strict',
         action='store_true',
         help='count warnings about data that nothing uses, or that ros2_control or URDF parsers '
@@ -33,7 +38,7 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
     aliases = aliases_of(options.alias)
     report = check(read_robot_file(options.file), strict=options.strict, aliases=aliases)
     if options.json:
-        console.out.json(report.as_json())
+        console.out.json(report.as_json(with_limits=options.limits))
     else:
         for line in text_lines(report, options.file, console.out.width):
             console.out.line(line)

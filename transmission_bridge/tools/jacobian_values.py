@@ -1,0 +1,110 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The pose and the Jacobian of a link, in joint or in actuator coordinates, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.description import load_description
+from transmission_bridge.description.numbers import parse_number
+from transmission_bridge.kinematics import ActuatorDevice, JointDevice
+from transmission_bridge.kinematics.spatial import Array
+from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.named_values import named_values
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['ROWS', 'JacobianValues', 'jacobian_values']
+
+#: What the rows of the Jacobian are.
+ROWS = ('vx', 'vy', 'vz', 'wx', 'wy', 'wz')
+
+
+@dataclass(frozen=True, eq=False)
+class JacobianValues:
+    """
+    The result.
+
+    :param names: The coordinates, one per column.
+    :param position: Of each [rad or m].
+    :param jacobian: Shape ``(6, n)``: linear velocity of the end's origin, then angular velocity,
+        in the axes of the base.
+    :param transform: Shape ``(4, 4)``, the end in the base.
+    """
+
+    names: tuple[str, ...]
+    position: Array
+    jacobian: Array
+    transform: Array
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is finite: the transmissions reach the position."""
+        return bool(np.isfinite(self.jacobian).all() and np.isfinite(self.transform).all())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of ``jacobian --json``."""
+        return {
+            'names': list(self.names),
+            'position': self.position.tolist(),
+            'rows': list(ROWS),
+            'jacobian': self.jacobian.tolist(),
+            'transform': self.transform.tolist(),
+        }
+
+
+def jacobian_values(
+    data: bytes,
+    values: Sequence[str],
+    *,
+    base: str,
+    end: str,
+    space: str,
+    aliases: Mapping[str, str],
+) -> JacobianValues:
+    """
+    Compute a Jacobian.
+
+    :param data: The robot description.
+    :param values: Numbers in the order of the coordinates, or texts ``name=value``, the others
+        being zero.
+    :param space: ``joint`` or ``actuator``.
+    :raises DescriptionError: If the description cannot be used.
+    :raises UnknownNameError: If there is no such link, or a joint cannot be seen from actuators.
+    :raises JointError: If the joints between the links make no device.
+    :raises UsageError: If the values do not fit.
+    """
+    robot = load_description(data)
+    device: JointDevice | ActuatorDevice
+    device = JointDevice.from_description(robot, base=base, end=end)
+    names = device.joint_names
+    if space == 'actuator':
+        device = ActuatorDevice(device, RobotTransmissions(robot, aliases=aliases))
+        names = device.actuator_names
+    position = np.array(_positions(values, names, space))
+    with np.errstate(all='ignore'):
+        return JacobianValues(
+            names, position, device.base_j_end(position), device.base_t_end(position)
+        )
+
+
+def _positions(values: Sequence[str], names: tuple[str, ...], space: str) -> list[float]:
+    if any('=' in value for value in values):
+        given = named_values(values, names, space, {})
+        return [given.get(name, 0.0) for name in names]
+    if values and len(values) != len(names):
+        raise UsageError(
+            f'expected {len(names)} positions ({", ".join(names)}), found {len(values)}'
+        )
+    positions = []
+    for name, value in zip(names, values or ['0'] * len(names), strict=True):
+        try:
+            positions.append(parse_number(value))
+        except ValueError as error:
+            raise UsageError(f"{space} '{name}': expected {error}, found '{value}'") from None
+    return positions
