@@ -6,9 +6,12 @@ Whether the bridge keeps its memory and every message, for as long as it runs.
 
 A bridge_node process takes actuator states and joint commands, both at 1 kHz, from this process,
 which counts what it sends and what comes back, and looks once a second at the resident memory of
-the other. What the bridge says that it has taken, in /diagnostics, has to be what was sent. Topics
-are reliable with deep queues here, so that a busy machine delays messages and does not lose them;
-what is lost all the same is reported for each way by itself. Needs rclpy and Linux.
+the other. What the bridge says that it has taken, in /diagnostics, has to be what was sent.
+
+Topics are reliable with deep queues here, and a message is held back while half a queue is under
+way, so that a busy machine slows the run down and does not lose messages. What is lost all the
+same is reported for each way by itself. Queues are filled before the memory is looked at: what
+they take, they keep. Needs rclpy and Linux.
 """
 
 from __future__ import annotations
@@ -38,9 +41,12 @@ try:
 except ImportError:
     from rclpy.executors import SingleThreadedExecutor as Executor
 
-#: Messages that a queue holds: how long, at 1 kHz in milliseconds, a process may be kept waiting.
-DEPTH = 1000
+#: Messages that a queue holds, and that may be under way.
+DEPTH, WINDOW = 1000, 500
 RELIABLE = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE)
+
+#: How often the queues are filled beforehand.
+BURSTS = 5
 
 #: Growth of the resident memory that passes [MiB], and the time before it counts [s], shorter
 #: where the whole run is.
@@ -64,7 +70,7 @@ class Way:
             names(PREFIXES[topic], 0, joints).split(','),
             node.create_publisher(JointState, topic, RELIABLE),
         )
-        self.sent = self.back = self.disordered = 0
+        self.reset()
         self._last = b''
         node.create_subscription(JointState, WAYS[topic], self._receive, RELIABLE, raw=True)
 
@@ -73,9 +79,16 @@ class Way:
         self._driver.publish()
         self.sent += 1
 
+    def publish_or_wait(self) -> None:
+        """Send one message, unless half a queue of them is under way."""
+        if self.sent - self.back < WINDOW:
+            self.publish()
+        else:
+            self.held_back += 1
+
     def reset(self) -> None:
         """Count from zero."""
-        self.sent = self.back = self.disordered = 0
+        self.sent = self.back = self.disordered = self.held_back = 0
 
     def _receive(self, data: bytes) -> None:
         # Stamps are of the steady clock: each message must be later than the one before.
@@ -116,13 +129,23 @@ class Soak:
 
         self._wait_for(answered, 'an answer of the bridge')
         self.wait_until_quiet()
+        for _ in range(BURSTS):
+            for way in self.ways:
+                way.reset()
+            for _ in range(WINDOW):
+                for way in self.ways:
+                    way.publish()
+            self._wait_for(lambda: all(way.back == way.sent for way in self.ways), 'a burst')
+        self.wait_until_quiet()
         self._before = {topic: dict(counts) for topic, counts in self.taken.items()}
         for way in self.ways:
             way.reset()
 
     def run(self, seconds: float, rate: float) -> list[float]:
         """Send at a rate; return the memory at the start and after each second [MiB]."""
-        timer = self._node.create_timer(1.0 / rate, lambda: [way.publish() for way in self.ways])
+        timer = self._node.create_timer(
+            1.0 / rate, lambda: [way.publish_or_wait() for way in self.ways]
+        )
         memory = [self._memory()]
         start = time.monotonic()
         while (elapsed := time.monotonic() - start) < seconds:
@@ -153,6 +176,7 @@ class Soak:
             taken = now['received'] - before['received']
             result[way.topic] = {
                 'sent': way.sent,
+                'held back': way.held_back,
                 'taken': taken,
                 'rejected': now['rejected'] - before['rejected'],
                 'back': way.back,

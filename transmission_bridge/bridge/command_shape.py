@@ -68,12 +68,13 @@ class CommandShapes:
 
     :param robot: Gives the places of joints and actuators.
     :param merged: Whether mixed modes share one message.
+    :ivar groups: The joints that cannot be commanded without others.
     """
 
     def __init__(self, robot: RobotTransmissions, *, merged: bool) -> None:
         self._robot = robot
         self._merged = merged
-        self._groups = coupled_joints(robot)
+        self.groups = coupled_joints(robot)
         self._shapes: OrderedDict[bytes, CommandShape] = OrderedDict()
 
     def get(self, given: Mask) -> CommandShape:
@@ -94,7 +95,7 @@ class CommandShapes:
     def _make(self, given: Mask) -> CommandShape:
         complete = given.copy()
         partial = []
-        for group in self._groups:
+        for group in self.groups:
             mine: Mask = given[:, group.joints]
             commanded: Mask = np.any(mine, axis=1)
             if not mine[commanded].all():

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.actuator_messages import actuator_messages
+from transmission_bridge.bridge.command_ages import CommandAges
 from transmission_bridge.bridge.command_plan import command_names, CommandPlan, plan_command
 from transmission_bridge.bridge.command_shape import CommandShape, CommandShapes
 from transmission_bridge.bridge.limits import CommandLimits
@@ -37,7 +38,8 @@ class CommandPath:
     Checks, completes and maps joint commands.
 
     Position, velocity and effort of a message are commands, NaN is no command. A message that
-    cannot be used is refused as a whole and changes nothing. See
+    cannot be used is refused as a whole and changes nothing. Time going backwards ends every
+    command. See
     :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
 
     :param robot: The maps; exchanged by :meth:`use`.
@@ -70,7 +72,7 @@ class CommandPath:
         self._stopped_fields = [
             on_stop == 'zero_rates' and interface in stops for interface in FIELDS
         ]
-        self._timeout = timeout
+        self._ages = CommandAges(len(robot.joint_names), timeout)
         self.report = MapReport()
         self.limits = CommandLimits(robot, limits)
         self.contested: Counter[str] = Counter()
@@ -92,7 +94,7 @@ class CommandPath:
         n_joints = len(self._robot.joint_names)
         self._held: Array = np.full((len(FIELDS), n_joints), np.nan)
         self._sent: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
-        self._received: Array = np.full(n_joints, np.inf)
+        self._ages.reset()
         self._commanded_by = [''] * n_joints
         self._last_shape: CommandShape | None = None
         self._last_source = ''
@@ -136,6 +138,7 @@ class CommandPath:
             commanded being empty arrays. Empty if nothing was commanded.
         :raises MessageError: If the message is refused; then nothing has changed.
         """
+        self._notice(now)
         command = self._plans.get(layout).read(data, len(self._robot.joint_names))
         return self._apply(command, measured_position, stamp, source, now)
 
@@ -161,6 +164,7 @@ class CommandPath:
         :param values: One per joint.
         :raises MessageError: If it is refused; then nothing has changed.
         """
+        self._notice(now)
         if len(values) != len(names):
             raise MessageError('size', f'expected {len(names)} values, found {len(values)}')
         finite = np.isfinite(values)
@@ -184,10 +188,12 @@ class CommandPath:
             raise MessageError(
                 'mixed', 'joints commanded in different modes (mixed_commands is reject)'
             )
-        self.limits.apply(command, counts=self.counts[source])
+        counts = self.counts[source]
+        changed = self.limits.apply(command, counts=counts)
         sent = self._complete(command, shape, measured_position, hold=self._hold)
-        if self._timeout:
-            self._received[shape.given] = now
+        self.limits.count_clamped(changed, counts)
+        if self._ages.matter:
+            self._ages.renew(shape.given, now)
         if shape is not self._last_shape or source != self._last_source:
             self._last_shape, self._last_source = shape, source
             self._credit(shape.given, source)
@@ -206,11 +212,21 @@ class CommandPath:
             command, (at, at, measured_position), guess=self._sent[0], report=self.report
         )
         if np.isfinite(sent, self._mapped).tobytes() != shape.result:
-            self._refuse_unmapped(command, sent)
+            self._stand_still(command, sent)
+            if np.isfinite(sent, self._mapped).tobytes() != shape.result:
+                self._refuse_unmapped(command, sent)
         # A new command replaces all modes of its joint, so that no old mode is held.
         np.copyto(self._held, command, where=shape.joints)
         np.copyto(self._sent, sent, where=shape.actuators)
         return sent
+
+    def _stand_still(self, command: Array, sent: Array) -> None:
+        """Map, in place, rates of zero, which are zero at every position, known or not."""
+        for binding in self._robot.bindings:
+            still = (command[:, list(binding.joints)] == 0.0).all(axis=1)
+            still[0] = False
+            owned = np.array(binding.actuators)[np.array(binding.owned)]
+            sent[np.ix_(still, owned)] = 0.0
 
     def _refuse_infinite(self, command: Array) -> None:
         places = np.flatnonzero(np.isinf(command).any(axis=0))
@@ -240,45 +256,69 @@ class CommandPath:
                 self.counts[source].contested[name] += 1
             self._commanded_by[place] = source
 
-    def adopt(self, end: TrajectoryEnd, *, source: str, until: float) -> None:
+    def adopt(self, end: TrajectoryEnd, *, source: str, now: float, until: float) -> None:
         """
         Take over where a trajectory ends that was sent elsewhere.
 
+        :param now: Time of receipt [s].
         :param until: When it ends [s]; its commands time out from then on.
         """
+        self._notice(now)
         self._held[:, end.joints] = np.nan
         self._held[0, end.joints] = end.joint_position[end.joints]
         self._sent[:, end.actuators] = np.nan
         self._sent[0, end.actuators] = end.actuator_position[end.actuators]
         self._last_shape = None
-        self._received[end.named] = until
+        self._ages.renew(end.named, until)
         self._credit(np.flatnonzero(end.named), source)
 
     # -- ends of commands ------------------------------------------------------------------------
+
+    def _notice(self, now: float) -> None:
+        """
+        Look whether time went backwards, so that what was commanded before is over.
+
+        Rates are still to be ended by :meth:`expire`, where there is a timeout.
+        """
+        if self._ages.went_back(now):
+            rows = 1 if self._ages.matter else len(FIELDS)
+            self._held[:rows] = np.nan
 
     def expire(self, measured_position: Array, stamp: Stamp, now: float) -> list[JointStateRecord]:
         """
         Return what ends the commands that are older than the timeout; each is ended once.
 
-        Velocity and effort become zero; a position command is no longer held.
+        Velocity and effort become zero; a position command is no longer held. Joints coupled to
+        these go on as they were commanded, or end too where that cannot be mapped.
 
         :param now: Time [s], of the clock that gave the times of receipt.
         """
-        if not self._timeout:
+        self._notice(now)
+        if not self._ages.matter:
             return []
-        over: Mask = now - self._received > self._timeout
+        over = self._ages.take_old(now)
         if not over.any():
             return []
-        self._received[over] = np.inf
         ending = np.where(over & ~np.isnan(self._held), 0.0, np.nan)
         ending[0] = np.nan
         self._held[0, over] = np.nan
+        for group in self._shapes.groups:
+            group.keep_partners(ending, self._held)
         shape = self._shapes.get(np.isfinite(ending))
         try:
             sent = self._complete(ending, shape, measured_position, hold=True)
-            return shape.records(sent, stamp)
-        finally:
-            self._held[:, over] = np.nan
+        except MessageError:
+            # A partner cannot go on where its position is not known: it ends as well.
+            sent = self._complete(0.0 * ending, shape, measured_position, hold=True)
+        self._held[:, over] = np.nan
+        self._forget_partners()
+        return shape.records(sent, stamp)
+
+    def _forget_partners(self) -> None:
+        """Forget what coupled joints were made to hold, once no command of theirs is alive."""
+        for group in self._shapes.groups:
+            if not self._ages.is_any_alive(group.joints):
+                self._held[:, group.joints] = np.nan
 
     def stop(self, stamp: Stamp) -> list[JointStateRecord]:
         """

@@ -94,6 +94,22 @@ class CoupledJoints:
                 )
             command[field, self.joints[missing]] = filler[missing]
 
+    def keep_partners(self, ending: Array, held: Array) -> None:
+        """
+        Let the partners of joints whose rates end go on as commanded, in place.
+
+        A partner without a command of that mode stands still: its own has ended before.
+
+        :param ending: The zeros that end rates, shape ``(3, n_joints)``, NaN elsewhere.
+        :param held: Commands held, same shape.
+        """
+        if self.underactuated is not None:
+            return
+        mine = ending[:, self.joints]
+        for field in np.flatnonzero(~np.isnan(mine).all(axis=1)):
+            going_on = np.nan_to_num(held[field, self.joints])
+            ending[field, self.joints] = np.where(np.isnan(mine[field]), going_on, mine[field])
+
     def _followed(
         self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array
     ) -> Array:

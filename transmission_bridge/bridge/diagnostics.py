@@ -117,7 +117,8 @@ def input_status(
     topic = statistics.topic
     age = max(now - statistics.heard, 0.0)
     troubles = [(WARN, f'incompatible quality of service: {peer}') for peer in incompatible]
-    if timeout and now - statistics.used > timeout:
+    # A time of receipt to come was before time went back.
+    if timeout and not 0.0 <= now - statistics.used <= timeout:
         troubles.append((ERROR, f'stale: no usable message within {timeout:g} s'))
     troubles += _rejections(statistics, window, 'input')
     rate = window.grown(('received', topic), statistics.received) / period if period else 0.0

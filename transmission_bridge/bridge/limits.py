@@ -54,37 +54,39 @@ class CommandLimits:
         self.rejected: Counter[str] = Counter()
 
     def apply(
-        self,
-        command: Array,
-        field: int | slice = slice(None),
-        *,
-        counts: CommandCounts | None = None,
-    ) -> None:
+        self, command: Array, field: int | slice = slice(None), *, counts: CommandCounts
+    ) -> Mask | None:
         """
         Hold a command to the limits, in place; NaN is no command and stays.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
             one of them, shape ``(..., n_joints)``.
         :param field: Which row the values are, where they are one.
-        :param counts: Where the same is counted for the source of the command.
+        :param counts: Where refusals are counted for the source of the command.
+        :returns: Which values were changed, for :meth:`count_clamped` once the command is
+            accepted; ``None``: none.
         :raises MessageError: If a value is outside and the policy is ``reject`` or nothing is
             inside (``limit``).
         """
         if self._policy == 'off':
-            return
-        mine = CommandCounts() if counts is None else counts
+            return None
         lower, upper = self._lower[field], self._upper[field]
         # NaN compares false: no command is within every limit.
         outside = (command < lower) | (command > upper)
         if not outside.any():
-            return
+            return None
         impossible = outside & (lower > upper)
         refused = outside if self._policy == 'reject' else impossible
         if refused.any():
-            self._count(refused, self.rejected, mine.limited)
+            self._count(refused, self.rejected, counts.limited)
             self._refuse(command, refused, np.broadcast_to(lower, command.shape), upper)
-        self._count(outside, self.clamped, mine.clamped)
         np.clip(command, lower, upper, out=command)
+        return outside
+
+    def count_clamped(self, changed: Mask | None, counts: CommandCounts) -> None:
+        """Count, once per joint, what :meth:`apply` changed in a command that was accepted."""
+        if changed is not None:
+            self._count(changed, self.clamped, counts.clamped)
 
     def _count(self, mask: Mask, *counters: Counter[str]) -> None:
         for place in np.flatnonzero(mask.reshape(-1, mask.shape[-1]).any(axis=0)):

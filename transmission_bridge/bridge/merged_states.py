@@ -46,7 +46,8 @@ class MergedStates:
 
     A driver that leaves out an interface it used to give for an actuator makes it unknown; what
     other drivers give stays. With a timeout, an actuator that no message has named for longer is
-    unknown until it is heard of again. Time going backwards forgets everything.
+    unknown until it is heard of again. Time going backwards forgets everything: with a timeout at
+    once, without one at the next message.
 
     :param names: The actuators.
     :param driver_names: Driver's name to URDF name, where they differ.
@@ -165,7 +166,7 @@ class MergedStates:
         """Return which actuators have not been heard of for longer than the timeout."""
         if not self._timeout:
             return np.zeros(len(self._names), dtype=bool)
-        return now - self._heard > self._timeout
+        return (now - self._heard > self._timeout) | (now < self._latest)
 
     @property
     def stamp(self) -> Stamp | None:

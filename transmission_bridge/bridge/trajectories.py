@@ -81,8 +81,11 @@ class TrajectoryPath:
         """
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
         counts = self._commands.counts[source]
-        for field, row in _COMMAND_ROWS.items():
-            self._commands.limits.apply(read.values[field], row, counts=counts)
+        limits = self._commands.limits
+        changed = [
+            limits.apply(read.values[field], row, counts=counts)
+            for field, row in _COMMAND_ROWS.items()
+        ]
         joints = read.named.copy()
         moved = [b for b in self._robot.bindings if read.named[list(b.joints)].any()]
         for binding in moved:
@@ -92,12 +95,15 @@ class TrajectoryPath:
         actuators = self._actuators(moved, read.named)
         mapped = self._map(read)
         self._check_mapped(mapped, read.given, moved)
+        for each in changed:
+            limits.count_clamped(each, counts)
         last = trajectory.points[-1].time
         self._commands.adopt(
             TrajectoryEnd(
                 read.named, joints, read.values[_POSITION, -1], actuators, mapped[_POSITION, -1]
             ),
             source=source,
+            now=now,
             until=now + last[0] + last[1] * 1e-9,
         )
         return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))

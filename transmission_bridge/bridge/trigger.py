@@ -15,6 +15,8 @@ class Trigger:
     """
     Decides after each message whether the joint states are due.
 
+    Time going backwards forgets who has sent what.
+
     :param policy: ``on_any``: after every message; ``on_all``: when every source has sent one
         since the last time, leaving out those that timed out; ``rate``: never, a timer decides.
     :param sources: All sources.
@@ -31,6 +33,7 @@ class Trigger:
         """Forget who has sent what."""
         self._heard = dict.fromkeys(self._sources, -math.inf)
         self._since: set[str] = set()
+        self._latest = -math.inf
 
     def heard(self, source: str, now: float) -> bool:
         """
@@ -41,7 +44,9 @@ class Trigger:
         """
         if self._policy != 'on_all':
             return self._policy == 'on_any'
-        self._heard[source] = now
+        if now < self._latest:
+            self.reset()
+        self._latest = self._heard[source] = now
         self._since.add(source)
         # With no timeout nobody is left out, not even who was never heard.
         missing = self._sources - self._since

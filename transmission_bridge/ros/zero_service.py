@@ -114,6 +114,10 @@ def _check_fresh(session: Session, now: float) -> None:
     limit = session.options.zero_max_age
     for topic in session.state_topics:
         age = now - session.inputs.statistics[topic].used
+        if limit and age < 0.0:
+            raise MessageError(
+                'stale', f'{topic} is stale: no usable message since time went backwards'
+            )
         if limit and limit < age < float('inf'):
             raise MessageError(
                 'stale', f'{topic} is stale: no usable message for {age:.1f} s (zero_max_age)'

@@ -1,0 +1,160 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The watchdog of commands: what ends, once, and what goes on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from transmission_bridge.bridge.commands import CommandPath
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.transmissions import RobotTransmissions
+
+TIMEOUT = 1.0
+
+#: A piston whose ratio depends on its position, beside a wheel.
+BENT = RobotTransmissions(
+    load_description(
+        """<robot name="bent"><ros2_control name="drives" type="system">
+<joint name="knee"/><joint name="wheel"/>
+<transmission name="piston"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
+<param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
+<param name="crank_angle">1.6</param><param name="stroke_at_zero">0.12</param>
+<joint name="knee" role="joint1"/><actuator name="spindle" role="actuator1"/></transmission>
+<transmission name="axle"><plugin>transmission_interface/SimpleTransmission</plugin>
+<joint name="wheel" role="joint1"><mechanical_reduction>2.0</mechanical_reduction></joint>
+<actuator name="hub" role="actuator1"/></transmission></ros2_control></robot>"""
+    )
+)
+
+
+class Path:
+    """A command path, and messages in plain terms."""
+
+    def __init__(self, reference, robot, **options):
+        self.commands = CommandPath(robot, timeout=TIMEOUT, **options)
+        self._reference = reference
+        self._layouts = LayoutTable()
+        self.measured = np.zeros(len(robot.joint_names))
+
+    def command(self, now, **modes):
+        """Command joints, each mode as ``{joint: value}``; return what is sent."""
+        names = tuple(dict.fromkeys(name for values in modes.values() for name in values))
+        arrays = {
+            mode: tuple(values.get(name, math.nan) for name in names)
+            for mode, values in modes.items()
+        }
+        message = self._reference.Message(names, **arrays)
+        layout = self._layouts.get(message.names, message.lengths)
+        return in_words(
+            self.commands.command(layout, message.record, self.measured, (1, 0), now=now)
+        )
+
+    def expire(self, now):
+        """Return what is sent to end commands."""
+        return in_words(self.commands.expire(self.measured, (2, 0), now))
+
+
+def in_words(messages):
+    """Return ``{mode: {actuator: value}}`` of all messages."""
+    return {
+        mode: dict(zip(each.names, getattr(each, mode).tolist(), strict=True))
+        for each in messages
+        for mode in ('position', 'velocity', 'effort')
+        if len(getattr(each, mode))
+    }
+
+
+@pytest.fixture
+def path(reference, robot):
+    """Return a :class:`Path` of the reference robot."""
+    return Path(reference, robot)
+
+
+def test_once(path):
+    """Rates become zero when they are older than the timeout, and not again."""
+    path.command(10.0, velocity={'lift': 1.0}, effort={'finger': 2.0})
+    assert path.expire(11.0) == {}
+    assert path.expire(11.25) == {'velocity': {'winch': 0.0}, 'effort': {'finger': 0.0}}
+    assert path.expire(99.0) == {}
+
+
+def test_position_is_no_longer_held(path):
+    """A position that has ended sends nothing, and the next command does not go back to it."""
+    path.command(10.0, position={'roll': 1.0, 'pitch': 2.0})
+    assert path.expire(11.25) == {}
+    assert not path.commands.held_positions.any()
+    sent = path.command(12.0, position={'roll': 0.1})
+    # Roll is at its offset, and pitch stays at its measured zero, 0.2 beside its offset.
+    assert sent['position'] == pytest.approx({'left': 0.7 * 0.2 * 2.0, 'right': 0.7 * 0.2 * 3.0})
+
+
+def test_renewed(path):
+    """A command that is repeated in time does not end."""
+    for now in (10.0, 10.75, 11.5, 12.25):
+        path.command(now, velocity={'lift': 1.0})
+        assert path.expire(now + 0.5) == {}
+    assert path.expire(13.5) == {'velocity': {'winch': 0.0}}
+
+
+def test_partner_goes_on(path):
+    """Where one joint of a coupled pair ends, the other goes on as it was commanded."""
+    path.command(10.0, velocity={'roll': 1.0, 'pitch': 2.0})
+    path.command(10.75, velocity={'roll': 3.0})
+    sent = path.expire(11.5)
+    assert sent['velocity'] == pytest.approx({'left': 1.5 * 3.0 * 2.0, 'right': 1.5 * 3.0 * -3.0})
+
+
+def test_both_end_one_after_the_other(path):
+    """A joint ends also where its partner has ended before and holds nothing."""
+    path.command(10.0, velocity={'roll': 1.0, 'pitch': 2.0})
+    path.command(10.75, velocity={'roll': 3.0})
+    assert path.expire(11.5) != {}
+    assert path.expire(12.0) == {'velocity': {'left': 0.0, 'right': 0.0}}
+
+
+def test_partner_that_was_never_commanded(path):
+    """Where a partner was made to hold is forgotten with the last command of the pair."""
+    path.command(10.0, position={'roll': 1.0})
+    path.measured[:] = 0.5
+    path.command(10.5, position={'roll': 1.0})
+    assert path.commands.held_positions.sum() == 2
+    assert path.expire(12.0) == {}
+    assert not path.commands.held_positions.any()
+
+
+def test_ends_where_the_position_is_not_known(reference):
+    """Zero is zero at every position, so a mechanism that depends on it ends without it."""
+    path = Path(reference, BENT)
+    path.measured[:] = 0.1
+    path.command(10.0, velocity={'knee': 1.0, 'wheel': 2.0})
+    path.measured[:] = math.nan
+    with pytest.raises(MessageError, match='piston'):
+        path.command(10.5, velocity={'knee': 1.0})
+    assert path.command(10.5, velocity={'knee': 0.0}) == {'velocity': {'spindle': 0.0}}
+    assert path.expire(12.0) == {'velocity': {'spindle': 0.0, 'hub': 0.0}}
+
+
+def test_time_going_backwards(path):
+    """What was commanded before ends at the next look; what is commanded after lives on."""
+    path.command(100.0, velocity={'lift': 1.0, 'finger': 2.0}, position={'shoulder': 1.0})
+    path.command(50.0, velocity={'finger': 3.0})
+    assert not path.commands.held_positions.any()
+    assert path.expire(50.25) == {'velocity': {'winch': 0.0}}
+    assert path.expire(51.5) == {'velocity': {'finger': 0.0}}
+
+
+def test_time_going_backwards_without_a_timeout(reference, robot):
+    """Nothing is held across it: a partner stays where it is measured."""
+    path = Path(reference, robot)
+    path.commands = CommandPath(robot)
+    path.command(100.0, position={'roll': 1.0, 'pitch': 2.0})
+    path.command(50.0, velocity={'lift': 1.0})
+    assert np.isnan(path.commands.held[0]).all()
+    assert path.expire(1000.0) == {}
