@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 # Nothing that runs here may talk to other machines.
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
-.PHONY: demo test test-kilted test-jazzy lint clean
+.PHONY: demo test test-kilted test-jazzy test-wheel test-colcon lint clean
 
 demo: $(VENV)/kilted.installed
 	$(VENV)/bin/transmission_bridge demo
@@ -21,6 +21,14 @@ test-kilted: $(VENV)/kilted.installed
 test-jazzy: $(VENV)-jazzy/jazzy.installed
 	$(VENV)-jazzy/bin/python -m pytest -m ros $(PYTEST_ARGS)
 
+# As users without ROS install it: a wheel in a fresh environment, tested without the source.
+test-wheel:
+	.ci/wheel $(PYTHON) $(VENV)-wheel
+
+# As users of ROS install it: colcon build and colcon test, with the example package beside it.
+test-colcon: $(VENV)-colcon/colcon.installed
+	.ci/colcon $(VENV)-colcon
+
 lint: $(VENV)/kilted.installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -33,8 +41,16 @@ $(VENV)/kilted.installed: setup.py
 
 $(VENV)-jazzy/jazzy.installed: setup.py
 	$(PYTHON) -m venv $(VENV)-jazzy
-	$(VENV)-jazzy/bin/python -m pip install --quiet --editable '.[jazzy,test_core]'
+	$(VENV)-jazzy/bin/python -m pip install --quiet --editable '.[jazzy,test-core]'
+	touch $@
+
+# Only the dependencies: the package itself comes from the workspace.
+$(VENV)-colcon/colcon.installed: setup.py
+	$(PYTHON) -m venv $(VENV)-colcon
+	$(VENV)-colcon/bin/python -m pip install --quiet '.[kilted,test-core]' colcon-common-extensions
+	$(VENV)-colcon/bin/python -m pip uninstall --quiet --yes transmission_bridge
+	rm -rf build
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-jazzy build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-jazzy $(VENV)-wheel $(VENV)-colcon build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

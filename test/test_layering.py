@@ -12,7 +12,9 @@ import sys
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / 'transmission_bridge'
+import transmission_bridge
+
+PACKAGE = Path(transmission_bridge.__file__).parent
 
 #: What each room may import of the package, besides itself. The arrows point one way.
 ALLOWED = {

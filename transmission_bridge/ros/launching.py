@@ -1,12 +1,21 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files of this package consist of. Needs launch and launch_ros."""
+"""
+What the launch files of this package consist of, for those of other packages as well.
+
+Needs launch and launch_ros. A launch file with a bridge of its own::
+
+    from launch import LaunchDescription
+    from transmission_bridge.ros.launching import bridge_node
+
+    def generate_launch_description():
+        return LaunchDescription([bridge_node(robot_description_file='robot.urdf')])
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError
@@ -14,154 +23,170 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
+from launch_ros.parameter_descriptions import ParameterFile
 
+from transmission_bridge.ros import launch_plan
+from transmission_bridge.ros.launch_nodes import (
+    bridge_arguments,
+    bridge_node,
+    description_of,
+    description_text,
+    node_of,
+    RobotDescription,
+    simulated_driver,
+)
+from transmission_bridge.ros.launch_plan import Argument, bridge_plan, driver_plan
 from transmission_bridge.tools.resources import resource
 
-__all__ = ['bridge_launch', 'demo_launch', 'description_text']
-
-_PACKAGE = 'transmission_bridge'
+__all__ = [
+    'RobotDescription',
+    'bridge_launch',
+    'bridge_node',
+    'demo_launch',
+    'description_text',
+    'simulated_driver',
+    'topic_based_launch',
+]
 
 
 def bridge_launch() -> LaunchDescription:
     """Return the launch description of the bridge alone, to go beside a driver."""
-    return LaunchDescription(
-        [*_arguments(description_file=''), OpaqueFunction(function=_bridge)],
-    )
+    return _launch(bridge_arguments(), [_bridge])
 
 
 def demo_launch() -> LaunchDescription:
     """Return the launch description of the bridge with a simulated driver, and a view of it."""
-    rviz = DeclareLaunchArgument(
-        'rviz',
-        default_value='true',
-        choices=['true', 'false'],
-        description='Whether to start RViz, where it is installed.',
+    declared = launch_plan.arguments(
+        params_file=_config('bridge.yaml'), description_file=str(resource('urdf', 'arm.urdf'))
     )
-    example = str(resource('urdf', 'arm.urdf'))
+    return _launch((*declared, _RVIZ), [_driver, _bridge, _view])
+
+
+def topic_based_launch() -> LaunchDescription:
+    """
+    Return the launch description of ros2_control with topic-based hardware, bridge and driver.
+
+    The controller manager and its controllers are left out where they are not installed.
+    """
+    declared = launch_plan.arguments(
+        params_file=_config('topic_based.yaml'),
+        description_file=str(resource('urdf', 'topic_based.urdf')),
+        # Where the hardware component of that description is.
+        topics={
+            'joint_states': '/robot_joint_states',
+            'joint_commands': '/robot_joint_commands',
+        },
+    )
+    controllers = Argument(
+        'controllers_file',
+        _config('topic_based_controllers.yaml'),
+        'Parameters of the controller manager and its controllers.',
+    )
+    return _launch((*declared, controllers), [_driver, _bridge, _state_publisher, _controllers])
+
+
+_RVIZ = Argument(
+    'rviz', 'true', 'Whether to start RViz, where it is installed.', ('true', 'false')
+)
+
+_CONTROLLERS = (
+    'joint_state_broadcaster', 'turntable_controller', 'arm_controller', 'gripper_controller',
+)  # fmt: skip
+
+_Values = Mapping[str, str]
+_Part = Callable[[_Values], Iterable[LaunchDescriptionEntity]]
+
+
+def _launch(declared: Sequence[Argument], parts: Sequence[_Part]) -> LaunchDescription:
+    """Return a description of arguments, and of parts that are made of their values."""
+
+    def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        values = {
+            argument.name: LaunchConfiguration(argument.name).perform(context)
+            for argument in declared
+        }
+        return [entity for part in parts for entity in part(values)]
+
     return LaunchDescription(
-        [
-            *_arguments(description_file=example),
-            rviz,
-            OpaqueFunction(function=_simulated_driver),
-            OpaqueFunction(function=_bridge),
-            OpaqueFunction(function=_view),
-        ]
+        [*(_declaration(argument) for argument in declared), OpaqueFunction(function=start)]
     )
 
 
-def description_text(path: str) -> str:
-    """
-    Return the URDF in a file, or what a ``.xacro`` file makes of itself.
-
-    :raises RuntimeError: If it is a xacro file and xacro is not installed.
-    """
-    if Path(path).suffix != '.xacro':
-        return Path(path).read_text(encoding='utf-8-sig')
-    try:
-        import xacro
-    except ModuleNotFoundError as error:
-        raise RuntimeError(
-            f'{path} needs xacro, which is not installed: install ros-$ROS_DISTRO-xacro, '
-            'or give a URDF file'
-        ) from error
-    return str(xacro.process_file(path).toxml())
+def _declaration(argument: Argument) -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(
+        argument.name,
+        default_value=argument.default,
+        description=argument.description,
+        choices=argument.choices or None,
+    )
 
 
-def _arguments(*, description_file: str) -> list[DeclareLaunchArgument]:
-    return [
-        DeclareLaunchArgument(
-            'robot_description_file',
-            default_value=description_file,
-            description='URDF file, or xacro file where xacro is installed. If empty, the topic '
-            'robot_description is used.',
-        ),
-        DeclareLaunchArgument(
-            'params_file',
-            default_value=str(resource('config', 'bridge.yaml')),
-            description='Parameters of the bridge; a copy of this one is a good start.',
-        ),
-        DeclareLaunchArgument(
-            'namespace', default_value='', description='Namespace of the nodes and their topics.'
-        ),
-        DeclareLaunchArgument(
-            'autostart',
-            default_value='true',
-            choices=['true', 'false'],
-            description='Whether the bridge configures and activates itself as soon as there is '
-            'a description.',
-        ),
-        DeclareLaunchArgument(
-            'log_level',
-            default_value='info',
-            description='Lowest severity that is logged: debug, info, warn, error or fatal.',
-        ),
-        DeclareLaunchArgument(
-            'use_sim_time',
-            default_value='false',
-            choices=['true', 'false'],
-            description='Whether ROS time is that of the topic /clock.',
-        ),
-    ]
+def _bridge(values: _Values) -> list[LaunchDescriptionEntity]:
+    return [node_of(bridge_plan(values))]
 
 
-def _bridge(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    autostart = ParameterValue(LaunchConfiguration('autostart'), value_type=bool)
-    # Later ones win: what was given on the command line stands above the file.
-    parameters = [
-        ParameterFile(LaunchConfiguration('params_file')),
-        {'autostart': autostart},
-        *_common_parameters(context),
-    ]
-    return [_node('bridge_node', 'transmission_bridge', parameters)]
+def _driver(values: _Values) -> list[LaunchDescriptionEntity]:
+    return [node_of(driver_plan(values))]
 
 
-def _simulated_driver(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    return [_node('simulated_driver', 'simulated_driver', _common_parameters(context))]
-
-
-def _view(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+def _view(values: _Values) -> list[LaunchDescriptionEntity]:
     """Show the robot with what is installed; the bridge needs none of it."""
-    actions: list[LaunchDescriptionEntity] = []
-    package = 'robot_state_publisher'
-    if _is_installed(package):
-        actions.append(_node(package, package, _common_parameters(context), package=package))
-    else:
-        actions.append(LogInfo(msg=f'{package} is not installed: no transforms'))
-    if LaunchConfiguration('rviz').perform(context) == 'true':
-        if _is_installed('rviz2'):
-            actions.append(_node('rviz2', 'rviz2', [_time_parameter()], package='rviz2'))
-        else:
-            actions.append(LogInfo(msg='rviz2 is not installed: no picture'))
+    actions = _state_publisher(values)
+    if values['rviz'] == 'true':
+        actions += _if_installed('rviz2', 'no picture', values, [_time(values)])
     return actions
 
 
-def _common_parameters(context: LaunchContext) -> list[dict[str, Any]]:
-    path = LaunchConfiguration('robot_description_file').perform(context)
-    parameters = [_time_parameter()]
-    if path:
-        # As a string whatever is in it: launch would take it for YAML otherwise.
-        text = ParameterValue(description_text(path), value_type=str)
-        parameters.append({'robot_description': text})
-    return parameters
+def _state_publisher(values: _Values) -> list[LaunchDescriptionEntity]:
+    parameters = [_time(values), *description_of(bridge_plan(values))]
+    return _if_installed('robot_state_publisher', 'no transforms', values, parameters)
 
 
-def _time_parameter() -> dict[str, Any]:
-    return {'use_sim_time': ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)}
-
-
-def _node(
-    executable: str, name: str, parameters: Sequence[Any], *, package: str = _PACKAGE
-) -> Node:
-    return Node(
+def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
+    package = 'controller_manager'
+    if not _is_installed(package):
+        return [LogInfo(msg=f'{package} is not installed: no controllers')]
+    manager = Node(
         package=package,
-        executable=executable,
-        name=name,
-        namespace=LaunchConfiguration('namespace'),
-        parameters=list(parameters),
-        arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
+        executable='ros2_control_node',
+        namespace=values['namespace'],
+        # It takes the description from the topic, where robot_state_publisher puts it.
+        parameters=[_time(values), ParameterFile(values['controllers_file'])],
         output='screen',
     )
+    spawner = Node(
+        package=package,
+        executable='spawner',
+        namespace=values['namespace'],
+        arguments=[*_CONTROLLERS, '--param-file', values['controllers_file']],
+        output='screen',
+    )
+    return [manager, spawner]
+
+
+def _if_installed(
+    package: str, otherwise: str, values: _Values, parameters: Sequence[Any]
+) -> list[LaunchDescriptionEntity]:
+    """Return a node that has the name of its package and executable."""
+    if not _is_installed(package):
+        return [LogInfo(msg=f'{package} is not installed: {otherwise}')]
+    node = Node(
+        package=package,
+        executable=package,
+        name=package,
+        namespace=values['namespace'],
+        parameters=list(parameters),
+        output='screen',
+    )
+    return [node]
+
+
+def _config(name: str) -> str:
+    return str(resource('config', name))
+
+
+def _time(values: _Values) -> dict[str, Any]:
+    return {'use_sim_time': values['use_sim_time'] == 'true'}
 
 
 def _is_installed(package: str) -> bool:

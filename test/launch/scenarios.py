@@ -1,0 +1,320 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What users do with the launch files, each as one function of a running system and a peer.
+
+They know nothing of how the processes are started: see ``systems.py`` for both ways. That every
+process ends on SIGINT with exit code 0 and without a traceback is asked of each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+import time
+
+import numpy as np
+
+from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.ros import launch_plan
+from transmission_bridge.tools.resources import resource
+
+ROBOT = str(resource('urdf', 'one_joint.urdf'))
+CONFIG = str(resource('config', 'bridge.yaml'))
+
+#: Joint position per motor position, and where the simulated driver starts.
+REDUCTION = 50.0
+
+OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
+RATIO = 'transmissions.hinge_transmission.joints.hinge.mechanical_reduction'
+
+#: Seconds after which a command that has shown no effect is sent again.
+AGAIN = 2.0
+
+#: Long enough for two hundred messages of the driver [s].
+SILENCE = 0.5
+
+
+def values(**given):
+    """Return the values of ``bridge.launch.py``'s arguments, of the robot with one joint."""
+    declared = launch_plan.arguments(params_file=CONFIG, description_file=ROBOT)
+    known = launch_plan.defaults(declared)
+    assert set(given) <= set(known)
+    return {**known, **given}
+
+
+def start(system, driver=None, bridge=None, **given):
+    """Start a driver and a bridge of the same arguments, with parameters of their own."""
+    chosen = values(**given)
+    system.start(launch_plan.driver_plan(chosen), driver)
+    system.start(launch_plan.bridge_plan(chosen), bridge)
+
+
+def move(joints, position, topic='joint_commands'):
+    """Command the joint to a position and return the state in which it is there."""
+    peer, nothing = joints.peer, np.empty(0)
+    command = JointStateRecord((0, 0), '', ('hinge',), np.array([position]), nothing, nothing)
+    publisher = peer.publisher(topic)
+    sent = -math.inf
+
+    def send():
+        # Again where it was lost: the bridge may not have found us when we have found it.
+        nonlocal sent
+        if time.monotonic() > sent + AGAIN:
+            sent = time.monotonic()
+            peer.send(publisher, command)
+
+    return joints.at(position, meanwhile=send)
+
+
+class Listener:
+    """
+    The messages of a topic, and waiting for one.
+
+    :param peer: Who listens.
+    :param topic: Where.
+    """
+
+    def __init__(self, peer, topic):
+        self.peer = peer
+        self.heard = peer.listen(topic)
+
+    def next(self, what, condition=lambda record: True, meanwhile=lambda: None):
+        """Return the first message from now on for which a condition holds."""
+        del self.heard[:]
+
+        def found():
+            meanwhile()
+            return next(filter(condition, self.heard), None)
+
+        return self.peer.spin_until(found, what)
+
+    def at(self, position, tolerance=1e-3, meanwhile=lambda: None):
+        """Return the first state in which the one joint or motor has this position."""
+        return self.next(
+            f'position {position}',
+            lambda record: np.allclose(record.position, [position], rtol=0.0, atol=tolerance),
+            meanwhile,
+        )
+
+    def falls_silent(self):
+        """Return when nothing has come for a while."""
+        last, seen = time.monotonic(), len(self.heard)
+
+        def quiet():
+            nonlocal last, seen
+            if len(self.heard) != seen:
+                last, seen = time.monotonic(), len(self.heard)
+            return time.monotonic() > last + SILENCE
+
+        self.peer.spin_until(quiet, 'silence')
+
+    def is_silent(self):
+        """Tell whether nothing comes for a while, after what is still on its way."""
+        for _ in range(2):
+            del self.heard[:]
+            end = time.monotonic() + SILENCE
+            self.peer.spin_until(lambda: time.monotonic() > end)
+        return not self.heard
+
+
+def active(peer, node='transmission_bridge'):
+    """Return when a bridge is active."""
+    peer.spin_until(lambda: peer.state(node) == 'active', f'{node} active')
+
+
+# -- scenarios -----------------------------------------------------------------------------------
+
+
+def whole_life_cycle(system, peer, folder):
+    """Through every state and back, data flowing while active and only then."""
+    start(system, autostart='false')
+    assert peer.state() == 'unconfigured'
+    joints, motors = Listener(peer, 'joint_states'), Listener(peer, 'actuator_states')
+    motors.next('a driver')
+    assert peer.change_state('configure')
+    assert peer.state() == 'inactive'
+    assert joints.is_silent()
+    assert peer.change_state('activate')
+    assert move(joints, 0.5).names == ('hinge',)
+    motors.at(0.5 * REDUCTION, tolerance=0.05)
+    assert peer.change_state('deactivate')
+    assert joints.is_silent()
+    assert peer.change_state('cleanup')
+    assert peer.state() == 'unconfigured'
+    peer.start()
+    joints.at(0.5)
+    assert peer.change_state('deactivate')
+    assert peer.change_state('cleanup')
+    assert peer.change_state('unconfigured_shutdown')
+    assert peer.state() == 'finalized'
+
+
+def parameters_from_file(system, peer, folder):
+    """The numbers of a parameter file hold; the arguments of the launch file stand above it."""
+    file = folder / 'parameters.yaml'
+    file.write_text(
+        '/**:\n'
+        '  ros__parameters:\n'
+        '    autostart: false\n'
+        '    command_joints: [hinge]\n'
+        '    transmissions:\n'
+        '      hinge_transmission:\n'
+        '        joints:\n'
+        '          hinge:\n'
+        '            offset: 0.125\n'
+        '            mechanical_reduction: -20.0\n',
+        encoding='utf-8',
+    )
+    start(system, params_file=str(file))
+    active(peer)
+    assert peer.parameters(['autostart', 'command_joints', OFFSET, RATIO]) == {
+        'autostart': True,
+        'command_joints': ['hinge'],
+        OFFSET: 0.125,
+        RATIO: -20.0,
+    }
+    joints, motors = Listener(peer, 'joint_states'), Listener(peer, 'actuator_states')
+    joints.at(0.125)
+    move(joints, 0.625)
+    motors.at(-10.0, tolerance=0.02)
+
+
+def names_of_their_own(system, peer, folder):
+    """Namespace and remappings take every topic where it is wanted, and nothing elsewhere."""
+    start(
+        system,
+        namespace='cell',
+        joint_states_topic='/all/joint_states',
+        joint_commands_topic='orders',
+        actuator_states_topic='motors/measured',
+        actuator_commands_topic='motors/wanted',
+    )
+    active(peer, 'cell/transmission_bridge')
+    move(Listener(peer, '/all/joint_states'), -0.25, 'cell/orders')
+    Listener(peer, 'cell/motors/measured').at(-0.25 * REDUCTION, tolerance=0.05)
+    topics = {name for name, _ in peer.node.get_topic_names_and_types()}
+    assert '/cell/motors/wanted' in topics
+    ours = {'joint_states', 'joint_commands', 'actuator_states', 'actuator_commands'}
+    assert not topics & {f'{space}/{name}' for space in ('', '/cell') for name in ours}
+
+
+def two_robots(system, peer, folder):
+    """Two robots side by side do not hear each other, and are tuned apart."""
+    for side in ('left', 'right'):
+        start(system, namespace=side)
+    for side in ('left', 'right'):
+        active(peer, f'{side}/transmission_bridge')
+    left, right = Listener(peer, 'left/joint_states'), Listener(peer, 'right/joint_states')
+    move(left, 0.75, 'left/joint_commands')
+    right.at(0.0)
+    assert peer.set_parameters({OFFSET: -0.5}, 'right/transmission_bridge').successful
+    right.at(-0.5)
+    left.at(0.75)
+
+
+def driver_crash(system, peer, folder):
+    """A driver that crashed makes its joints unknown; respawned, it is as good as new."""
+    # At a rate: it is the bridge that falls silent, because nothing is known any more.
+    start(system, bridge={'publish': 'rate', 'state_timeout': 0.4}, respawn='true')
+    active(peer)
+    joints = Listener(peer, 'joint_states')
+    move(joints, 0.5)
+    system.crash('simulated_driver')
+    joints.falls_silent()
+    # The new one stands at zero and is not sent elsewhere: a command is not repeated for it.
+    joints.at(0.0)
+    assert peer.state() == 'active'
+
+
+def bridge_crash(system, peer, folder):
+    """A bridge that crashed comes back active by itself, and commands nothing unasked."""
+    start(system, respawn='true')
+    active(peer)
+    joints, orders = Listener(peer, 'joint_states'), Listener(peer, 'actuator_commands')
+    move(joints, 0.5)
+    system.crash('transmission_bridge')
+    joints.falls_silent()
+    del orders.heard[:]
+    joints.at(0.5)
+    assert not orders.heard
+    move(joints, 0.25)
+
+
+def wrong_description(system, peer, folder):
+    """A wrong description leaves the bridge unconfigured and says why; a right one wakes it."""
+    wrong = folder / 'wrong.urdf'
+    text = Path(ROBOT).read_text(encoding='utf-8')
+    wrong.write_text(
+        text.replace('>50.0</mechanical_reduction>', '>0.0</mechanical_reduction>'),
+        encoding='utf-8',
+    )
+    system.start(launch_plan.bridge_plan(values(robot_description_file=str(wrong))))
+    peer.spin_until(
+        lambda: "nothing to bridge in robot 'one_joint'" in system.output('transmission_bridge'),
+        'a reason',
+    )
+    assert 'mechanical_reduction' in system.output('transmission_bridge')
+    assert peer.state() == 'unconfigured'
+    (result,) = peer.set_each_parameter({'robot_description': text})
+    assert result.successful
+    active(peer)
+
+
+def late_description(system, peer, folder):
+    """A description that comes late is waited for, with reminders, and used when it comes."""
+    reminder = 'waiting for a description on topic /late_description'
+    chosen = values(robot_description_file='', robot_description_topic='late_description')
+    system.start(launch_plan.bridge_plan(chosen))
+    system.start(launch_plan.driver_plan(chosen))
+    peer.spin_until(
+        lambda: system.output('transmission_bridge').count(reminder) >= 2, 'a reminder'
+    )
+    assert peer.state() == 'unconfigured'
+    peer.latch(Path(ROBOT).read_text(encoding='utf-8'), 'late_description')
+    active(peer)
+    Listener(peer, 'joint_states').at(0.0)
+
+
+def tuning(system, peer, folder):
+    """Offsets and reductions move the joint at once; a bad value is refused with a reason."""
+    start(system)
+    active(peer)
+    joints = Listener(peer, 'joint_states')
+    move(joints, 0.5)
+    (good,) = peer.set_each_parameter({OFFSET: 0.25})
+    assert good.successful
+    joints.at(0.75)
+    assert peer.set_parameters({OFFSET: 0.0, RATIO: -25.0}).successful
+    joints.at(-1.0)
+    for bad in ({RATIO: 0.0}, {RATIO: 10}, {OFFSET: math.nan}):
+        (result,) = peer.set_each_parameter(bad)
+        assert not result.successful
+        assert result.reason
+    assert not peer.set_parameters({OFFSET: 1.0, RATIO: 0.0}).successful
+    assert peer.parameters([OFFSET, RATIO]) == {OFFSET: 0.0, RATIO: -25.0}
+    joints.at(-1.0)
+    assert peer.describe([OFFSET])[OFFSET].description
+
+
+def interrupted(system, peer, folder):
+    """Whatever its state, SIGINT ends a bridge properly (looked at when the system has ended)."""
+    for space, transitions in (
+        ('waiting', ()),
+        ('ready', ('configure',)),
+        ('running', ('configure', 'activate')),
+        ('over', ('unconfigured_shutdown',)),
+    ):
+        system.start(launch_plan.bridge_plan(values(namespace=space, autostart='false')))
+        for transition in transitions:
+            assert peer.change_state(transition, f'{space}/transmission_bridge')
+
+
+ALL = {
+    scenario.__name__: scenario
+    for scenario in (
+        whole_life_cycle, parameters_from_file, names_of_their_own, two_robots, driver_crash,
+        bridge_crash, wrong_description, late_description, tuning, interrupted,
+    )
+}  # fmt: skip

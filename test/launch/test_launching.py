@@ -1,0 +1,181 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The launch files, where launch_ros is installed (it is part of ROS, there are no wheels)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+# Not launch: in a checkout our own folder of that name would be found as an empty package.
+pytest.importorskip('launch_ros', reason='launch_ros is not installed (ROS has it, no wheel)')
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.launch_description_sources import AnyLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.utilities import evaluate_parameters
+
+from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.ros import launch_plan
+from transmission_bridge.ros.launching import bridge_node, description_text
+from transmission_bridge.tools.resources import resource
+
+pytestmark = pytest.mark.ros
+
+NAMES = ('bridge', 'demo', 'topic_based')
+KINDS = ('py', 'xml', 'yaml')
+URDF = resource('urdf', 'one_joint.urdf')
+
+COMMON = {argument.name for argument in launch_plan.arguments(params_file='')}
+MORE = {'bridge': set(), 'demo': {'rviz'}, 'topic_based': {'controllers_file'}}
+STARTED = {
+    'bridge': ['bridge_node'],
+    'demo': ['simulated_driver', 'bridge_node'],
+    'topic_based': ['simulated_driver', 'bridge_node'],
+}
+
+
+def included(name, kind):
+    """Return a launch description that includes one of our files."""
+    source = AnyLaunchDescriptionSource(str(resource('launch', f'{name}.launch.{kind}')))
+    return LaunchDescription([IncludeLaunchDescription(source)])
+
+
+def nodes_of(entity, context):
+    """Yield the nodes that an entity comes to, without starting them."""
+    if isinstance(entity, Node):
+        yield entity
+        return
+    for sub in entity.visit(context) or ():
+        yield from nodes_of(sub, context)
+
+
+def started(name, kind='py', **arguments):
+    """Return our nodes that a launch file starts, and the context in which it does."""
+    context = LaunchContext()
+    context.launch_configurations.update({'rviz': 'false', **arguments})
+    nodes = list(nodes_of(included(name, kind), context))
+    return [node for node in nodes if node.node_package == 'transmission_bridge'], context
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('name', NAMES)
+def test_every_choice_is_an_argument_with_a_description(name, kind):
+    """All arguments are there in each format, have defaults, and tell what they mean."""
+    arguments = included(name, kind).get_launch_arguments()
+    assert {argument.name for argument in arguments} == COMMON | MORE[name]
+    for argument in arguments:
+        assert isinstance(argument, DeclareLaunchArgument)
+        assert argument.default_value is not None
+        assert argument.description.rstrip(')').endswith(('.', "'"))
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('name', NAMES)
+def test_what_is_started(name, kind):
+    """The bridge comes alone, or after a driver."""
+    nodes, _ = started(name, kind)
+    assert [node.node_executable for node in nodes] == STARTED[name]
+
+
+def test_arguments_reach_the_node():
+    """Namespace, names, file and switches of the command line are those of the node."""
+    arguments = {
+        'robot_description_file': str(URDF),
+        'namespace': 'cell',
+        'joint_states_topic': '/all/joint_states',
+        'autostart': 'false',
+        'use_sim_time': 'true',
+        'log_level': 'debug',
+    }
+    (node,), context = started('bridge', **arguments)
+    node._perform_substitutions(context)
+    assert node.node_name == '/cell/transmission_bridge'
+    assert node.expanded_remapping_rules == [('joint_states', '/all/joint_states')]
+    assert node.cmd is not None
+    values = {
+        name: value
+        for each in parameters_of(node, context)
+        if isinstance(each, dict)
+        for name, value in each.items()
+    }
+    assert values['autostart'] is False
+    assert values['use_sim_time'] is True
+    assert values['robot_description'] == URDF.read_text(encoding='utf-8')
+
+
+def parameters_of(node, context):
+    """Return the parameters of a node in their order, files as paths."""
+    return evaluate_parameters(context, node._Node__parameters)
+
+
+def test_no_description_file_leaves_the_parameter_alone():
+    """What a parameter file says of robot_description is not emptied by the launch file."""
+    (node,), context = started('bridge')
+    for each in parameters_of(node, context):
+        assert not isinstance(each, dict) or 'robot_description' not in each
+
+
+def test_a_launch_file_of_somebody_else():
+    """bridge_node takes texts, booleans, paths and substitutions, and parameters on top."""
+    context = LaunchContext()
+    context.launch_configurations['side'] = 'left'
+    node = bridge_node(
+        robot_description_file=URDF,
+        namespace=LaunchConfiguration('side'),
+        autostart=False,
+        joint_states_topic='/joint_states',
+        parameters=[{'state_timeout': 0.5}],
+    )
+    assert isinstance(node, Node)
+    node._perform_substitutions(context)
+    assert node.node_name == '/left/transmission_bridge'
+    values = [each for each in parameters_of(node, context) if isinstance(each, dict)]
+    assert values[-1] == {'state_timeout': 0.5}
+    assert values[0]['autostart'] is False
+
+
+def test_an_argument_that_is_none_is_refused():
+    """A mistyped argument is an error that names it, not a bridge with defaults."""
+    with pytest.raises(UnknownNameError, match='name_space'):
+        bridge_node(name_space='left')
+
+
+def test_missing_description_file_stops_the_launch():
+    """A file that is not there is an error of the launch and not a bridge that waits for ever."""
+    (node,), context = started('bridge', robot_description_file='/no_such.urdf')
+    with pytest.raises(FileNotFoundError, match='no_such'):
+        parameters_of(node, context)
+
+
+def test_description_text(tmp_path):
+    """A URDF is taken as it is; a xacro file is expanded, or says what it needs."""
+    plain = tmp_path / 'plain.urdf'
+    plain.write_text('<robot name="plain"/>', encoding='utf-8')
+    assert description_text(str(plain)) == '<robot name="plain"/>'
+    macro = tmp_path / 'macro.urdf.xacro'
+    macro.write_text(
+        '<robot name="macro" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:arg name="n" default="3"/><link name="link_$(arg n)"/></robot>',
+        encoding='utf-8',
+    )
+    try:
+        import xacro  # noqa: F401
+    except ModuleNotFoundError:
+        with pytest.raises(RuntimeError, match='needs xacro'):
+            description_text(str(macro))
+    else:
+        assert 'link_3' in description_text(str(macro))
+        assert 'link_8' in description_text(str(macro), 'n:=8')
+
+
+def test_the_files_are_thin():
+    """XML and YAML include the Python file, so that there is one body."""
+    for name in NAMES:
+        for kind in ('xml', 'yaml'):
+            text = Path(resource('launch', f'{name}.launch.{kind}')).read_text(encoding='utf-8')
+            assert f'$(find-pkg-share transmission_bridge)/launch/{name}.launch.py' in text

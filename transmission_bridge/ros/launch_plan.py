@@ -1,0 +1,250 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the launch files start, as plain data: their arguments, and a node's command line.
+
+Imports nothing of ROS. :mod:`transmission_bridge.ros.launching` makes launch actions of it; where
+there is no launch, :func:`command_line` starts the same processes with the same parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import fspath, PathLike
+import shlex
+from typing import Any
+
+__all__ = [
+    'TOPICS',
+    'Argument',
+    'NodePlan',
+    'arguments',
+    'bridge_plan',
+    'command_line',
+    'defaults',
+    'driver_plan',
+    'xacro_mappings',
+]
+
+#: Every topic of the bridge by the stem of its argument.
+TOPICS = {
+    **{
+        name: name
+        for name in (
+            'actuator_states', 'joint_states', 'joint_commands',
+            'position_commands', 'velocity_commands', 'effort_commands',
+            'actuator_commands', 'actuator_position_commands', 'actuator_velocity_commands',
+            'actuator_effort_commands', 'joint_trajectory', 'actuator_trajectory',
+            'actuator_absolute_positions', 'joint_absolute_positions',
+            'actuator_torque_sensors', 'joint_torque_sensors', 'robot_description',
+        )
+    },
+    'tip_twist': '~/tip_twist',
+    'tip_wrench': '~/tip_wrench',
+    'diagnostics': '/diagnostics',
+}  # fmt: skip
+
+#: Topics that the driver has as well, on its side.
+_DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
+
+_BOOLEAN = ('true', 'false')
+
+
+@dataclass(frozen=True)
+class Argument:
+    """
+    An argument of a launch file.
+
+    :ivar name: Its name.
+    :ivar default: Its value where none is given.
+    :ivar description: What it means, as ``ros2 launch --show-args`` prints it.
+    :ivar choices: The values that it can have, empty where these are not counted.
+    """
+
+    name: str
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """
+    A node to start. Texts may be launch substitutions where these are resolved later.
+
+    :ivar executable: Name of the executable of this package.
+    :ivar name: Name of the node.
+    :ivar namespace: Its namespace.
+    :ivar description_file: URDF or xacro file for the parameter ``robot_description``; empty:
+        the parameter is not set.
+    :ivar xacro_arguments: Arguments for a xacro file, as ``name:=value ...``.
+    :ivar params_file: Parameter file; empty: none.
+    :ivar switches: Boolean parameters, as ``true`` or ``false``. They and the description stand
+        above the file.
+    :ivar remappings: From and to.
+    :ivar log_level: Lowest severity that is logged.
+    :ivar respawn: Whether it is started again when it ends, as ``true`` or ``false``.
+    """
+
+    executable: str
+    name: str
+    namespace: Any
+    description_file: Any
+    xacro_arguments: Any
+    params_file: Any
+    switches: Mapping[str, Any]
+    remappings: tuple[tuple[str, Any], ...]
+    log_level: Any
+    respawn: Any
+
+
+def arguments(
+    *,
+    params_file: str,
+    description_file: str = '',
+    topics: Mapping[str, str] | None = None,
+) -> tuple[Argument, ...]:
+    """
+    Return the arguments of a launch file with a bridge in it.
+
+    :param params_file: Default parameter file.
+    :param description_file: Default description.
+    :param topics: Topics that have another name here by default.
+    """
+    return (
+        Argument(
+            'robot_description_file',
+            description_file,
+            'URDF file, or xacro file where xacro is installed. If empty, the topic '
+            'robot_description is used.',
+        ),
+        Argument(
+            'xacro_arguments',
+            '',
+            "Arguments of a xacro file, as 'name:=value name:=value'.",
+        ),
+        Argument(
+            'params_file',
+            params_file,
+            'Parameters of the bridge; a copy of this one is a good start.',
+        ),
+        Argument('namespace', '', 'Namespace of the nodes and their topics.'),
+        Argument(
+            'autostart',
+            'true',
+            'Whether the bridge configures and activates itself as soon as there is a '
+            'description.',
+            _BOOLEAN,
+        ),
+        Argument(
+            'log_level',
+            'info',
+            'Lowest severity that is logged: debug, info, warn, error or fatal.',
+        ),
+        Argument('use_sim_time', 'false', 'Whether ROS time is that of /clock.', _BOOLEAN),
+        Argument(
+            'respawn',
+            'false',
+            'Whether a node of this package that ended is started again, after a second.',
+            _BOOLEAN,
+        ),
+        *(
+            Argument(
+                f'{stem}_topic',
+                (topics or {}).get(stem, topic),
+                f"What the bridge's topic {topic} is called here.",
+            )
+            for stem, topic in TOPICS.items()
+        ),
+    )
+
+
+def defaults(declared: tuple[Argument, ...]) -> dict[str, str]:
+    """Return the values of arguments that nobody gave."""
+    return {argument.name: argument.default for argument in declared}
+
+
+def bridge_plan(values: Mapping[str, Any]) -> NodePlan:
+    """
+    Return the bridge.
+
+    :param values: Values of the arguments by name, texts or things that launch makes texts of.
+    """
+    return _plan('bridge_node', 'transmission_bridge', values, TOPICS, switches=('autostart',))
+
+
+def driver_plan(values: Mapping[str, Any]) -> NodePlan:
+    """Return the simulated driver, connected to the bridge of the same arguments."""
+    return _plan('simulated_driver', 'simulated_driver', values, _DRIVER_TOPICS)
+
+
+def _plan(
+    executable: str,
+    name: str,
+    values: Mapping[str, Any],
+    topics: Mapping[str, str] | tuple[str, ...],
+    *,
+    switches: tuple[str, ...] = (),
+) -> NodePlan:
+    values = {key: _text(value) for key, value in values.items()}
+    return NodePlan(
+        executable=executable,
+        name=name,
+        namespace=values['namespace'],
+        description_file=values['robot_description_file'],
+        xacro_arguments=values['xacro_arguments'],
+        # The file is the bridge's, its wildcard would reach everybody.
+        params_file=values['params_file'] if switches else '',
+        switches={switch: values[switch] for switch in (*switches, 'use_sim_time')},
+        remappings=tuple(
+            (TOPICS[stem], values[f'{stem}_topic'])
+            for stem in topics
+            if values[f'{stem}_topic'] != TOPICS[stem]
+        ),
+        log_level=values['log_level'],
+        respawn=values['respawn'],
+    )
+
+
+def _text(value: Any) -> Any:
+    """Return true and false as launch spells them, and a path as its text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return fspath(value) if isinstance(value, PathLike) else value
+
+
+def command_line(plan: NodePlan) -> list[str]:
+    """
+    Return the arguments with which the executable of a plan does what launch would start.
+
+    :param plan: A plan of texts, its description a URDF file.
+    """
+    line = ['--urdf', plan.description_file] if plan.description_file else []
+    line += ['--ros-args', '-r', f'__node:={plan.name}', '--log-level', plan.log_level]
+    if plan.namespace:
+        line += ['-r', f'__ns:=/{plan.namespace.strip("/")}']
+    for old, new in plan.remappings:
+        line += ['-r', f'{old}:={new}']
+    if plan.params_file:
+        line += ['--params-file', plan.params_file]
+    for name, value in plan.switches.items():
+        line += ['-p', f'{name}:={value}']
+    return line
+
+
+def xacro_mappings(text: str) -> dict[str, str]:
+    """
+    Return the arguments of a xacro file by name.
+
+    :param text: As ``name:=value other:='a value'``.
+    :raises ValueError: If a part of it is not of this form.
+    """
+    mappings = {}
+    for part in shlex.split(text):
+        name, sign, value = part.partition(':=')
+        if not (name and sign):
+            raise ValueError(f"xacro_arguments: expected 'name:=value', found {part!r}")
+        mappings[name] = value
+    return mappings
