@@ -71,7 +71,7 @@ def _read(
             known = sorted({t.name for t in source.topics if t.type == JOINT_STATE})
             raise UsageError(
                 f"'{file}' has no joint states on the topic '{name}' (--actuators, --joints), "
-                f'found: {", ".join(known) or "none at all"}'
+                f'found: {", ".join(known) or "none at all"}' + ''.join(f'; {n}' for n in notes)
             )
         if table.refused:
             notes.append(f"{table.refused} messages on '{name}' could not be used")

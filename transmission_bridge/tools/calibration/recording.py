@@ -106,10 +106,11 @@ def paired(
     time_q, q = _sorted(time_q[known_q], q[known_q])
     inside = _between(time_a, time_q)
     time_q, q = time_q[inside], q[inside]
-    columns = [np.interp(time_q, time_a, column) for column in a.T]
-    return Pairs(
-        np.stack(columns, axis=1) if len(time_q) else np.empty((0, a.shape[1])), q, time_q, True
-    )
+    positions = np.empty((len(time_q), a.shape[1]))
+    if len(time_q):
+        for column, values in enumerate(a.T):
+            positions[:, column] = np.interp(time_q, time_a, values)
+    return Pairs(positions, q, time_q, True)
 
 
 def _sorted(time: Array, values: Array) -> tuple[Array, Array]:

@@ -1,0 +1,134 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What ``transmission_bridge calibrate`` reads: tables, recordings of topics, rows that miss."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.tools.bags.files import create_sink, open_source
+from transmission_bridge.tools.calibration.recording import paired, Recording, Series
+from transmission_bridge.tools.resources import resource
+
+pytest.importorskip('scipy')
+
+ARM = resource('urdf', 'arm.urdf')
+
+
+def series(name: str, time, values) -> Series:
+    """Return a series of one column."""
+    return Series((name,), np.array(values, dtype=float)[:, np.newaxis], np.array(time, float))
+
+
+delays = st.one_of(st.just(0.0), st.floats(1e-6, 0.0099))
+
+
+@given(delays, st.floats(-5.0, 5.0), st.floats(-2.0, 2.0))
+def test_actuators_are_interpolated_at_the_times_of_the_joints(delay, speed, start):
+    """A line is met exactly, whatever the delay; outside the recording nothing is invented."""
+    time = np.arange(100) * 0.01
+    later = time + delay
+    recording = Recording(
+        series('m', time, start + speed * time), series('q', later, later), in_rows=False
+    )
+    pairs = paired(recording, ['m'], ['q'])
+    assert len(pairs.time) == (100 if delay == 0.0 else 99)
+    expected = start + speed * pairs.joints[:, 0]
+    np.testing.assert_allclose(pairs.actuators[:, 0], expected, atol=1e-12)
+
+
+def test_nothing_is_interpolated_over_a_gap():
+    """Where the driver was silent for long, its position is not known."""
+    time = np.concatenate([np.arange(50) * 0.01, 3.0 + np.arange(50) * 0.01])
+    joints = np.arange(0.005, 3.4, 0.01)
+    recording = Recording(series('m', time, time), series('q', joints, joints), in_rows=False)
+    kept = paired(recording, ['m'], ['q']).time
+    assert ((kept < 0.5) | (kept >= 3.0)).all()
+    assert len(kept) > 80
+
+
+def test_rows_of_a_table_are_taken_as_they_are():
+    """Measured at once means at once, whatever the column of times says."""
+    values = np.array([3.0, 1.0, 2.0, np.nan])
+    recording = Recording(
+        series('m', [0, 0, 0, 0], values), series('q', [0, 0, 0, 0], -values), in_rows=True
+    )
+    pairs = paired(recording, ['m'], ['q'])
+    assert pairs.actuators[:, 0].tolist() == [3.0, 1.0, 2.0]
+    assert pairs.joints[:, 0].tolist() == [-3.0, -1.0, -2.0]
+
+
+@pytest.fixture
+def messages(tmp_path) -> Path:
+    """Return a recording of messages: driver and encoder at different times, and another topic."""
+    lines = ['time,topic,shoulder_pan_motor.position,shoulder_pan.position']
+    for row in range(200):
+        time = 100.0 + 0.01 * row
+        motor = 90.0 * math.sin(3.0 * 0.01 * row)
+        lines.append(f'{time:.6f},/actuator_states,{motor!r},')
+        later = 90.0 * math.sin(3.0 * (0.01 * row + 0.004))
+        lines.append(f'{time + 0.004:.6f},/encoders,,{later / 103.0 + 0.31!r}')
+        lines.append(f'{time + 0.005:.6f},/joint_states,,{motor / 101.0 + 0.25!r}')
+    path = tmp_path / 'messages.csv'
+    path.write_text('\n'.join(lines) + '\n')
+    return path
+
+
+def found(result) -> dict[str, float]:
+    """Return what was found about the first joint."""
+    (gear,) = result.json['transmissions']
+    return {p['name'].rpartition('.')[2]: p['value'] for p in gear['parameters']}
+
+
+def test_topics_are_paired_by_time(run, messages):
+    """The chosen topics are used, not the joint states that the bridge made of the actuators."""
+    result = run('calibrate', messages, '--description', ARM, '--joints', 'encoders', '--json')
+    assert result.code == 0
+    assert found(result) == pytest.approx(
+        {'mechanical_reduction': 103.0, 'offset': 0.31}, rel=2e-4
+    )
+    computed = run(
+        'calibrate', messages, '--description', ARM, '--joints', 'joint_states', '--json'
+    )
+    assert found(computed)['mechanical_reduction'] == pytest.approx(101.0, rel=2e-3)
+
+
+@pytest.mark.parametrize('name', ['bag.mcap', 'bag.db3'])
+def test_bags_give_the_same_as_the_table(run, messages, tmp_path, name):
+    """MCAP and SQLite hold the same messages, and so the same numbers come out."""
+    target = tmp_path / name
+    with contextlib.closing(open_source(str(messages), 'topic')) as source:
+        sink = create_sink(str(target), name, source, storage=None, columns=(), topics=())
+        with contextlib.closing(sink):
+            for batch in source.batches():
+                for message in batch:
+                    sink.add(message.topic)
+                sink.write(batch)
+    options = ('--description', ARM, '--joints', '/encoders', '--json')
+    assert run('calibrate', target, *options).json == run('calibrate', messages, *options).json
+
+
+def test_a_topic_that_is_not_there_is_named_with_those_that_are(run, messages):
+    """The default topic of joints may be missing."""
+    result = run('calibrate', messages, '--description', ARM)
+    assert (result.code, result.out) == (2, '')
+    assert "no joint states on the topic 'joint_absolute_positions'" in result.err
+    assert '/actuator_states, /encoders, /joint_states' in result.err
+
+
+def test_a_cut_off_recording_is_used_as_far_as_it_goes(run, messages):
+    """What comes before the damage counts, and the user is told."""
+    data = messages.read_bytes()
+    messages.write_bytes(data[: len(data) * 2 // 3])
+    result = run('calibrate', messages, '--description', ARM, '--joints', 'encoders', '--json')
+    assert result.code == 0
+    assert 'is damaged' in result.err
+    assert found(result)['mechanical_reduction'] == pytest.approx(103.0, rel=2e-4)
