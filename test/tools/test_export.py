@@ -1,0 +1,427 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge export``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+import re
+import stat
+
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
+import pytest
+
+import transmission_bridge as tb
+
+pytest.importorskip('yaml', reason='PyYAML is not installed')
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted(ROOT.glob('urdf/*.urdf'))
+SETTINGS = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+#: Every spelling at once; @n@ is where number n stands.
+ROS2 = """<robot name="r">
+  <joint name="q0" type="continuous"><parent link="l0"/><child link="l1"/></joint>
+  <joint name="q1" type="continuous"><parent link="l1"/><child link="l2"/></joint>
+  <joint name="q2" type="continuous"><parent link="l2"/><child link="l3"/></joint>
+  <joint name="q3" type="continuous"><parent link="l3"/><child link="l4"/></joint>
+  <link name="l0"/><link name="l1"/><link name="l2"/><link name="l3"/><link name="l4"/>
+  <!-- <transmission name="simple"><joint name="q0"><offset>9</offset></joint></transmission> -->
+  <ros2_control name="s" type="system">
+    <hardware><plugin>é/ß</plugin></hardware>
+    <joint name="q0"/><joint name="q1"/><joint name="q2"/><joint name="q3"/>
+    <transmission name="simple">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <actuator name="a0" role="actuator1"/>
+      <joint name="q0" role = 'joint1' mechanical_reduction=' @0@' offset="@1@"	/>
+    </transmission>
+    <transmission name="wrist">
+      <plugin>transmission_interface/DifferentialTransmission</plugin>
+      <actuator name="a1" role="actuator1"
+        ><mechanical_reduction><!-- was 30 -->@2@ </mechanical_reduction></actuator>
+      <actuator name="a2" role="actuator2">
+        <mechanical_reduction><![CDATA[ @3@ ]]></mechanical_reduction></actuator>
+      <joint name="q1" role="joint1">
+        <offset> @4@</offset><mechanical_reduction>
+          @5@
+        </mechanical_reduction>
+      </joint>
+      <joint name="q2" role="joint2"><offset>@6@</offset><offset>@6@</offset>
+        <mechanical_reduction>@7@<?why not?></mechanical_reduction></joint>
+    </transmission>
+    <transmission name="screw">
+      <plugin>transmission_bridge/ScrewTransmission</plugin>
+      <actuator name="a3" role="actuator1">
+        <mechanical_reduction>@8@</mechanical_reduction></actuator>
+      <joint name="q3" role="joint1"><offset>@9@</offset></joint>
+      <param name="lead">@10@</param>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+ROS2_NAMES = [
+    'simple.joints.q0.mechanical_reduction',
+    'simple.joints.q0.offset',
+    'wrist.actuators.a1.mechanical_reduction',
+    'wrist.actuators.a2.mechanical_reduction',
+    'wrist.joints.q1.offset',
+    'wrist.joints.q1.mechanical_reduction',
+    'wrist.joints.q2.offset',
+    'wrist.joints.q2.mechanical_reduction',
+    'screw.actuators.a3.mechanical_reduction',
+    'screw.joints.q3.offset',
+    'screw.lead',
+]
+ROS1 = """<robot name="r" xmlns="http://www.ros.org" xmlns:x="urn:x">
+  <transmission name="simple">
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name="q0"><offset>@1@</offset>
+      <hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+    <actuator name="a0"><x:mechanicalReduction>@0@</x:mechanicalReduction></actuator>
+  </transmission>
+  <transmission name="pr2" type="SimpleTransmission">
+    <actuator name="a4"/><joint name="q4"><offset>@2@</offset></joint>
+    <mechanicalReduction>@3@</mechanicalReduction>
+  </transmission>
+  <transmission name="bar">
+    <type>transmission_interface/FourBarLinkageTransmission</type>
+    <joint name="q1"><role>joint1</role><mechanicalReduction>@4@</mechanicalReduction>
+      <offset>@5@</offset><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+    <joint name="q2"><role>joint2</role><mechanicalReduction>@6@</mechanicalReduction>
+      <offset>@7@</offset><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+    <actuator name="a1"><role>actuator1</role>
+      <mechanicalReduction>@8@</mechanicalReduction></actuator>
+    <actuator name="a2"><role>actuator2</role>
+      <mechanicalReduction>@9@</mechanicalReduction></actuator>
+  </transmission>
+  <transmission name="coupled">
+    <type>transmission_bridge/CoupledTransmission</type>
+    <joint name="q5"><role>joint1</role>
+      <hardwareInterface>EffortJointInterface</hardwareInterface><offset>@11@</offset></joint>
+    <joint name="q6"><role>joint2</role>
+      <hardwareInterface>EffortJointInterface</hardwareInterface><offset>@12@</offset></joint>
+    <actuator name="a5"><role>actuator1</role>
+      <mechanicalReduction>2</mechanicalReduction></actuator>
+    <actuator name="a6"><role>actuator2</role>
+      <mechanicalReduction>3</mechanicalReduction></actuator>
+    <matrix>@10@ 0; <!-- row --> 0.125, 3</matrix>
+  </transmission>
+</robot>
+"""
+ROS1_NAMES = [
+    'simple.actuators.a0.mechanical_reduction',
+    'simple.joints.q0.offset',
+    'pr2.joints.q4.offset',
+    'pr2.actuators.a4.mechanical_reduction',
+    'bar.joints.q1.mechanical_reduction',
+    'bar.joints.q1.offset',
+    'bar.joints.q2.mechanical_reduction',
+    'bar.joints.q2.offset',
+    'bar.actuators.a1.mechanical_reduction',
+    'bar.actuators.a2.mechanical_reduction',
+    'coupled.matrix.joint1.actuator1',
+    'coupled.joints.q5.offset',
+    'coupled.joints.q6.offset',
+]
+TEMPLATES = {'ros2': (ROS2, ROS2_NAMES), 'ros1': (ROS1, ROS1_NAMES)}
+
+NUMBERS = st.floats(-1e6, 1e6).filter(lambda x: abs(x) > 1e-3)
+SPELLINGS = [repr, '{:+.17e}'.format, lambda x: f'{x:.25f}']
+
+
+def filled(template, texts):
+    """Return a template with texts in its places."""
+    return re.sub('@([0-9]+)@', lambda match: texts[int(match[1])], template)
+
+
+def nested(values):
+    """Return a parameter file with these values, as people nest them."""
+    lines = ['/**:', '  ros__parameters:', '    transmissions:']
+    tree = {}
+    for name, value in values.items():
+        *path, last = name.split('.')
+        level = tree
+        for part in path:
+            level = level.setdefault(part, {})
+        level[last] = value
+
+    def write(level, indent):
+        for key, value in level.items():
+            if isinstance(value, dict):
+                lines.append(f'{indent}{key}:')
+                write(value, indent + '  ')
+            else:
+                lines.append(f'{indent}{key}: {value}')
+
+    write(tree, '      ')
+    return '\n'.join(lines)
+
+
+def dotted(values):
+    """Return a parameter file with these values, names with dots, beside other parameters."""
+    lines = ['/robot/transmission_bridge:', '  ros__parameters:', '    use_sim_time: false']
+    lines += ['    robot_description: "<robot/>"', '    actuator_names: []']
+    return '\n'.join([*lines, *(f'    transmissions.{n}: {v}' for n, v in values.items())])
+
+
+@pytest.mark.parametrize('dialect', sorted(TEMPLATES))
+@SETTINGS
+@given(data=st.data())
+def test_only_the_numbers_change(run, tmp_path, dialect, data):
+    """Byte for byte: in any encoding, with any line ends, each number where it stands."""
+    template, names = TEMPLATES[dialect]
+    encoding = data.draw(st.sampled_from(['utf-8', 'utf-8-sig', 'utf-16', 'cp1252']))
+    line_end = data.draw(st.sampled_from(['\n', '\r\n', '\r']))
+    texts, changed, values = [], [], {}
+    for name in names:
+        number = data.draw(NUMBERS)
+        text = data.draw(st.sampled_from(SPELLINGS))(number)
+        texts.append(text)
+        new = data.draw(st.one_of(st.none(), st.just(float(text)), NUMBERS))
+        changed.append(text if new is None or new == float(text) else repr(new))
+        if new is not None:
+            values[name] = repr(new)
+    head = '<?xml version="1.0" encoding="cp1252"?>\n' if encoding == 'cp1252' else ''
+    before, after = (
+        (head + filled(template, each)).replace('\n', line_end).encode(encoding)
+        for each in (texts, changed)
+    )
+    (tmp_path / 'robot.urdf').write_bytes(before)
+    write = data.draw(st.sampled_from([nested, dotted]))
+    (tmp_path / 'tuned.yaml').write_text(write(values))
+    result = run(
+        'export',
+        tmp_path / 'robot.urdf',
+        *('--params', tmp_path / 'tuned.yaml', '--output', tmp_path / 'new.urdf', '--force'),
+    )
+    assert (result.code, result.err) == (0, '')
+    assert (tmp_path / 'new.urdf').read_bytes() == after
+    n_changed = sum(old != new for old, new in zip(texts, changed, strict=True))
+    assert f'{n_changed} numbers written, {len(values) - n_changed} were' in result.out
+
+
+def tunables(data):
+    """Return every number of a robot by its name."""
+    robot = tb.RobotTransmissions(tb.load_description(data))
+    return {
+        '.'.join((name, *each.path)): each.value
+        for name, group in robot.tunables.items()
+        for each in group
+    }
+
+
+@pytest.mark.parametrize('file', EXAMPLES, ids=lambda file: file.name)
+@SETTINGS
+@given(st.data())
+def test_the_example_robots_come_out_with_the_numbers_asked_for(run, tmp_path, file, data):
+    """Each number of each example can be written, and nothing but numbers and new lines differ."""
+    before = file.read_bytes()
+    wanted = tunables(before)
+    values = {
+        name: data.draw(NUMBERS)
+        for name in data.draw(st.lists(st.sampled_from(sorted(wanted)), unique=True))
+    }
+    wanted.update(values)
+    (tmp_path / 'tuned.yaml').write_text(dotted(values))
+    result = run(
+        'export',
+        file,
+        *('--params', tmp_path / 'tuned.yaml', '--output', tmp_path / 'new.urdf', '--force'),
+    )
+    assert (result.code, result.err) == (0, '')
+    after = (tmp_path / 'new.urdf').read_bytes()
+    assert tunables(after) == wanted
+    assert apart_from_numbers(after) == apart_from_numbers(before)
+
+
+def apart_from_numbers(data):
+    """Return a description without the elements of numbers, which may have been inserted."""
+    data = re.sub(rb'\s*<(offset|mechanical_?[rR]eduction)>[-+.0-9e]+</\1>', b'', data)
+    data = re.sub(rb'(<param name="\w+">)[-+.0-9e ]+(?=</)', rb'\1#', data)
+    return re.sub(rb'>\s*</joint>', b'/>', data)
+
+
+INSERTED = [
+    ('<J role="joint1"><mechanical_reduction>2</mechanical_reduction></J>',
+     '<J role="joint1"><mechanical_reduction>2</mechanical_reduction><offset>0.5</offset></J>'),
+    ('<J role="joint1" mechanical_reduction="2"/>',
+     '<J role="joint1" mechanical_reduction="2" offset="0.5"/>'),
+    ('<J role="joint1" />', '<J role="joint1"><offset>0.5</offset></J>'),
+    ('\n\t  <J role="joint1"/>',
+     '\n\t  <J role="joint1">\n\t  \t  <offset>0.5</offset>\n\t  </J>'),
+    ('\r\n    <J role="joint1"></J>',
+     '\r\n    <J role="joint1">\r\n        <offset>0.5</offset>\r\n    </J>'),
+    ('\n    <J>\n      <role>joint1</role> <!-- first -->\n    </J>',
+     '\n    <J>\n      <role>joint1</role> <!-- first -->\n      <offset>0.5</offset>\n    </J>'),
+    ('\n    <J role="joint1">\n      <!-- none -->\n    </J>',
+     '\n    <J role="joint1">\n        <offset>0.5</offset>\n      <!-- none -->\n    </J>'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(('before', 'after'), INSERTED)
+def test_a_number_that_had_its_default_is_inserted_like_its_neighbours(
+    run, tmp_path, before, after
+):
+    """As attribute or element, with the line ends and the indentation around it."""
+    template = """<robot name="r">
+<ros2_control name="s" type="system"><joint name="q"/>{line_end}<transmission name="t">
+<plugin>transmission_interface/SimpleTransmission</plugin><actuator name="a" role="actuator1"/>%s\
+</transmission></ros2_control></robot>"""
+    template = template.replace('{line_end}', '\r\n' if '\r' in before else '\n')
+
+    def made(joint):
+        joint = joint.replace('<J', '<joint name="q"').replace('</J', '</joint')
+        return (template % joint).encode()
+
+    (tmp_path / 'robot.urdf').write_bytes(made(before))
+    (tmp_path / 'tuned.yaml').write_text(nested({'t.joints.q.offset': 0.5}))
+    result = run(
+        'export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml', '--in-place'
+    )
+    assert (result.code, result.err) == (0, '')
+    assert (tmp_path / 'robot.urdf').read_bytes() == made(after)
+
+
+def test_parameters_of_a_plugin_are_written_and_added(run, tmp_path):
+    """One number of a vector changes alone; a parameter with a default is added whole."""
+    docs = (ROOT / 'docs' / 'transmissions.md').read_text(encoding='utf-8')
+    snippet = next(
+        text
+        for text in re.findall('```xml\n(.*?)```', docs, re.DOTALL)
+        if 'ParallelAnkleTransmission' in text
+    )
+    joints = re.findall('<joint name="(\\w+)"', snippet)
+    text = (
+        '<robot name="r"><ros2_control name="s" type="system">'
+        + ''.join(f'<joint name="{name}"/>' for name in dict.fromkeys(joints))
+        + snippet
+        + '</ros2_control></robot>'
+    )
+    before = tunables(text)
+    vector = sorted(name for name in before if name.endswith('.motor_position.y'))[0]
+    default = next(
+        name for name in sorted(before) if name.endswith('crank_angle') and not before[name]
+    )
+    values = {vector: before[vector] + 0.001, default: 0.01}
+    (tmp_path / 'robot.urdf').write_text(text)
+    (tmp_path / 'tuned.yaml').write_text(nested(values))
+    result = run('export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml')
+    assert (result.code, result.err) == (0, '')
+    assert tunables(result.out) == {**before, **values}
+    assert len(result.out.splitlines()) - len(text.splitlines()) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ('yaml', 'words'),
+    [
+        ('', 'is no ROS parameter file'),
+        ('[1, 2]', 'is no ROS parameter file'),
+        ('a: {b: 1}', 'there is no ros__parameters'),
+        ('{', 'is not YAML'),
+        ('"\\ud800', 'is not YAML'),
+        ('&a [*a]', 'is no ROS parameter file'),
+        ('&a {ros__parameters: {x: *a}}', 'nested too deep'),
+        ('[' * 3000, 'is not YAML'),
+        ('{? [a]: 1}', 'is no ROS parameter file'),
+        (dotted({'simple.joints.q0.offset': 'fast'}), 'expected a decimal number such as'),
+        (dotted({'simple.joints.q0.offset': '"0.1"'}), "expected a number, found '0.1'"),
+        (dotted({'simple.joints.q0.offset': '[0.1]'}), 'expected a number, found a sequence'),
+        (dotted({'simple.joints.q0.offset': '.nan'}), 'expected a decimal number'),
+        (dotted({'simple.joints.q0.offset': '1e999'}), 'double precision'),
+        (dotted({'simple.joints.q0.offset': 'true'}), 'expected a number'),
+        (dotted({'simple.joints.q0.mechanical_reduction': '0.0'}), 'other than zero'),
+        (dotted({'simple.joints.q9.offset': '1.0'}), 'the description has no such number'),
+        (dotted({'simple.ignore_absolute_encoder': '1.0'}), 'expected true or false'),
+        (dotted({'simple.ignore_absolute_encoder': 'true'}), 'is not written by this command'),
+        (dotted({'lost.joints.q1.offset': '1.0'}), "the transmission 'lost' is refused"),
+        (
+            dotted({'simple.joints.q0.offset': '1.0'})
+            + '\n    transmissions: {simple: {joints: {q0: {offset: 2.0}}}}',
+            'is given twice, as 1.0 and 2.0',
+        ),
+    ],
+)
+def test_a_parameter_file_that_does_not_fit_is_one_sentence(run, tmp_path, yaml, words):
+    """Exit code 2, what is wrong and where, and nothing is written."""
+    text = """<robot name="r"><ros2_control name="s" type="system"><joint name="q0"/>
+      <transmission name="simple"><plugin>transmission_interface/SimpleTransmission</plugin>
+        <actuator name="a0" role="actuator1"/><joint name="q0" role="joint1"/></transmission>
+      <transmission name="lost"><plugin>transmission_interface/SimpleTransmission</plugin>
+        <actuator name="a1" role="actuator1"/><joint name="q1" role="joint1"/></transmission>
+      </ros2_control></robot>"""
+    (tmp_path / 'robot.urdf').write_text(text)
+    (tmp_path / 'tuned.yaml').write_text(yaml)
+    result = run(
+        'export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml', '--in-place'
+    )
+    assert (result.code, result.out) == (2, '')
+    assert words in result.err
+    assert result.err.count('\n') == 1
+    assert (tmp_path / 'robot.urdf').read_text() == text
+
+
+def test_files_are_written_whole_and_never_by_accident(run, tmp_path):
+    """A file that is there needs --force, one in place keeps its permissions and its link."""
+    target, link = tmp_path / 'robot.urdf', tmp_path / 'link.urdf'
+    target.write_bytes((ROOT / 'urdf' / 'one_joint.urdf').read_bytes())
+    name = next(name for name in tunables(target.read_bytes()) if name.endswith('offset'))
+    target.chmod(0o640)
+    link.symlink_to(target)
+    (tmp_path / 'tuned.yaml').write_text(nested({name: 0.125}))
+    params = ('--params', tmp_path / 'tuned.yaml')
+    result = run('export', target, *params, '--output', link)
+    assert (result.code, result.out) == (2, '')
+    assert '--force replaces it' in result.err
+    assert run('export', link, *params, '--in-place').code == 0
+    assert link.is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert math.isclose(tunables(target.read_bytes())[name], 0.125)
+    again = run('export', link, *params, '--in-place')
+    assert again.out == '0 numbers written, 1 were there already\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        'link.urdf', 'robot.urdf', 'tuned.yaml'
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'code'),
+    [
+        (['none.urdf', '--params', 'tuned.yaml'], 2),
+        (['robot.urdf', '--params', 'none.yaml'], 2),
+        (['robot.urdf'], 2),
+        (['bad.urdf', '--params', 'tuned.yaml'], 1),
+        (['-', '--params', 'tuned.yaml', '--in-place'], 2),
+        (['robot.urdf', '--params', 'tuned.yaml', '--in-place', '--output', 'x'], 2),
+        (['robot.urdf', '--params', 'tuned.yaml', '--output', 'none/x'], 2),
+        (['robot.urdf', '--params', 'tuned.yaml', '--output', '.'], 2),
+    ],
+)
+def test_a_mistake_of_the_user_is_one_sentence(run, tmp_path, monkeypatch, arguments, code):
+    """No traceback, no file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'robot.urdf').write_text('<robot name="r"/>')
+    (tmp_path / 'bad.urdf').write_text('<robot')
+    (tmp_path / 'tuned.yaml').write_text('a: {ros__parameters: {}}')
+    result = run('export', *arguments)
+    assert (result.code, result.out) == (code, '')
+    assert result.err.count('\n') == 1
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@SETTINGS
+@given(
+    st.one_of(
+        st.binary(max_size=60), st.text(max_size=60).map(lambda t: t.encode('utf-8', 'ignore'))
+    ),
+    st.sampled_from(['', '/**: {ros__parameters: ', 'a:\n  ros__parameters:\n    ']),
+)
+def test_any_parameter_file_ends_in_an_exit_code(run, tmp_path, junk, head):
+    """No bytes raise anything."""
+    (tmp_path / 'tuned.yaml').write_bytes(head.encode() + junk)
+    result = run('export', EXAMPLES[0], '--params', tmp_path / 'tuned.yaml')
+    assert result.code in (0, 2)

@@ -1,0 +1,118 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The numbers of transmissions in a ROS parameter file.
+
+Both spellings are read, nested and with dots in the names, of any number of nodes, as people write
+them and as ``ros2 param dump`` does::
+
+    /**:
+      ros__parameters:
+        transmissions:
+          wrist: {joints: {roll: {offset: 0.1}}}
+        transmissions.wrist.joints.pitch.offset: -0.2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from transmission_bridge.description.numbers import parse_number
+from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.yaml_text import compose_yaml, YamlError
+
+__all__ = ['PREFIX', 'read_parameter_file']
+
+PREFIX = 'transmissions.'
+
+_PARAMETERS = 'ros__parameters'
+#: Deepest nesting, and most values; aliases could make a small file endless.
+_DEEPEST, _MOST = 32, 100_000
+_BOOL = 'tag:yaml.org,2002:bool'
+
+
+def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
+    """
+    Return the parameters of transmissions by their full names.
+
+    :param data: The file.
+    :param name: Its name, for messages.
+    :raises UsageError: If it is no such file, a value is not a number, or two nodes disagree.
+    """
+    try:
+        root = compose_yaml(data.decode('utf-8-sig'))
+    except (YamlError, UnicodeDecodeError) as error:
+        raise UsageError(f"'{name}' is not YAML: {error}") from None
+    values: dict[str, float | bool] = {}
+    n_nodes = 0
+    for node in _parameter_nodes(root, 0):
+        n_nodes += 1
+        for number, (path, leaf) in enumerate(_leaves(node, '', 0)):
+            if number >= _MOST:
+                raise UsageError(f"'{name}' holds more than {_MOST} values")
+            if not path.startswith(PREFIX):
+                continue
+            value = _value(leaf, path, name)
+            if values.setdefault(path, value) != value:
+                raise UsageError(
+                    f"'{name}', line {_line(leaf)}: {path} is given twice, as {values[path]!r} "
+                    f'and {value!r}'
+                )
+    if not n_nodes:
+        raise UsageError(f"'{name}' is no ROS parameter file: there is no {_PARAMETERS}")
+    return values
+
+
+def _pairs(node: Any) -> list[tuple[Any, Any]]:
+    """Return the entries of a mapping, none of anything else."""
+    if getattr(node, 'id', '') != 'mapping':
+        return []
+    return list(node.value)
+
+
+def _parameter_nodes(node: Any, depth: int) -> Iterator[Any]:
+    if depth > _DEEPEST:
+        raise UsageError('the parameter file is nested too deep')
+    for key, value in _pairs(node):
+        if key.value == _PARAMETERS:
+            yield value
+        else:
+            yield from _parameter_nodes(value, depth + 1)
+
+
+def _leaves(node: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > _DEEPEST:
+        raise UsageError('the parameter file is nested too deep')
+    for key, value in _pairs(node):
+        name = key.value if isinstance(key.value, str) else ''
+        below = f'{path}.{name}' if path else name
+        if getattr(value, 'id', '') == 'mapping':
+            yield from _leaves(value, below, depth + 1)
+        else:
+            yield below, value
+
+
+def _value(leaf: Any, path: str, name: str) -> float | bool:
+    """
+    Return a number, or true or false.
+
+    :raises UsageError: If it is neither; a quoted number is a text.
+    """
+    text = leaf.value if isinstance(leaf.value, str) else ''
+    if leaf.tag == _BOOL:
+        return text.lower() in ('true', 'yes', 'on')
+    try:
+        if leaf.id != 'scalar' or leaf.style is not None:
+            raise ValueError('a number')
+        return parse_number(text)
+    except ValueError as error:
+        found = repr(text) if leaf.id == 'scalar' else f'a {leaf.id}'
+        raise UsageError(
+            f"'{name}', line {_line(leaf)}: {path}: expected {error}, found {found}"
+        ) from None
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
