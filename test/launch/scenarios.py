@@ -15,6 +15,7 @@ from pathlib import Path
 import time
 
 import numpy as np
+from rcl_interfaces.srv import GetParameters
 
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.ros import launch_plan
@@ -295,7 +296,13 @@ def tuning(system, peer, folder):
     assert not peer.set_parameters({OFFSET: 1.0, RATIO: 0.0}).successful
     assert peer.parameters([OFFSET, RATIO]) == {OFFSET: 0.0, RATIO: -25.0}
     joints.at(-1.0)
-    assert peer.describe([OFFSET])[OFFSET].description
+    # As ros2 param dump asks: one parameter that cannot be had would cost all the others.
+    names = peer.parameter_names()
+    assert {OFFSET, RATIO, 'command_joints', 'zero_joints'} <= set(names)
+    request = GetParameters.Request(names=names)
+    answer = peer.call(GetParameters, 'transmission_bridge/get_parameters', request)
+    assert len(answer.values) == len(names)
+    assert all(each.description for each in peer.describe([OFFSET, 'limits']).values())
 
 
 def interrupted(system, peer, folder):

@@ -44,9 +44,24 @@ def declare(
     value: Any = default
     if given is not None and given.value is not None:  # an empty list arrives as no value
         value = checked_type(name, _unquoted(given.value, choices), default)
-    # rclpy takes an empty list for bytes, so the type is declared and left without value.
-    shown = Parameter.Type.STRING_ARRAY if value == [] else value
-    node.declare_parameter(name, shown, descriptor, ignore_override=True)
+    if value == []:
+        _declare_empty(node, name, descriptor)
+    else:
+        node.declare_parameter(name, value, descriptor, ignore_override=True)
+
+
+def _declare_empty(node: Node, name: str, descriptor: ParameterDescriptor) -> None:
+    """
+    Declare an empty list of texts.
+
+    rclpy takes an empty list for bytes, and one parameter without a value would cost the answer
+    to every request for several, with which ``ros2 param dump`` begins.
+    """
+    kind = Parameter.Type.STRING_ARRAY
+    node.declare_parameter(name, kind, ignore_override=True)
+    node.set_parameters([Parameter(name, kind, [])])
+    descriptor.type = kind.value
+    node.set_descriptor(name, descriptor)
 
 
 def checked_type(name: str, value: Any, default: bool | float | str | list[str]) -> Any:
