@@ -8,6 +8,7 @@ from __future__ import annotations
 from binascii import crc32
 from dataclasses import dataclass, field
 import struct
+import sys
 
 from backports import zstd
 from hypothesis import given, HealthCheck, settings
@@ -292,3 +293,44 @@ def test_folders_of_several_compressed_files_are_one_recording(run, bags, tmp_pa
         target = tmp_path / f'{mode}.mcap'
         assert run('convert', split, target, '--description', robot_file).code == 0
         assert bags.read(target).messages == bags.read(expected).messages
+
+
+def test_extras_are_asked_for_only_where_they_are_needed(
+    run, bags, tmp_path, robot_file, monkeypatch
+):
+    """Plain files need nothing; else one sentence says what to install."""
+    for name, compression in (('plain', ''), ('zstd', 'zstd'), ('lz4', 'lz4')):
+        (tmp_path / f'{name}.mcap').write_bytes(sample(bags, compression))
+    folder = bags.write(tmp_path / 'folder', {'/actuator_states': (bags.JOINT_STATE, [])})
+    for module in ('yaml', 'rosbags', 'backports.zstd', 'compression.zstd', 'lz4.frame'):
+        monkeypatch.setitem(sys.modules, module, None)
+    options = ('--description', robot_file)
+    for name in ('out.mcap', 'out.db3', 'out.csv', 'out'):
+        assert run('convert', tmp_path / 'plain.mcap', tmp_path / name, *options).code == 0
+    for source, words in (
+        (tmp_path / 'zstd.mcap', "zstd compression needs the extra 'bags': pip install"),
+        (tmp_path / 'lz4.mcap', "lz4 compression needs the extra 'bags': pip install"),
+        (folder, 'reading YAML needs PyYAML: pip install PyYAML'),
+    ):
+        result = run('convert', source, tmp_path / 'none.mcap', *options)
+        assert (result.code, result.out) == (2, '')
+        assert words in result.err
+        assert result.err.count('\n') == 1
+        assert not (tmp_path / 'none.mcap').exists()
+
+
+def test_schemas_of_any_kind_survive_sqlite(run, bags, tmp_path, robot_file):
+    """Through a database and back: topics and messages, definitions that are no text as well."""
+    (tmp_path / 'in.mcap').write_bytes(sample(bags, ''))
+    options = ('--description', robot_file)
+    assert run('convert', tmp_path / 'in.mcap', tmp_path / 'a.db3', *options).code == 0
+    target = tmp_path / 'out.mcap'
+    back = ('--to', 'actuator', '--topic', '/joint_states:/actuator_states')
+    assert run('convert', tmp_path / 'a.db3', target, *back, *options).code == 0
+    before, after = (contents(p.read_bytes()) for p in (tmp_path / 'in.mcap', target))
+    assert {value for value in after.topics.values() if value} == {
+        value for value in before.topics.values() if value
+    }
+    assert sorted((m[2], m[4]) for m in after.messages if b'_states' not in m[0]) == sorted(
+        (m[2], m[4]) for m in before.messages if b'_states' not in m[0]
+    )

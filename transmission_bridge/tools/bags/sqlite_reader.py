@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import sqlite3
+from typing import Any
 from urllib.parse import quote
 
 from transmission_bridge.tools.bags.bag_metadata import BagMetadata, parse_metadata
@@ -112,8 +113,8 @@ class SqliteReader:
 
     def _read_topics(self, hashes: dict[str, str]) -> dict[int, Topic]:
         schemas = {
-            name: Schema(name, encoding, text.encode())
-            for name, encoding, text in self._rows(
+            name: Schema(name, encoding, data if isinstance(data, bytes) else str(data).encode())
+            for name, encoding, data in self._rows(
                 'message_definitions', 'topic_type', 'encoding', 'encoded_message_definition'
             )
         }
@@ -128,23 +129,23 @@ class SqliteReader:
             'type_description_hash',
         ):
             topics[int(number)] = Topic(
-                name,
-                type_name,
-                encoding or 'cdr',
-                qos,
-                type_hash or hashes.get(name, ''),
+                str(name),
+                str(type_name),
+                str(encoding or 'cdr'),
+                str(qos),
+                str(type_hash or hashes.get(name, '')),
                 schemas.get(type_name),
             )
         return topics
 
-    def _rows(self, table: str, *columns: str) -> list[tuple[str, ...]]:
-        """Return columns of a table as text, empty for those that it does not have."""
+    def _rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """Return columns of a table, empty texts for those that it does not have."""
         known = self._columns[table]
         if columns[0] not in known:
             return []
         selected = ', '.join(column if column in known else "''" for column in columns)
         rows = self._database.execute(f'SELECT {selected} FROM {table} ORDER BY id').fetchall()
-        return [tuple('' if value is None else str(value) for value in row) for row in rows]
+        return [tuple('' if value is None else value for value in row) for row in rows]
 
 
 _TABLES = ('topics', 'messages', 'message_definitions', 'metadata')

@@ -76,7 +76,7 @@ class SqliteWriter:
                 (
                     topic.type,
                     topic.schema.encoding,
-                    topic.schema.data.decode('utf-8', 'surrogateescape'),
+                    _text(topic.schema.data),
                     topic.type_hash,
                 ),
             )
@@ -136,3 +136,11 @@ class SqliteWriter:
         except sqlite3.Error as error:
             self._database.close()
             raise UnusableFileError(f'it cannot be written: {error}') from None
+
+
+def _text(data: bytes) -> str | bytes:
+    """Return a definition as text, or as it is where it is none (protobuf)."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
