@@ -14,7 +14,7 @@ demo: $(VENV)/kilted.installed
 
 test: lint test-kilted test-jazzy
 
-test-kilted: $(VENV)/kilted.installed
+test-kilted: $(VENV)/test.installed
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
 # The core is the same on both distributions: only what touches rclpy is run again.
@@ -29,13 +29,17 @@ test-wheel:
 test-colcon: $(VENV)-colcon/colcon.installed
 	.ci/colcon $(VENV)-colcon
 
-lint: $(VENV)/kilted.installed
+lint: $(VENV)/test.installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
 $(VENV)/kilted.installed: setup.py
 	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --editable '.[kilted]'
+	touch $@
+
+$(VENV)/test.installed: $(VENV)/kilted.installed
 	$(VENV)/bin/python -m pip install --quiet --editable '.[kilted,test]'
 	touch $@
 
