@@ -121,7 +121,7 @@ class StatePath:
         if stamp is None:
             return None
         joints = self._map(self.merged.values(now)).copy()
-        if self._is_plain and self._mapper.all_finite:
+        if self._is_plain and self._all_known:
             return JointStateRecord(stamp, '', self._names, *joints)
         return self._selected(stamp, joints)
 
@@ -147,9 +147,11 @@ class StatePath:
         """Map everything, beginning an iterative solution at the last one found."""
         joints = self._mapper.of_instant(actuators, self._solution, self.report)
         self._joints = joints
+        self._all_known = self._mapper.all_finite
         self._is_dirty = False
         if self._keeps_solution:
-            np.copyto(self._solution, joints[0], where=np.isfinite(joints[0]))
+            known = True if self._all_known else np.isfinite(joints[0])
+            np.copyto(self._solution, joints[0], where=known)
         return joints
 
 

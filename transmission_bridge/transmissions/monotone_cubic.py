@@ -84,8 +84,10 @@ class MonotoneCubic:
         width = self._width[piece]
         low, high = np.zeros(np.shape(goal)), width + np.zeros(np.shape(goal))
         rounding = 2e-16 * np.abs(self._rising).max()
-        done = np.asarray(~inside)
-        t = width * (goal / (self._rising[piece + 1] - self._rising[piece]))
+        height = self._rising[piece + 1] - self._rising[piece]
+        # The last point is known; where the curve is flat there, rounding would lead astray.
+        done = np.asarray(~inside | (goal == height))
+        t = width * (goal / height)
         for _ in range(ITERATIONS):
             miss = t * (linear + t * (square + t * cube)) - goal
             low, high = np.where(miss <= 0.0, t, low), np.where(miss >= 0.0, t, high)

@@ -17,6 +17,9 @@ from transmission_bridge.transmissions.elementary import Elementary, Real
 
 __all__ = ['GuidedSlider', 'HingedCylinder', 'StrokeLaw']
 
+#: Angles this near to each other [rad] are the same but for rounding.
+ROUNDING = 4e-15
+
 
 @dataclass(frozen=True)
 class GuidedSlider:
@@ -74,14 +77,14 @@ class GuidedSlider:
         for side in (self.rod, -self.rod):
             upright = _angle_of_sine(self.offset + side, self.crank)
             ends += [upright, math.pi - upright]
-        first, last = _enclosing(ends, angle)
-        middle = 0.5 * (first + last)
-        lift = self.crank * math.sin(middle) - self.offset
-        if abs(lift) > self.rod:
-            raise _not_closed(self, angle)
-        stroke = self.crank * math.cos(middle) + math.sqrt(self.rod**2 - lift**2)
-        turned = math.sin(middle - math.atan2(self.offset, stroke))
-        return first, last, math.copysign(1.0, turned)
+        for first, last in _enclosing(ends, angle):
+            middle = 0.5 * (first + last)
+            lift = self.crank * math.sin(middle) - self.offset
+            if abs(lift) <= self.rod:
+                stroke = self.crank * math.cos(middle) + math.sqrt(self.rod**2 - lift**2)
+                turned = math.sin(middle - math.atan2(self.offset, stroke))
+                return first, last, math.copysign(1.0, turned)
+        raise _not_closed(self, angle)
 
     @property
     def misfit(self) -> str:
@@ -143,12 +146,12 @@ class HingedCylinder:
                 (self.crank**2 + self.base**2 - self.offset**2) / (2.0 * self.crank * self.base)
             )
             ends = [shortest, -shortest, math.pi]
-        first, last = _enclosing(ends, angle)
-        middle = 0.5 * (first + last)
         square = self.crank**2 + self.base**2 - self.offset**2
-        if square < 2.0 * self.crank * self.base * math.cos(middle):
-            raise _not_closed(self, angle)
-        return first, last, math.copysign(1.0, math.sin(middle))
+        for first, last in _enclosing(ends, angle):
+            middle = 0.5 * (first + last)
+            if square >= 2.0 * self.crank * self.base * math.cos(middle):
+                return first, last, math.copysign(1.0, math.sin(middle))
+        raise _not_closed(self, angle)
 
     @property
     def misfit(self) -> str:
@@ -173,13 +176,20 @@ def _root(square: Real, length: float, of: Elementary[Real]) -> Real:
     return of.sqrt(of.where(abs(square) < 1e-14 * length * length, 0.0, square))
 
 
-def _enclosing(ends: list[float], angle: float) -> tuple[float, float]:
-    """Return the nearest of the ends at or below an angle and the nearest above, by full turns."""
+def _enclosing(ends: list[float], angle: float) -> list[tuple[float, float]]:
+    """
+    Return the ranges between neighbouring ends, by full turns, that hold an angle.
+
+    Two, the one above first, where it is an end but for rounding.
+    """
     turn = 2.0 * math.pi
-    known = [end for end in ends if not math.isnan(end)]
-    below = min((angle - end) % turn for end in known)
-    above = min(turn - (angle - end) % turn for end in known)
-    return angle - below, angle + above
+    ahead = {(end - angle) % turn for end in ends if not math.isnan(end)}
+    others = sorted(way for way in ahead if ROUNDING < way < turn - ROUNDING)
+    if len(others) == len(ahead):
+        return [(angle + (others[-1] - turn), angle + others[0])]
+    if not others:
+        return [(angle, angle + turn), (angle - turn, angle)]
+    return [(angle, angle + others[0]), (angle + (others[-1] - turn), angle)]
 
 
 def _not_closed(law: StrokeLaw, angle: float) -> TransmissionError:

@@ -4,8 +4,8 @@
 """
 Small matrices in batches: a Jacobian per sample, and what is needed of it.
 
-One and two rows are written out: the results are then the same to the last bit for one sample and
-for a batch, and NaN needs no special care.
+One and two rows are written out: the results are then the same to the last bit for batches of any
+size, and NaN needs no special care.
 """
 
 from __future__ import annotations

@@ -1,0 +1,321 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""One sample in plain numbers: what batches say, or nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+import math
+
+import numpy as np
+import pytest
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions import (
+    Domain,
+    MapReport,
+    matrix_of,
+    PositionDependentTransmission,
+    vector_of,
+)
+from transmission_bridge.transmissions.ankle_leg import AnkleLeg
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
+from transmission_bridge.transmissions.elementary import ARRAYS, NUMBERS
+from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.newton import solve
+from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
+from transmission_bridge.transmissions.slider_linkages import GuidedSlider, HingedCylinder
+from transmission_bridge.transmissions.step import Step
+from transmission_bridge.transmissions.tabulated import TabulatedTransmission
+
+NAN = (math.nan, math.nan)
+
+
+class Swing(PositionDependentTransmission):
+    """``a = q + sin(q) / 2``, given for arrays only; the other direction is solved."""
+
+    api_version = 1
+
+    def __init__(self) -> None:
+        super().__init__(Domain('joint', (-2.0,), (2.0,)))
+
+    def actuator_position(self, joint_position):
+        """Return ``a``."""
+        return joint_position + 0.5 * np.sin(joint_position)
+
+    def actuator_jacobian(self, joint_position):
+        """Return ``da/dq``."""
+        return (1.0 + 0.5 * np.cos(joint_position))[..., np.newaxis]
+
+
+class Pair(Swing):
+    """Two actuators on one joint."""
+
+    def actuator_position(self, joint_position):
+        """Return ``a``."""
+        q = joint_position[..., 0]
+        return vector_of(q, -q)
+
+    def actuator_jacobian(self, joint_position):
+        """Return ``da/dq``."""
+        q = joint_position[..., 0]
+        return matrix_of((np.ones_like(q),), (-np.ones_like(q),))
+
+
+def crank() -> CrankSliderTransmission:
+    """Return a slider on a guide."""
+    return CrankSliderTransmission(GuidedSlider(0.04, 0.12, 0.01), 1.5, joint_reduction=-1.5)
+
+
+def ankle() -> ParallelAnkleTransmission:
+    """Return an ankle with tilted motor axes."""
+    legs = (
+        AnkleLeg(motor=(0.0, 0.05, 0.24), crank=0.05, rod=0.24, foot=(0.05, 0.05, 0.0)),
+        AnkleLeg(
+            motor=(0.0, -0.05, 0.15),
+            crank=0.05,
+            rod=0.15,
+            foot=(0.05, -0.05, 0.0),
+            axis=(0.1, 2.0, -0.1),
+        ),
+    )
+    return ParallelAnkleTransmission(
+        legs,
+        lower=(-0.6, -0.3),
+        upper=(0.4, 0.3),
+        actuator_reduction=(20.0, -30.0),
+        joint_offset=(0.1, -0.05),
+    )
+
+
+MECHANISMS = {
+    'crank': crank(),
+    'cylinder': CrankSliderTransmission(HingedCylinder(0.3, 0.9, 0.05), 1.0),
+    'ankle': ankle(),
+    'table': TabulatedTransmission([0.0, 1.0, 3.0], [0.0, 2.0, 2.5]),
+    'arrays only': Swing(),
+}
+
+
+def joints_of(t: PositionDependentTransmission, count: int) -> np.ndarray:
+    """Return joint positions well inside the domain."""
+    low, high = np.array(t.domain.lower), np.array(t.domain.upper)
+    shares = np.random.default_rng(3).uniform(0.1, 0.9, (count, len(low)))
+    x = low + shares * (high - low)
+    return t.actuator_to_joint('position', x) if t.domain.space == 'actuator' else x
+
+
+@pytest.mark.parametrize('name', MECHANISMS)
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_it_is_what_the_batch_says(name: str, direction: str) -> None:
+    """Inside the domain every sample is answered in plain numbers, to rounding as the batch."""
+    t = MECHANISMS[name]
+    q = joints_of(t, 200)
+    a = t.joint_to_actuator('position', q)
+    position, out = (a, q) if direction == 'actuator_to_joint' else (q, a)
+    velocity, effort = np.random.default_rng(4).normal(size=(2, *position.shape))
+    expected = [
+        out,
+        getattr(t, direction)('velocity', velocity, at=position),
+        getattr(t, direction)('effort', effort, at=position),
+    ]
+    nearby = out + 1e-3 * (out[::-1] - out)
+    for row in range(len(out)):
+        sample = t.map_sample(
+            direction, *(each[row].tolist() for each in (position, velocity, effort, nearby))
+        )
+        assert sample is not None
+        for numbers, batch in zip(sample, expected, strict=True):
+            assert all(type(number) is float for number in numbers)
+            assert np.abs(np.array(numbers) - batch[row]).max() <= 1e-12 * np.abs(batch).max()
+
+
+@pytest.mark.parametrize('name', MECHANISMS)
+def test_one_sample_is_the_same_however_it_is_asked(name: str) -> None:
+    """Together, one by one and in plain numbers, a sample gives the same to the last bit."""
+    t = MECHANISMS[name]
+    for q in joints_of(t, 20):
+        a = t.joint_to_actuator('position', q)
+        for direction, at, guess in (('joint_to_actuator', q, a), ('actuator_to_joint', a, q)):
+            together = t.map_state(direction, at, 2.0 * at, 3.0 * at, guess=guess)
+            numbers = at.tolist(), (2.0 * at).tolist(), (3.0 * at).tolist(), guess.tolist()
+            function = getattr(t, direction)
+            alone = [
+                function('position', at, guess=guess),
+                function('velocity', 2.0 * at, at=at, guess=guess),
+                function('effort', 3.0 * at, at=at, guess=guess),
+            ]
+            for some, others in ((together, alone), (t.map_sample(direction, *numbers), alone)):
+                for one, other in zip(some, others, strict=True):
+                    assert np.array_equal(one, other)
+
+
+def test_what_has_to_be_counted_is_left_alone() -> None:
+    """Outside the domain, at a dead centre and at an unknown position there is no answer."""
+    t, one = crank(), (1.0,)
+    (low,), (high,) = t.domain.lower, t.domain.upper
+    for position in (low - 0.1, high + 0.1, low, high, math.nan, math.inf, 1e300):
+        assert t.map_sample('joint_to_actuator', (position,), one, one, one) is None
+    for stroke in (0.5, -0.5, math.nan, math.inf):
+        counts: Counter[str] = Counter()
+        assert t.map_sample('actuator_to_joint', (stroke,), one, one, one) is None
+        t.map_state('actuator_to_joint', np.array([stroke]), *np.ones((2, 1)), report=counts)
+        assert counts == ({'domain': 1} if math.isfinite(stroke) else {})
+    t = ankle()
+    assert t.map_sample('joint_to_actuator', (0.0, 1.0), one * 2, one * 2, one * 2) is None
+    a = t.joint_to_actuator('position', (0.0, 0.1)).tolist()
+    assert t.map_sample('actuator_to_joint', a, one * 2, one * 2, NAN) is None
+    assert t.map_sample('actuator_to_joint', a, one * 2, one * 2, (0.0, 9.0)) is None
+    assert t.map_sample('actuator_to_joint', (1e3, 1e3), one * 2, one * 2, (0.0, 0.0)) is None
+
+
+def test_a_start_far_off_ends_where_batches_do() -> None:
+    """From any start of the domain a sample is solved as in a batch, in numbers or not at all."""
+    t = ankle()
+    q = joints_of(t, 100)
+    a = t.joint_to_actuator('position', q)
+    solved = 0
+    for row, start in enumerate(q[::-1]):
+        sample = t.map_sample('actuator_to_joint', *[a[row].tolist()] * 3, start.tolist())
+        if sample is not None:
+            solved += 1
+            assert np.abs(np.array(sample[0]) - q[row]).max() <= 1e-12
+        assert np.abs(t.actuator_to_joint('position', a[row], guess=start) - q[row]).max() <= 1e-12
+    assert solved > 50
+
+
+def test_unknown_rates_touch_what_depends_on_them() -> None:
+    """A velocity that is not known leaves position and effort as they are."""
+    position, velocity, effort = crank().map_sample(
+        'joint_to_actuator', (0.1,), (math.nan,), (2.0,), NAN
+    )
+    assert math.isnan(velocity[0])
+    assert math.isfinite(position[0])
+    assert math.isfinite(effort[0])
+
+
+def test_other_than_square_is_left_to_arrays() -> None:
+    """With more actuators than joints there is no answer in plain numbers, but one in arrays."""
+    ones = (1.0, 1.0)
+    assert Pair().map_sample('actuator_to_joint', (0.5, -0.5), ones, ones, (0.5,)) is None
+    state = Pair().map_state('actuator_to_joint', np.array([0.5, -0.5]), *np.ones((2, 2)))
+    assert abs(state[0][0] - 0.5) < 1e-12
+
+
+def test_a_changed_mechanism_is_not_mapped_by_the_old_numbers() -> None:
+    """A subclass that changes the maps of arrays only has single samples mapped by these."""
+
+    class Longer(CrankSliderTransmission):
+        """Twice the stroke."""
+
+        def actuator_position(self, joint_position):
+            """Return twice as much."""
+            return 2.0 * super().actuator_position(joint_position)
+
+        def actuator_jacobian(self, joint_position):
+            """Return twice as much."""
+            return 2.0 * super().actuator_jacobian(joint_position)
+
+        def joint_position(self, actuator_position):
+            """Return the position of half as much."""
+            return super().joint_position(0.5 * actuator_position)
+
+    t, ones = Longer(GuidedSlider(0.04, 0.12), 1.5), (1.0,)
+    stroke, speed, _ = t.map_sample('joint_to_actuator', (0.2,), ones, ones, ones)
+    assert np.array_equal(stroke, t.joint_to_actuator('position', [[0.2]])[0])
+    assert np.array_equal(speed, t.joint_to_actuator('velocity', [[1.0]], at=[[0.2]])[0])
+    assert abs(t.map_sample('actuator_to_joint', stroke, ones, ones, ones)[0][0] - 0.2) < 1e-13
+
+
+@pytest.mark.parametrize('answer', [((1.0, 2.0), (1.0,)), ((1.0,), (1.0, 2.0)), ((), ())])
+def test_another_number_of_numbers_is_refused(answer) -> None:
+    """A map of single samples that does not fit is found when the transmission is built."""
+
+    class Odd(Swing):
+        """Miscounts."""
+
+        def actuator_sample(self, joint_position):
+            """Return something else."""
+            return answer
+
+    with pytest.raises(TransmissionError, match='another number of numbers'):
+        Odd()
+
+
+def step_of(transmission: PositionDependentTransmission) -> Step:
+    """Return the step of a robot whose second of two actuators moves its first of two joints."""
+    second, first = np.array([1]), np.array([0])
+    return Step(
+        'swing', transmission, second, first, np.array([0]), first, transmission.map_sample
+    )
+
+
+def test_a_step_writes_its_own_joints_only() -> None:
+    """Position, velocity and effort go to the places of the outputs, and nothing else changes."""
+    t = Swing()
+    rows, mapped = np.array([[9.0, 0.7], [9.0, 2.0], [9.0, 3.0]]), np.full((3, 2), 5.0)
+    report = MapReport()
+    step_of(t).call_state('actuator_to_joint', rows, mapped, np.array([0.4, 8.0]), report)
+    expected = t.map_state('actuator_to_joint', *rows[:, 1:], guess=np.array([0.4]))
+    assert np.array_equal(mapped[:, :1], expected)
+    assert (mapped[:, 1] == 5.0).all()
+    assert not report.counts
+    rows[0, 1] = 99.0
+    step_of(t).call_state('actuator_to_joint', rows, mapped, np.array([0.4, 8.0]), report)
+    assert np.isnan(mapped[:, 0]).all()
+    assert (mapped[:, 1] == 5.0).all()
+    assert report.counts == {('swing', 'domain'): 1}
+
+
+def test_a_failing_map_of_a_sample_costs_its_own_joints() -> None:
+    """What a plugin raises while a sample is mapped is reported with its traceback."""
+
+    class Failing(Swing):
+        """Fails once it is in use."""
+
+        fails = False
+
+        def actuator_sample(self, joint_position):
+            """Raise."""
+            if self.fails:
+                raise RuntimeError('inside the plugin')
+            return super().actuator_sample(joint_position)
+
+    t = Failing()
+    t.fails = True
+    report, mapped = MapReport(), np.full((3, 2), 5.0)
+    step_of(t).call_state('actuator_to_joint', np.ones((3, 2)), mapped, np.zeros(2), report)
+    assert np.isnan(mapped[:, 0]).all()
+    assert (mapped[:, 1] == 5.0).all()
+    assert report.counts == {('swing', 'exception'): 1}
+    assert 'inside the plugin' in report.errors['swing']
+
+
+def test_the_steps_of_the_solver_are_those_of_batches() -> None:
+    """The solver of one sample stops at the same solution as that of batches, to rounding."""
+    t = ankle()
+    target = t.joint_to_actuator('position', [[0.1, 0.2]])
+    start = np.array([[0.0, 0.0]])
+    x, _, converged = solve(t.actuator_position_and_jacobian, target, start, t.domain.span)
+    sample = t.map_sample('actuator_to_joint', *[target[0].tolist()] * 3, (0.0, 0.0))
+    assert converged.all()
+    assert np.abs(np.array(sample[0]) - x[0]).max() <= 1e-15
+
+
+@pytest.mark.parametrize('name', ['sin', 'cos', 'sqrt', 'rint'])
+def test_functions_of_one_number_are_the_same(name: str) -> None:
+    """Numbers and arrays have the same functions under a name, to rounding."""
+    numbers = np.linspace(0.01, 7.0, 1001)
+    alone = [getattr(NUMBERS, name)(number) for number in numbers.tolist()]
+    assert np.allclose(alone, getattr(ARRAYS, name)(numbers), rtol=4e-16, atol=1e-16)
+
+
+@pytest.mark.parametrize('name', ['arctan2', 'hypot'])
+def test_functions_of_two_numbers_are_the_same(name: str) -> None:
+    """The order of the two arguments is the same as well."""
+    first, second = np.random.default_rng(5).normal(size=(2, 1000))
+    alone = [
+        getattr(NUMBERS, name)(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+    assert np.allclose(alone, getattr(ARRAYS, name)(first, second), rtol=1e-15, atol=1e-16)
