@@ -52,14 +52,26 @@ def robot(reference):
     return RobotTransmissions(load_description(reference.URDF))
 
 
+@pytest.fixture(scope='session')
+def context(harness):
+    """
+    Return the context of all nodes in this process.
+
+    One for all tests: to make a participant costs more than most of the tests.
+    """
+    context = harness.new_context()
+    yield context
+    harness.rclpy.shutdown(context=context)
+
+
 @pytest.fixture
-def peer(harness):
+def peer(harness, context):
     """Return a :class:`Peer`."""
-    peer = harness.Peer()
+    peer = harness.Peer(context)
     yield peer
     peer.destroy()
-    # A life-cycle node keeps its participant until the collector comes by: the next test would
-    # meet its services.
+    # A life-cycle node keeps its services until the collector comes by: the next test would
+    # meet them.
     gc.collect()
 
 

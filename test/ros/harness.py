@@ -10,9 +10,11 @@ wants to look inside or to break something.
 
 from __future__ import annotations
 
+import atexit
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -47,8 +49,30 @@ LOST = 1.0
 #: Seconds after which a request is taken for lost and sent again.
 ANSWER = 2.0
 
-#: A domain of this test run's own.
-DOMAIN = 1 + os.getpid() % 101
+
+def _claim_domain():
+    """
+    Return a domain of this test run's own, out of which a socket keeps other runs.
+
+    Two runs in one domain would answer each other's requests.
+    """
+    for number in range(101):
+        domain = 1 + (os.getpid() + number) % 101
+        claim = socket.socket()
+        try:
+            claim.bind(('127.0.0.1', _CLAIM_PORT + domain))
+        except OSError:
+            claim.close()
+        else:
+            atexit.register(claim.close)
+            return domain
+    raise RuntimeError('all domains are taken')
+
+
+#: Ports of the claims, one per domain, beyond those that the system gives away.
+_CLAIM_PORT = 61_000
+
+DOMAIN = _claim_domain()
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -72,6 +96,13 @@ GOALS = {
     'inactive_shutdown': 'finalized',
     'active_shutdown': 'finalized',
 }
+
+
+def new_context():
+    """Return a context in the domain of this test run, which is a participant of its own."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    return context
 
 
 class Process:
@@ -137,12 +168,13 @@ class Peer:
     """
     The other side: drivers, controllers and operators, all in one node.
 
+    :param context: Where its node lives; one of its own if not given.
     :param name: Name of its node.
     """
 
-    def __init__(self, name='peer'):
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=DOMAIN)
+    def __init__(self, context=None, name='peer'):
+        self._owns_context = context is None
+        self.context = context or new_context()
         self.node = rclpy.create_node(name, context=self.context, use_global_arguments=False)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
@@ -152,7 +184,8 @@ class Peer:
         """Leave the graph."""
         self.executor.shutdown()
         self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        if self._owns_context:
+            rclpy.shutdown(context=self.context)
 
     # -- waiting ---------------------------------------------------------------------------------
 

@@ -12,7 +12,24 @@ pytestmark = pytest.mark.ros
 
 
 def endpoints(peer, node):
-    """Return what the graph and the node itself hold of it, counted."""
+    """Return what the graph and the node itself hold of it, once the graph knows all of it."""
+
+    def counted():
+        found = counts(peer, node)
+        own = {
+            'publishers': [each.topic_name for each in node.publishers],
+            'subscribers': [each.topic_name for each in node.subscriptions],
+        }
+        is_known = len(found['services']) == len(list(node.services)) and all(
+            set(names) <= {name for name, _ in found[kind]} for kind, names in own.items()
+        )
+        return found if is_known else None
+
+    return peer.spin_until(counted, 'discovery of the endpoints')
+
+
+def counts(peer, node):
+    """Return what the graph and the node itself hold of it at this moment."""
     name, namespace = node.get_name(), node.get_namespace()
     return {
         'publishers': sorted(peer.node.get_publisher_names_and_types_by_node(name, namespace)),
@@ -45,7 +62,7 @@ def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
         assert peer.change_state('activate')
         assert peer.change_state('deactivate')
         assert peer.change_state('cleanup')
-        peer.spin_until(lambda: endpoints(peer, node) == before, 'return to what was there')
+        peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
     for each in inside[1:]:
         assert each == inside[0]
     assert inside[0]['managed'] > before['managed']
@@ -62,7 +79,7 @@ def test_failed_configure_leaves_nothing_behind(peer, make_bridge, reference, mo
         patch.setattr(session, 'COMMAND_INPUT', 'not a quality of service')
         assert not peer.change_state('configure')
     assert peer.state() == 'unconfigured'
-    assert endpoints(peer, node) == before
+    peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
     assert peer.change_state('configure')
 
 
@@ -154,7 +171,7 @@ def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, capfd, s
     assert 'Traceback' in output
     assert BUG in output
     assert peer.state() == 'unconfigured'
-    assert endpoints(peer, node) == before
+    peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
     peer.start()
 
 
@@ -197,7 +214,7 @@ def test_shutdown_from_every_state(peer, reference, make_bridge):
         kind = ('unconfigured', 'inactive', 'active')[number]
         assert peer.change_state(f'{kind}_shutdown', name)
         assert peer.state(name) == 'finalized'
-        assert endpoints(peer, node) == before
+        peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
 
 
 def test_a_finalized_node_stays_that(peer, reference, make_bridge):
