@@ -36,7 +36,9 @@ class BridgeOptions:
         'Topics on which drivers publish actuator states, each any subset of the actuators.',
     )
     actuator_names: tuple[str, ...] = _option(
-        (), "Names that a driver uses instead of the URDF's, each as 'driver_name=urdf_name'."
+        (),
+        "Names that a driver uses instead of the URDF's, in states and commands, each as "
+        "'driver_name=urdf_name'.",
     )
     plugin_aliases: tuple[str, ...] = _option(
         (),

@@ -20,6 +20,7 @@ from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.commands import CommandPath
+from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
@@ -103,6 +104,7 @@ class Session:
         )
         self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
+        self._to_driver = DriverNames(pairs('actuator_names', options.actuator_names))
         self.outputs = Outputs(node)
         self.inputs = Inputs(node, lambda: self.is_open, self.time, log)
         try:
@@ -139,6 +141,7 @@ class Session:
             self._trajectory_path,
             self.states.joint_position,
             self._arrays.end_at,
+            self._to_driver,
         )
 
     @property
@@ -235,7 +238,7 @@ class Session:
 
     def _send(self, commands: Sequence[JointStateRecord]) -> None:
         for command in commands:
-            self._actuator_commands.publish(self._encoder.encode(command))
+            self._actuator_commands.publish(self._encoder.encode(self._to_driver(command)))
         self._arrays.send(commands)
 
     # -- helpers ---------------------------------------------------------------------------------

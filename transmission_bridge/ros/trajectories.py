@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
 from transmission_bridge.ros.inputs import Inputs
@@ -28,6 +29,7 @@ class Trajectories:
     :param path: Maps them.
     :param joint_position: Gives the joints' positions at a time [s].
     :param sent: Called with the actuators and where they end, empty where that is not told.
+    :param to_driver: Gives messages the driver's names.
     """
 
     def __init__(
@@ -37,10 +39,12 @@ class Trajectories:
         path: TrajectoryPath,
         joint_position: Callable[[float], Array],
         sent: Callable[[Sequence[str], Array], None],
+        to_driver: DriverNames,
     ) -> None:
         self._path = path
         self._joint_position = joint_position
         self._sent = sent
+        self._to_driver = to_driver
         self._publisher = outputs.add(JointTrajectory, 'actuator_trajectory')
         inputs.typed(JointTrajectory, TOPIC, COMMAND_INPUT, self._take)
 
@@ -49,6 +53,6 @@ class Trajectories:
             trajectory_from_message(message), self._joint_position(now), source=TOPIC, now=now
         )
         answer = JointTrajectory()
-        fill_trajectory(answer, mapped, JointTrajectoryPoint)
+        fill_trajectory(answer, self._to_driver(mapped), JointTrajectoryPoint)
         self._publisher.publish(answer)
         self._sent(mapped.names, mapped.points[-1].positions)
