@@ -10,7 +10,7 @@ from itertools import groupby
 
 from transmission_bridge.bridge.offline import OfflineConverter
 from transmission_bridge.tools.bags.joint_state_topic import read_unusual
-from transmission_bridge.tools.bags.model import Message
+from transmission_bridge.tools.bags.model import Message, Topic
 from transmission_bridge.tools.convert_topics import TopicPlan
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import Direction
@@ -46,46 +46,45 @@ class MessageConverter:
         :raises UsageError: If a topic cannot be converted.
         :raises UnusableFileError: If a message needs a decoder that is not installed.
         """
-        target_of = self._plan.target_of
-        work: dict[str, list[int]] = {target: [] for target in self.bridges}
-        for place, message in enumerate(batch):
-            target = target_of(message.topic)
-            if target is not None:
-                work[target].append(place)
-        if not any(work.values()):
-            return list(batch)
-        results: dict[int, Message | None] = {}
-        for target, places in work.items():
+        target_of = {
+            topic: self._plan.target_of(topic) for topic in {message.topic for message in batch}
+        }
+        results: list[Message | None] = list(batch)
+        for name in self.bridges:
+            places = [
+                place for place, message in enumerate(batch) if target_of[message.topic] == name
+            ]
             for topic, group in groupby(places, key=lambda place: batch[place].topic):
-                self._convert_some(target, topic.name, batch, list(group), results)
-        merged: list[Message] = []
-        for place, message in enumerate(batch):
-            if place not in results or self._plan.keep:
-                merged.append(message)
-            result = results.get(place)
-            if result is not None:
-                merged.append(result)
-        return merged
+                self._convert_some(name, topic, batch, list(group), results)
+        if not self._plan.keep:
+            return [message for message in results if message is not None]
+        both = (
+            (before, None if after is before else after)
+            for before, after in zip(batch, results, strict=True)
+        )
+        return [message for pair in both for message in pair if message is not None]
 
     def _convert_some(
         self,
-        target: str,
-        source: str,
+        name: str,
+        source: Topic,
         batch: Sequence[Message],
         places: Sequence[int],
-        results: dict[int, Message | None],
+        results: list[Message | None],
     ) -> None:
         """Convert consecutive messages of one driver."""
         messages = [batch[place] for place in places]
-        outputs = self.bridges[target].convert(
-            source, [message.data for message in messages], [message.time for message in messages]
+        outputs = self.bridges[name].convert(
+            source.name,
+            [message.data for message in messages],
+            [message.time for message in messages],
         )
-        topic = self._plan.target(target, messages[0].topic)
+        target = self._plan.target(name, source)
         for place, message, data in zip(places, messages, outputs, strict=True):
             if data is None:
                 results[place] = None
                 continue
             results[place] = Message(
-                topic, message.time, message.published, message.sequence, data
+                target, message.time, message.published, message.sequence, data
             )
             self.converted += 1

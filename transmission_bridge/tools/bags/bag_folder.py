@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import os
 from pathlib import Path
 import tempfile
@@ -65,10 +65,8 @@ class FolderReader:
         self.compression = ''
         self._lists_topics = len(self._paths) == 1 and metadata.mode != 'file'
         if self._lists_topics:
-            with _Opened(self._paths[0], metadata) as reader:
+            with self._opened(self._paths[0]) as reader:
                 self._lists_topics = reader.lists_topics
-                for topic in reader.topics:
-                    self._same(topic)
                 if isinstance(reader, McapReader):
                     self.compression = reader.compression
 
@@ -89,38 +87,32 @@ class FolderReader:
 
     def batches(self) -> Iterator[list[Message]]:
         """Yield the messages, see :class:`~transmission_bridge.tools.bags.model.Source`."""
-        unpack = self._metadata.mode == 'message'
         for number, file in enumerate(self._paths):
             self._number, self._part = number, 0.0
-            with _Opened(file, self._metadata) as reader:
-                own: dict[Topic, Topic] = {}
+            with self._opened(file) as reader:
                 for batch in reader.batches():
                     self._part = reader.progress
-                    for topic in {message.topic for message in batch} - own.keys():
-                        own[topic] = self._same(topic)
-                    yield [
-                        Message(
-                            own[topic],
-                            time,
-                            published,
-                            sequence,
-                            decompress(data, self._metadata.compression) if unpack else data,
-                        )
-                        for topic, time, published, sequence, data in batch
-                    ]
-                for topic in reader.topics:
-                    self._same(topic)
+                    yield self._decompressed(batch)
         self._number, self._part = len(self._paths), 0.0
+
+    def _decompressed(self, batch: list[Message]) -> list[Message]:
+        if self._metadata.mode != 'message':
+            return batch
+        method = self._metadata.compression
+        return [each._replace(data=decompress(each.data, method)) for each in batch]
 
     def extras(self) -> Iterator[Iterator[bytes]]:
         """Yield the attachment and metadata records of MCAP files, each in pieces."""
         for file in self._paths if self.storage == 'mcap' else ():
-            with _Opened(file, self._metadata) as reader:
+            with self._opened(file) as reader:
                 if isinstance(reader, McapReader):
                     yield from reader.extras()
 
     def close(self) -> None:
         """Let go of the files; they are open only while they are read."""
+
+    def _opened(self, file: Path) -> _Opened:
+        return _Opened(file, self._metadata, self._same)
 
     def _same(self, topic: Topic) -> Topic:
         """Return the one object that stands for connections that look alike."""
@@ -130,8 +122,8 @@ class FolderReader:
 class _Opened:
     """A storage file while it is read, decompressed where the whole file is compressed."""
 
-    def __init__(self, path: Path, metadata: BagMetadata) -> None:
-        self._path, self._metadata = path, metadata
+    def __init__(self, path: Path, metadata: BagMetadata, same: Callable[[Topic], Topic]) -> None:
+        self._path, self._metadata, self._same = path, metadata, same
         self._copy: str | None = None
 
     def __enter__(self) -> McapReader | SqliteReader:
@@ -148,7 +140,7 @@ class _Opened:
                 raise
         try:
             self._reader: McapReader | SqliteReader = _READERS[self._metadata.storage](
-                path, self._metadata
+                path, self._metadata, self._same
             )
         except BaseException:
             self._remove_copy()

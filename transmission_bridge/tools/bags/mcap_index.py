@@ -66,16 +66,16 @@ class McapIndex:
     What is where.
 
     :param size: Size of the file.
-    :param segments: Where messages are, in the order of the file.
     :param topics: Schemas and channels outside of chunks.
+    :param segments: Where messages are, in the order of the file.
     :param attachments: Offset and length of whole attachment records.
     :param metadata: Offset and length of whole metadata records.
     :param problem: Why the file cannot be read to its end, empty where it can.
     """
 
     size: int
+    topics: TopicTable
     segments: list[Segment] = field(default_factory=list)
-    topics: TopicTable = field(default_factory=TopicTable)
     attachments: list[tuple[int, int]] = field(default_factory=list)
     metadata: list[tuple[int, int]] = field(default_factory=list)
     problem: str = ''
@@ -86,18 +86,19 @@ class McapIndex:
         return any(segment.is_chunk for segment in self.segments)
 
 
-def read_index(file: int) -> McapIndex:
+def read_index(file: int, topics: TopicTable) -> McapIndex:
     """
     Go through a file once, past the contents of its chunks.
 
     :param file: A file descriptor.
+    :param topics: Gets the topics that are found.
     :raises UnusableFileError: If this is not an MCAP file.
     """
     size = os.fstat(file).st_size
     head = os.pread(file, len(MAGIC) + RECORD_HEAD.size, 0)
     if not head.startswith(MAGIC):
         raise UnusableFileError('it is empty' if not size else 'it is not an MCAP file')
-    index = McapIndex(size)
+    index = McapIndex(size, topics)
     at = len(MAGIC)
     in_data = True
     try:

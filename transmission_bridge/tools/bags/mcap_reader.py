@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 import os
 from zlib import crc32
@@ -20,6 +20,7 @@ from transmission_bridge.tools.bags.mcap_format import (
     RECORD_HEAD,
 )
 from transmission_bridge.tools.bags.mcap_index import McapIndex, read_index, Segment
+from transmission_bridge.tools.bags.mcap_topics import TopicTable
 from transmission_bridge.tools.bags.model import (
     BagInfo,
     DamageError,
@@ -47,15 +48,21 @@ class McapReader:
 
     :param path: The file.
     :param metadata: What is known of it from elsewhere.
+    :param same: Returns the object that stands for topics that look alike.
     :ivar info: What it says about itself.
     :raises OSError: If it cannot be read.
     :raises UnusableFileError: If it is not an MCAP file.
     """
 
-    def __init__(self, path: str, metadata: BagMetadata | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        metadata: BagMetadata | None = None,
+        same: Callable[[Topic], Topic] = lambda topic: topic,
+    ) -> None:
         self._file = os.open(path, os.O_RDONLY)
         try:
-            self._index: McapIndex = read_index(self._file)
+            self._index: McapIndex = read_index(self._file, TopicTable(same))
             self._extras = [*self._index.attachments]
             for place in self._index.metadata:
                 found = self._bag_metadata(*place)
@@ -144,26 +151,39 @@ class McapReader:
     def _read(self, segment: Segment) -> tuple[list[Message], str]:
         """Return the messages of a segment, and what is wrong behind them."""
         messages: list[Message] = []
-        append = messages.append
-        head, head_size = MESSAGE_HEAD.unpack_from, MESSAGE_HEAD.size
-        topics = self._topics.by_channel
         try:
-            raw = self._records_of(segment)
-            for opcode, start, end in _records(raw):
-                if opcode == Opcode.MESSAGE:
-                    if start + head_size > end:
-                        raise DamageError('a message is too short')
-                    _, _, channel, sequence, time, published = head(raw, start)
-                    topic = topics.get(channel) or self._look_for(channel)
-                    append(Message(topic, time, published, sequence, raw[start + head_size : end]))
-                elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
-                    self._topics.learn(opcode, raw[start + RECORD_HEAD.size : end])
+            self._unpack(self._records_of(segment), messages)
             if segment.cut_off:
                 raise DamageError('the file ends inside')
         except DamageError as error:
             what = 'chunk' if segment.is_chunk else 'messages'
             return messages, f'the {what} at byte {segment.offset}: {error}'
         return messages, ''
+
+    def _unpack(self, raw: bytes, messages: list[Message]) -> None:
+        """
+        Append the messages among records.
+
+        :raises DamageError: Where there is no whole record, or one names a missing channel.
+        """
+        at, size = 0, len(raw)
+        append, topics = messages.append, self._topics.by_channel
+        head, head_size, message = MESSAGE_HEAD.unpack_from, MESSAGE_HEAD.size, int(Opcode.MESSAGE)
+        while at < size:
+            if raw[at] == message and at + head_size <= size:
+                _, length, channel, sequence, time, published = head(raw, at)
+                end = at + RECORD_HEAD.size + length
+                if end > size:
+                    raise DamageError('it ends inside a record')
+                if at + head_size > end:
+                    raise DamageError('a message is too short')
+                topic = topics.get(channel) or self._look_for(channel)
+                append(Message(topic, time, published, sequence, raw[at + head_size : end]))
+            else:
+                opcode, end = _record(raw, at)
+                if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+                    self._topics.learn(opcode, raw[at + RECORD_HEAD.size : end])
+            at = end
 
     def _records_of(self, segment: Segment) -> bytes:
         """
@@ -191,28 +211,27 @@ class McapReader:
         if not self._has_looked:
             self._has_looked = True
             for segment in self._index.segments:
-                raw = self._records_of(segment)
-                for opcode, start, end in _records(raw):
+                raw, at = self._records_of(segment), 0
+                while at < len(raw):
+                    opcode, end = _record(raw, at)
                     if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
-                        self._topics.learn(opcode, raw[start + RECORD_HEAD.size : end])
+                        self._topics.learn(opcode, raw[at + RECORD_HEAD.size : end])
+                    at = end
         if channel not in self._topics.by_channel:
             raise DamageError(f'channel {channel} is missing')
         return self._topics.by_channel[channel]
 
 
-def _records(raw: bytes) -> Iterator[tuple[int, int, int]]:
+def _record(raw: bytes, at: int) -> tuple[int, int]:
     """
-    Yield opcode, start and end of each record.
+    Return the opcode and the end of a record.
 
-    :raises DamageError: Where there is no whole record.
+    :raises DamageError: If there is no whole record.
     """
-    at, size, head = 0, len(raw), RECORD_HEAD.unpack_from
-    while at < size:
-        if at + RECORD_HEAD.size > size:
-            raise DamageError('it ends inside a record')
-        opcode, length = head(raw, at)
-        end = at + RECORD_HEAD.size + length
-        if end > size:
-            raise DamageError('it ends inside a record')
-        yield opcode, at, end
-        at = end
+    if at + RECORD_HEAD.size > len(raw):
+        raise DamageError('it ends inside a record')
+    opcode, length = RECORD_HEAD.unpack_from(raw, at)
+    end = at + RECORD_HEAD.size + length
+    if end > len(raw):
+        raise DamageError('it ends inside a record')
+    return opcode, end

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from transmission_bridge.tools.bags.mcap_format import Fields, Opcode, U16
@@ -21,10 +21,12 @@ class TopicTable:
     """
     Topics by channel number; the same definition given again is the same object.
 
+    :param same: Returns the object that stands for topics that look alike.
     :ivar by_channel: The topics.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, same: Callable[[Topic], Topic]) -> None:
+        self._same = same
         self._schemas: dict[int, Schema] = {}
         self._contents: dict[int, bytes] = {}
         self._hashes: dict[str, str] = {}
@@ -41,7 +43,7 @@ class TopicTable:
         if opcode == Opcode.SCHEMA:
             self._schemas[number] = Schema(fields.string(), fields.string(), fields.raw())
         elif self._contents.get(number) != content:
-            self.by_channel[number] = self._topic(fields)
+            self.by_channel[number] = self._same(self._topic(fields))
             self._contents[number] = content
 
     def add_hashes(self, hashes: Mapping[str, str]) -> None:
@@ -49,7 +51,8 @@ class TopicTable:
         self._hashes.update(hashes)
         for number, topic in self.by_channel.items():
             if not topic.type_hash and topic.name in hashes:
-                self.by_channel[number] = replace(topic, type_hash=hashes[topic.name])
+                known = replace(topic, type_hash=hashes[topic.name])
+                self.by_channel[number] = self._same(known)
 
     def _topic(self, fields: Fields) -> Topic:
         schema_number = fields.number(U16)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import sqlite3
 from typing import Any
 from urllib.parse import quote
@@ -34,12 +34,18 @@ class SqliteReader:
 
     :param path: The file.
     :param metadata: What is known of it from elsewhere.
+    :param same: Returns the object that stands for topics that look alike.
     :ivar info: What it says about itself.
     :raises OSError: If it cannot be read.
     :raises UnusableFileError: If it is no such file.
     """
 
-    def __init__(self, path: str, metadata: BagMetadata | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        metadata: BagMetadata | None = None,
+        same: Callable[[Topic], Topic] = lambda topic: topic,
+    ) -> None:
         with open(path, 'rb'):  # for the operating system's own words if it cannot be read
             pass
         # Immutable: read where it lies, even on a medium that cannot be written to.
@@ -51,7 +57,8 @@ class SqliteReader:
             found = self._metadata()
             self.info = metadata.info if metadata is not None else found.info
             hashes = {**found.hashes, **(metadata.hashes if metadata is not None else {})}
-            self._topics = self._read_topics(hashes)
+            topics = self._read_topics(hashes)
+            self._topics = {number: same(topic) for number, topic in topics.items()}
             (last,) = self._database.execute('SELECT max(id) FROM messages').fetchone()
         except sqlite3.Error as error:
             self.close()
