@@ -23,10 +23,11 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 
-__all__ = ['MOST_ROWS', 'calibrate_robot', 'calibrate_transmission']
+__all__ = ['MOST_BENT_ROWS', 'MOST_ROWS', 'calibrate_robot', 'calibrate_transmission']
 
-#: Rows that are fitted; a longer recording is thinned evenly.
-MOST_ROWS = 20_000
+#: Rows that are fitted; a longer recording is thinned evenly. Where the ratio varies a row costs
+#: much more.
+MOST_ROWS, MOST_BENT_ROWS = 20_000, 4_000
 
 
 def calibrate_robot(
@@ -37,7 +38,6 @@ def calibrate_robot(
     noisy: NoisySide = 'joint',
     fixed: Sequence[str] = (),
     offset_of: OffsetOf = 'longest',
-    most_rows: int = MOST_ROWS,
 ) -> tuple[Calibration, ...]:
     """
     Calibrate every transmission that the recording has actuators and joints of.
@@ -48,7 +48,6 @@ def calibrate_robot(
     :param noisy: Whose measurements have the noise.
     :param fixed: Patterns of names (``wrist.*.offset``) of numbers to keep.
     :param offset_of: Which segment's offset is the offset where there are slips.
-    :param most_rows: Rows to fit at most.
     :returns: One result per transmission, in the order of the robot.
     """
 
@@ -61,7 +60,8 @@ def calibrate_robot(
             continue
         actuators = [member.name for member in binding.spec.actuators]
         joints = [member.name for member in binding.spec.joints]
-        pairs = paired(recording, actuators, joints).thinned(most_rows)
+        most = MOST_ROWS if binding.transmission.is_constant else MOST_BENT_ROWS
+        pairs = paired(recording, actuators, joints).thinned(most)
         if len(pairs.time):
             found.append(
                 calibrate_transmission(

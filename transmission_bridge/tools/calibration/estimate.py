@@ -17,7 +17,7 @@ The offset of the longest segment, or of the first or last one if asked for, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import itertools
 from typing import Literal
@@ -161,26 +161,34 @@ class _Fitter:
         columns = np.where(self._mask, self._model.measured, np.nan).T
         noise = [linear_noise(self._model.given, column) for column in columns]
         scales = np.maximum(noise, self._floor)
-        free, _ = self._choice(values, none, scales)
+        free, _ = self._choice(values, none, scales, self._order)
+        # What can be told is judged here first, not where numbers that cannot be told wander to.
+        judged_at = values
         values, scales = self._by_blocks(values, free, scales)
-        stops: tuple[tuple[int, ...], ...] | None = None
+        stops: tuple[tuple[int, ...], ...] = ()
+        before: object = None
         levels, start = none, Solution(values, np.empty(0))
         kept: dict[int, Kept] = {}
+        order = self._order
         for _ in range(ROUNDS):
-            found = self._slips(start.values, scales)
-            if found == stops:
-                break
-            stops = found
+            stops = self._slips(start.values, scales)
             levels = self._segments(stops)
-            free, kept = self._choice(start.values, levels, scales)
+            free, now_kept = self._choice(judged_at, levels, scales, order)
+            kept = {**kept, **now_kept}
+            if (stops, free) == before:
+                break
+            before = (stops, free)
+            # What was let go stays so, or the rounds would not end.
+            order = [place for place in order if place in free]
             values = self._model.nominal.copy()
             values[free] = start.values[free]
             start = _fitted(Problem(self._model, free, levels, self._mask, scales), values)
+            judged_at = start.values
             residual = self._residual(start.values) - levels.added(start.levels)
             scales = self._spreads(np.where(self._mask, residual, np.nan), len(free))
         problem = Problem(self._model, free, levels, self._mask, scales)
         solution = problem.solved(start, biweight_loss)
-        return Estimate(self._model, motions, problem, solution, kept, stops or ())
+        return Estimate(self._model, motions, problem, solution, kept, stops)
 
     def _residual(self, values: Array) -> Array:
         return np.asarray(self._model.measured - self._model.predicted(values))
@@ -191,12 +199,12 @@ class _Fitter:
         return np.asarray(np.maximum(spreads, self._floor))
 
     def _choice(
-        self, values: Array, levels: Levels, scales: Array
+        self, values: Array, levels: Levels, scales: Array, order: Sequence[int]
     ) -> tuple[list[int], dict[int, Kept]]:
         every = range(len(self._model.tunables))
         slopes = (self._model.slopes(values, every) / scales[:, np.newaxis])[self._mask]
         beside = levels.slopes()[self._mask]
-        free, kept = identifiable(self._model, values, slopes, beside, self._order)
+        free, kept = identifiable(self._model, values, slopes, beside, order)
         return free, {**kept, **self._fixed}
 
     def _roughly(self, values: Array) -> Array:

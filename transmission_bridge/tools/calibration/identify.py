@@ -68,8 +68,8 @@ def identifiable(
     """
     Choose the numbers to fit.
 
-    One after the other is taken, unless what is left of its column by those before is nothing or
-    less than the noise.
+    One after the other is taken, unless its column depends on those before, or the noise would
+    then hide it or one of those before.
 
     :param values: One per tunable.
     :param slopes: In standard deviations, shape ``(measurements, tunables)``.
@@ -78,38 +78,60 @@ def identifiable(
     :returns: The places to fit, in their own order, and why the others are kept.
     """
     sizes = model.sizes(values)
-    basis: list[Array] = []
-    for column in beside.T:
-        rest, length = _rest(column, basis)
-        if length > DEPENDENT * np.linalg.norm(column):
-            basis.append(rest / length)
+    beside = beside[:, np.any(beside != 0.0, axis=0)]
+    fitted = _Fitted(beside)
     taken: list[int] = []
     kept: dict[int, Kept] = {}
     for place in order:
         column = slopes[:, place] * sizes[place]
         full = float(np.linalg.norm(column))
-        rest, length = _rest(column, basis)
         if full == 0.0:
             kept[place] = Kept('no effect')
-        elif length <= DEPENDENT * full:
+            continue
+        tried = fitted.with_column(column)
+        if tried is None:
             columns = slopes[:, taken] * sizes[taken]
-            kept[place] = Kept(
-                'dependent', _partners(columns, column, beside, taken, values, sizes, place)
-            )
-        elif length * WEAK < 1.0:
+            partners = _partners(columns, column, beside, taken, values, sizes, place)
+            kept[place] = Kept('dependent', partners)
+        elif tried.largest_error(beside.shape[1]) > WEAK:
             kept[place] = Kept('weak')
         else:
-            basis.append(rest / length)
+            fitted = tried
             taken.append(place)
     return sorted(taken), kept
 
 
-def _rest(column: Array, basis: Sequence[Array]) -> tuple[Array, float]:
-    rest = column.copy()
-    for _ in range(2):  # twice is enough (Kahan)
-        for direction in basis:
-            rest -= direction * (direction @ rest)
-    return rest, float(np.linalg.norm(rest))
+class _Fitted:
+    """
+    Columns that are fitted together, as the factors ``Q R`` of Gram and Schmidt.
+
+    :param columns: Linearly independent, shape ``(measurements, k)``.
+    """
+
+    def __init__(self, columns: Array) -> None:
+        self._basis, self._factor = np.linalg.qr(columns)
+
+    def with_column(self, column: Array) -> _Fitted | None:
+        """Return the columns and one more, ``None`` where it depends on them."""
+        rest, shares = column, np.zeros(self._basis.shape[1])
+        for _ in range(2):  # twice is enough (Kahan)
+            part = self._basis.T @ rest
+            rest, shares = rest - self._basis @ part, shares + part
+        length = float(np.linalg.norm(rest))
+        if length <= DEPENDENT * float(np.linalg.norm(column)):
+            return None
+        other = object.__new__(_Fitted)
+        other._basis = np.column_stack([self._basis, rest / length])
+        size = len(shares)
+        other._factor = np.zeros((size + 1, size + 1))
+        other._factor[:size, :size] = self._factor
+        other._factor[:, size] = [*shares, length]
+        return other
+
+    def largest_error(self, first: int) -> float:
+        """Return the largest standard error of the fitted numbers, from one on."""
+        inverse = np.linalg.inv(self._factor)
+        return float(np.max(np.linalg.norm(inverse, axis=1)[first:]))
 
 
 def _partners(

@@ -73,17 +73,21 @@ class TransmissionModel:
         """
         Return what counts as a large change of each number.
 
-        Its own size; 1 for an offset; for another number that is zero the typical size of those
-        with the same unit, as far as there are any.
+        Its own size, here or in the description; 1 for an offset; for another number that is zero
+        the typical size of those with the same unit, as far as there are any.
         """
-        sizes = np.abs(values)
+        described = np.abs(self.nominal)
+        sizes: Array = np.maximum(np.abs(values), described)
         units = [_unit(tunable.description) for tunable in self.tunables]
         for place, tunable in enumerate(self.tunables):
             if tunable.path[-1] == 'offset' and tunable.path[0] == 'joints':
                 sizes[place] = 1.0
-            elif values[place] == 0.0:
-                alike = [abs(v) for v, unit in zip(values, units, strict=True)
-                         if v and unit and unit == units[place]]  # fmt: skip
+            elif described[place] == 0.0:
+                alike = [
+                    size
+                    for size, unit in zip(described, units, strict=True)
+                    if size and unit and unit == units[place]
+                ]
                 sizes[place] = np.median(alike) if alike else 1.0
         return sizes
 
