@@ -22,7 +22,7 @@ JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
 ]
 PLOT = ['matplotlib>=3.5']
 CLI = ['rich>=10']
-BAGS = ['rosbags>=0.10']
+BAGS = ['rosbags>=0.10', 'PyYAML']
 CALIBRATE = ['scipy>=1.8']
 TEST_CORE = ['pytest>=7', 'hypothesis>=6']
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
