@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
+
+# Some tests run pytest on files of their own; colcon's options are for this run, not for those.
+os.environ.pop('PYTEST_ADDOPTS', None)
 
 # The same examples every time: a failure elsewhere is a failure here. No deadline: a busy machine
 # is slow without being wrong.

@@ -95,7 +95,8 @@ def test_plugins_lists_the_built_in_types(run):
     plugins = {plugin['type_name']: plugin for plugin in result.json['plugins']}
     for name in ('Simple', 'Differential', 'FourBarLinkage'):
         plugin = plugins[f'transmission_interface/{name}Transmission']
-        assert plugin['package'] == 'transmission_bridge'
+        # Whether the name has a dash is up to the setuptools that installed it.
+        assert plugin['package'].replace('-', '_') == 'transmission_bridge'
         assert plugin['version']
         assert plugin['description'].endswith('.')
         assert plugin['error'] == ''
