@@ -19,18 +19,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-import itertools
 from typing import Literal
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import Labels, Levels, Mask, Problem, Solution
+from transmission_bridge.tools.calibration.fit import Levels, Mask, Problem, Solution
 from transmission_bridge.tools.calibration.identify import identifiable, Kept, order_of
 from transmission_bridge.tools.calibration.model import NoisySide, TransmissionModel
 from transmission_bridge.tools.calibration.motion import blocks, linear_noise, Motion, motion_of
 from transmission_bridge.tools.calibration.recording import Pairs
 from transmission_bridge.tools.calibration.robust import biweight_loss, spread
+from transmission_bridge.tools.calibration.rough_start import rough_start
 from transmission_bridge.tools.calibration.slips import find_slips
+from transmission_bridge.tools.calibration.soft_fit import soft_fit
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 
@@ -46,18 +47,6 @@ ROUNDING = 1e-10
 
 #: Rows of the first fit, which only prepares.
 ROWS_BY_BLOCKS = 2000
-
-#: Fits with a scale that comes down, and from how much more than the noise it does.
-COOLINGS, HOT = 6, 3.0
-
-#: Other sizes and senses of one ratio that are tried out.
-FACTORS = tuple(sense * 10.0 ** (half / 2.0) for sense in (1.0, -1.0) for half in range(-6, 7))
-
-#: Share of the misfit below which another start is better than that of the description.
-BETTER = 0.9
-
-#: Ratios whose senses are tried out together.
-MOST_TURNED = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +145,7 @@ class _Fitter:
         self._floor = ROUNDING * np.maximum(sizes, 1e-6)
 
     def run(self, motions: tuple[Motion, ...]) -> Estimate:
-        values = self._roughly(self._model.nominal)
+        values = rough_start(self._model, self._mask, self._order)
         none = Levels(np.zeros(self._mask.shape, dtype=np.intp))
         columns = np.where(self._mask, self._model.measured, np.nan).T
         noise = [linear_noise(self._model.given, column) for column in columns]
@@ -182,7 +171,7 @@ class _Fitter:
             order = [place for place in order if place in free]
             values = self._model.nominal.copy()
             values[free] = start.values[free]
-            start = _fitted(Problem(self._model, free, levels, self._mask, scales), values)
+            start = soft_fit(Problem(self._model, free, levels, self._mask, scales), values)
             judged_at = start.values
             residual = self._residual(start.values) - levels.added(start.levels)
             scales = self._spreads(np.where(self._mask, residual, np.nan), len(free))
@@ -207,45 +196,6 @@ class _Fitter:
         free, kept = identifiable(self._model, values, slopes, beside, order)
         return free, {**kept, **self._fixed}
 
-    def _roughly(self, values: Array) -> Array:
-        """Return the values with ratios of the right sense and order of size, offsets apart."""
-        tunables = self._model.tunables
-        ratios = [
-            place
-            for place in self._order
-            if tunables[place].nonzero
-            and tunables[place].minimum is None
-            and tunables[place].maximum is None
-        ][:MOST_TURNED]
-        block = blocks(len(self._mask))
-        least = self._misfit(self._residual(values), block)
-        senses = itertools.product((1.0, -1.0), repeat=len(ratios))
-        rounds = [[(ratios, factors) for factors in senses]]
-        rounds += [[([place], (factor,)) for factor in FACTORS] for place in ratios]
-        best = values
-        for trials in rounds:
-            start = best
-            for places, factors in trials:
-                trial = start.copy()
-                trial[places] *= factors
-                cost = self._misfit(self._residual(trial), block)
-                if cost < BETTER * least:
-                    best, least = trial, cost
-        return best
-
-    def _misfit(self, residual: Array, block: Labels) -> float:
-        rest, whole = (
-            np.abs(_without_medians(np.where(self._mask, values, np.nan), block))
-            for values in (residual, self._model.measured)
-        )
-        with np.errstate(all='ignore'):
-            shares = [
-                float(np.mean(rest[chosen, place]) / np.mean(whole[chosen, place]))
-                for place, chosen in enumerate(self._mask.T)
-                if chosen.any()
-            ]
-        return float(np.nan_to_num(sum(shares), nan=np.finfo(float).max))
-
     def _by_blocks(self, values: Array, free: list[int], scales: Array) -> tuple[Array, Array]:
         """Fit with a level per block, so that neither offsets nor slips matter."""
         count = len(self._mask)
@@ -263,7 +213,7 @@ class _Fitter:
         tunables = model.tunables
         ratios = [place for place in free if tunables[place].path[-1] != 'offset']
         problem = Problem(model, ratios, Levels(labels, fitted), mask, scales)
-        solution = _fitted(problem, values)
+        solution = soft_fit(problem, values)
         residual = model.measured - model.predicted(solution.values)
         residual = np.where(mask, residual - problem.levels.added(solution.levels), np.nan)
         return solution.values, self._spreads(residual, len(free) + int(block[-1]))
@@ -292,44 +242,3 @@ class _Fitter:
             labels[:, channel] = np.array(numbers)[segment]
             fitted += [(channel, label) for label in range(1, len(slips) + 1)]
         return Levels(labels, tuple(fitted))
-
-
-def _fitted(problem: Problem, values: Array) -> Solution:
-    """
-    Fit by soft L1, from levels that are the medians of their rows.
-
-    Far from the solution every residual is an outlier, and a robust loss knows no direction: the
-    scale comes down from that of the residuals.
-    """
-    model, mask, levels = problem.model, problem.mask, problem.levels
-    residual = np.where(mask, model.measured - model.predicted(values), np.nan)
-    start = []
-    for channel, label in levels.fitted:
-        of_label = levels.labels[:, channel]
-        level = _median(residual[of_label == label, channel])
-        if (channel, 0) not in levels.fitted:  # the offset takes that of the reference
-            level -= _median(residual[of_label == 0, channel])
-        start.append(level)
-    solution = Solution(values, np.array(start))
-    for _ in range(COOLINGS):
-        rest = model.measured - model.predicted(solution.values) - levels.added(solution.levels)
-        found = [spread(column[chosen]) for column, chosen in zip(rest.T, mask.T, strict=True)]
-        if np.all(np.array(found) <= HOT * problem.scales):
-            break
-        warm = np.maximum(found, problem.scales)
-        solution = Problem(model, problem.free, levels, mask, warm).solved(solution, 'soft_l1')
-    return problem.solved(solution, 'soft_l1')
-
-
-def _median(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else 0.0
-
-
-def _without_medians(values: Array, block: Labels) -> Array:
-    """Return the columns less the median of each block."""
-    rest: Array = values.copy()
-    for label in np.unique(block):
-        chosen = block == label
-        rest[chosen] -= np.array([_median(column) for column in values[chosen].T])
-    return rest

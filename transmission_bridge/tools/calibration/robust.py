@@ -15,7 +15,7 @@ import numpy as np
 
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['BIWEIGHT', 'biweight_loss', 'influence', 'influence_slope', 'spread']
+__all__ = ['BIWEIGHT', 'biweight_loss', 'influence', 'influence_slope', 'known_median', 'spread']
 
 #: Residuals beyond this many standard deviations have no influence. Efficiency 95 %.
 BIWEIGHT = 4.685
@@ -36,6 +36,12 @@ def spread(values: Array, *, fitted: int = 0) -> float:
     # What was fitted makes so many residuals small; the median is that of the others.
     middle = np.quantile(known, 0.5 + 0.5 * fitted / len(known))
     return float(_GAUSSIAN * middle)
+
+
+def known_median(values: Array) -> float:
+    """Return the median of what is finite, zero where nothing is."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else 0.0
 
 
 def biweight_loss(squares: Array) -> Array:
