@@ -15,6 +15,7 @@ from pathlib import Path
 import time
 
 import numpy as np
+from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters
 
 from transmission_bridge.messages.joint_state import JointStateRecord
@@ -301,7 +302,8 @@ def tuning(system, peer, folder):
     assert {OFFSET, RATIO, 'command_joints', 'zero_joints'} <= set(names)
     request = GetParameters.Request(names=names)
     answer = peer.call(GetParameters, 'transmission_bridge/get_parameters', request)
-    assert len(answer.values) == len(names)
+    types = {name: value.type for name, value in zip(names, answer.values, strict=True)}
+    assert ParameterType.PARAMETER_NOT_SET not in types.values()
     assert all(each.description for each in peer.describe([OFFSET, 'limits']).values())
 
 

@@ -234,6 +234,6 @@ def test_wrong_types(peer, active_bridge, make_bridge, name, value, words):
     result = peer.set_parameters({name: value})
     assert not result.successful
     assert words in result.reason
-    assert peer.parameters([name]) == {name: None}
+    assert peer.parameters([name]) == {name: []}
     with pytest.raises(ParameterError, match=words):
         make_bridge({name: value}, namespace='other')

@@ -33,6 +33,12 @@ _DESCRIPTIONS = {
 }
 
 
+_TYPES = {
+    _JOINTS: Parameter.Type.STRING_ARRAY,
+    _POSITIONS: Parameter.Type.DOUBLE_ARRAY,
+}
+
+
 class ZeroService:
     """
     The service and its two parameters, which can be set at any time.
@@ -49,7 +55,9 @@ class ZeroService:
             # An empty list has no type of its own in YAML, so the type must be left open.
             descriptor = ParameterDescriptor(description=description, dynamic_typing=True)
             value = node.declare_parameter(name, None, descriptor).value
-            _checked(name, value)
+            if not _checked(name, value):
+                # One without a value is dumped as a word that cannot be loaded again.
+                node.set_parameters([Parameter(name, _TYPES[name], [])])
         node.add_on_set_parameters_callback(self._check_parameters)
         self._service = node.create_service(Trigger, '~/zero', self._serve)
 
