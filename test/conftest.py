@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -16,3 +17,11 @@ os.environ.pop('PYTEST_ADDOPTS', None)
 # is slow without being wrong.
 settings.register_profile('suite', deadline=None, derandomize=True)
 settings.load_profile('suite')
+
+# A runner in the background ignores these, and every process that a test starts would inherit it.
+for _number, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
+import math
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -98,6 +99,8 @@ def test_the_crank_angle_by_heron(crank: float, base: float, angle: float) -> No
     assert (np.abs(t.actuator_to_joint('position', s) - q) <= allowed).all()
 
 
+@example(0.125, 0.125, 0.125, -1e-121)
+@example(0.125, 0.125, 0.125, math.pi)
 @given(st.floats(0.02, 0.2), st.floats(0.02, 0.4), st.floats(-0.2, 0.2), angles)
 def test_the_domain_ends_where_the_linkage_does(
     crank: float, rod: float, offset: float, angle: float

@@ -24,8 +24,11 @@ from transmission_bridge.transmissions.crank_slider import CrankSliderTransmissi
 from transmission_bridge.transmissions.elementary import ARRAYS, NUMBERS
 from transmission_bridge.transmissions.interfaces import DIRECTIONS
 from transmission_bridge.transmissions.newton import solve
+from transmission_bridge.transmissions.one_sample import OneSample, SampleForm
 from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
+from transmission_bridge.transmissions.seeds import seed_table
 from transmission_bridge.transmissions.slider_linkages import GuidedSlider, HingedCylinder
+from transmission_bridge.transmissions.square import SQUARES
 from transmission_bridge.transmissions.step import Step
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
@@ -303,6 +306,60 @@ def test_the_steps_of_the_solver_are_those_of_batches() -> None:
     assert np.abs(np.array(sample[0]) - x[0]).max() <= 1e-15
 
 
+def one_of(evaluate, low: float = -20.0, high: float = 4.0) -> OneSample:
+    """Return the map of single samples of something whose typical gain is one."""
+    domain = Domain('joint', (low,), (high,))
+    seeds = seed_table(domain, lambda x: (x, np.ones((*x.shape, 1))), 1e8)
+    return OneSample(SampleForm(lambda x: evaluate(*x)), domain, seeds, 1e8)
+
+
+@pytest.mark.parametrize(
+    ('value', 'slope', 'answered'),
+    [(0.0, 1e7, True), (0.0, 1e9, False), (0.0, 1e-7, True), (0.0, 1e-9, False),
+     (0.0, -1.0, False), (0.0, math.nan, False), (math.nan, 1.0, False), (math.inf, 1.0, False)],
+)  # fmt: skip
+def test_only_a_regular_jacobian_is_trusted(value, slope, answered) -> None:
+    """A gain far from the typical one, of the other sign or unknown is not answered here."""
+    one = one_of(lambda x: ((value,), (slope,)))
+    assert (one.state(True, (0.5,), (1.0,), (1.0,), ()) is not None) == answered
+
+
+def test_gains_of_any_unit_are_measured_by_the_typical_one() -> None:
+    """What is singular does not depend on the units of actuator and joint."""
+    for gain in (1e-6, 1.0, 1e6):
+        t = TabulatedTransmission([0.0, 1.0, 2.0], [0.0, gain, 2.0 * gain])
+        for share, answered in ((1e-7, True), (1e-9, False)):
+            seeds = t._mechanism._seeds
+            one = OneSample(
+                SampleForm(lambda x, slope=share * gain: (x, (slope,))), t.domain, seeds, 1e8
+            )
+            assert (one.state(True, (0.5,), (1.0,), (1.0,), ()) is not None) == answered
+
+
+def test_a_whole_step_that_does_not_help_ends_it() -> None:
+    """Where batches would halve a step, there is no answer in numbers, even if one would come."""
+
+    def bent(x: float):
+        return ((x,), (1.0,)) if x < 0.0 else ((math.atan(x),), (1.0 / (1.0 + x * x),))
+
+    one = one_of(bent)
+    found = one.state(False, (-0.5,), (1.0,), (1.0,), (0.5,))
+    assert found is not None
+    assert abs(found[0][0] + 0.5) < 1e-13
+    assert one.state(False, (-0.5,), (1.0,), (1.0,), (3.0,)) is None
+
+
+def test_a_solution_or_a_start_outside_the_domain_is_left_alone() -> None:
+    """What the rods reach, but the joints must not, is not answered."""
+    t = ankle()
+    outside = (0.0, 0.31)
+    a, _ = t.actuator_sample(outside)
+    assert t.map_sample('actuator_to_joint', a, a, a, (0.0, 0.29)) is None
+    a, _ = t.actuator_sample((0.0, 0.29))
+    assert t.map_sample('actuator_to_joint', a, a, a, outside) is None
+    assert t.map_sample('actuator_to_joint', a, a, a, (0.0, 0.28)) is not None
+
+
 @pytest.mark.parametrize('name', ['sin', 'cos', 'sqrt', 'rint'])
 def test_functions_of_one_number_are_the_same(name: str) -> None:
     """Numbers and arrays have the same functions under a name, to rounding."""
@@ -319,3 +376,26 @@ def test_functions_of_two_numbers_are_the_same(name: str) -> None:
         getattr(NUMBERS, name)(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)
     ]
     assert np.allclose(alone, getattr(ARRAYS, name)(first, second), rtol=1e-15, atol=1e-16)
+
+
+@pytest.mark.parametrize('rows', [1, 2])
+def test_small_matrices_by_numpy(rows: int) -> None:
+    """Products, inverses and measures of matrices in plain numbers are those of numpy."""
+    square = SQUARES[rows]
+    for matrix, vector in zip(
+        np.random.default_rng(6).normal(size=(100, rows, rows)),
+        np.random.default_rng(7).normal(size=(100, rows)),
+        strict=True,
+    ):
+        entries, numbers = matrix.ravel().tolist(), vector.tolist()
+        product, bound = square.measures(entries)
+        values = np.linalg.svd(matrix, compute_uv=False)
+        largest, smallest = values[0], values[-1]
+        assert abs(product - np.sign(np.linalg.det(matrix)) * largest * smallest) <= 1e-14
+        assert largest * (1.0 - 1e-15) <= bound <= 1.5 * largest
+        assert np.allclose(square.apply(entries, numbers), matrix @ vector, rtol=0, atol=1e-14)
+        assert np.allclose(
+            square.apply_transposed(entries, numbers), matrix.T @ vector, rtol=0, atol=1e-14
+        )
+        identity = matrix @ np.reshape(square.inverse(entries), (rows, rows))
+        assert np.allclose(identity, np.eye(rows), rtol=0, atol=1e-14 * (bound**2 / abs(product)))

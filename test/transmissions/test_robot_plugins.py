@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from transmission_bridge import MapReport, RobotTransmissions
+from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.description import ParameterSpec
 from transmission_bridge.transmissions import (
+    Domain,
     LinearTransmission,
+    PositionDependentTransmission,
     Registry,
     SimpleTransmission,
     Transmission,
@@ -201,3 +204,44 @@ def test_what_a_type_does_not_use_is_a_warning(make_spec, make_robot):
         assert f'mechanical_reduction of {unused} is not used' in finding.message
         expected = 2.0 if dialect == 'ros2_control' else 4.0
         assert t.actuator_to_joint('position', [8.0]) == [expected]
+
+
+class Bent(PositionDependentTransmission):
+    """A gear of ratio two that says it depends on position."""
+
+    api_version = 1
+
+    def __init__(self):
+        super().__init__(Domain('actuator', (-9.0,), (9.0,)))
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build it."""
+        return cls()
+
+    def joint_position(self, actuator_position):
+        """Return half."""
+        return 0.5 * actuator_position
+
+    def joint_jacobian(self, actuator_position):
+        """Return the ratio."""
+        return np.full((*actuator_position.shape, 1), 0.5)
+
+
+class OwnState(Bent):
+    """The same with a map of states that says what nobody else would."""
+
+    def map_state(self, direction, position, velocity, effort, **options):
+        """Return constants."""
+        return np.array([5.0]), np.array([6.0]), np.array([7.0])
+
+
+@pytest.mark.parametrize(('cls', 'expected'), [(Bent, [1.0, 1.0, 4.0]), (OwnState, [5, 6, 7])])
+def test_a_stream_has_what_the_plugin_says_of_a_state(with_plugin, cls, expected):
+    """Where a subclass overrides ``map_state``, its answer is what a stream has."""
+    t = with_plugin(cls)
+    state, report = StateMap(t, 'actuator_to_joint'), MapReport()
+    mapped = state.of_instant(np.full((3, 3), 2.0), np.zeros(3), report)
+    assert mapped[:, 1].tolist() == expected
+    assert mapped[0].tolist() == [0.5, expected[0], 0.25]
+    assert not report.counts

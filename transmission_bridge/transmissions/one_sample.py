@@ -49,8 +49,8 @@ class OneSample:
 
     The answers are those of the mechanism to rounding: a solution is found by the same steps as
     long as all of them are whole, and bounds are those of the same domain, table and limit. How
-    singular ``G`` is, is told by the bounds ``s1^2 + s2^2`` of the largest singular value squared
-    and ``|det G| = s1 s2``: near the limit it is left open here.
+    singular ``G`` is, is told by the product of its singular values and a bound of the largest:
+    near the limit it is left open here.
 
     :param form: The maps.
     :param domain: Positions ``x`` that are mapped.
@@ -69,8 +69,7 @@ class OneSample:
         self._reach: Bounds = tuple(zip(seeds.lowest, seeds.highest, strict=True))
         self._branch = seeds.branch
         self._condition_limit = condition_limit
-        self._smallest = seeds.gain**2
-        self._largest = (condition_limit * seeds.gain) ** 2
+        self._gain = seeds.gain
 
     def state(
         self, along: bool, position: Numbers, velocity: Numbers, effort: Numbers, start: Numbers
@@ -136,6 +135,7 @@ class OneSample:
     def _solved(self, y: Numbers, x: Numbers) -> tuple[Numbers, Numbers] | None:
         """Take whole steps from a start in the domain, as long as each is an improvement."""
         square, evaluate = self._square, self._evaluate
+        # What cannot be reached need not be sought.
         if not (square.within(self._reach, y) and square.within(self._bounds, x)):
             return None
         value, slope = evaluate(x)
@@ -160,8 +160,9 @@ class OneSample:
 
     def _is_regular(self, slope: Numbers) -> bool:
         """Tell whether ``G`` is surely regular, not too large, and on the branch."""
-        determinant, squares = self._square.measures(slope)
+        product, largest = self._square.measures(slope)
+        # As largest <= limit smallest and gain <= limit smallest, times the largest.
         return (
-            max(squares, self._smallest) <= self._condition_limit * self._branch * determinant
-            and squares <= self._largest
+            largest * max(largest, self._gain) < self._condition_limit * self._branch * product
+            and largest <= self._condition_limit * self._gain
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+import math
 
 __all__ = ['SQUARES', 'Bounds', 'Numbers', 'Square']
 
@@ -33,7 +34,11 @@ class Square(ABC):
     @staticmethod
     @abstractmethod
     def measures(matrix: Numbers) -> tuple[float, float]:
-        """Return the determinant, and the sum of the squares of the singular values."""
+        """
+        Return two measures of the largest and the smallest singular value ``s1``, ``s2``.
+
+        :returns: ``s1 s2`` with the sign of the determinant, and a bound of ``s1`` from above.
+        """
 
     @staticmethod
     @abstractmethod
@@ -72,7 +77,7 @@ class _OneByOne(Square):
     @staticmethod
     def measures(matrix: Numbers) -> tuple[float, float]:
         (a,) = matrix
-        return a, a * a
+        return a * abs(a), abs(a)
 
     @staticmethod
     def inverse(matrix: Numbers) -> Numbers:
@@ -105,7 +110,7 @@ class _TwoByTwo(Square):
     @staticmethod
     def measures(matrix: Numbers) -> tuple[float, float]:
         a, b, c, d = matrix
-        return a * d - b * c, a * a + b * b + c * c + d * d
+        return a * d - b * c, math.sqrt(a * a + b * b + c * c + d * d)
 
     @staticmethod
     def inverse(matrix: Numbers) -> Numbers:
