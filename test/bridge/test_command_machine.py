@@ -182,6 +182,24 @@ class CommandMachine(RuleBasedStateMachine):
         self.send(source, message)
         self.now += TIMEOUT / 2
 
+    @rule(
+        source=SOURCES,
+        pair=st.sampled_from([joints for _, joints in reference.COUPLED]),
+        mode=st.sampled_from(reference.FIELDS),
+        values=st.lists(NUMBERS, min_size=2, max_size=5),
+        backwards=st.booleans(),
+    )
+    def command_one_of_a_pair(self, source, pair, mode, values, backwards):
+        """Command a pair once, then one of it alone, while time passes and is looked at."""
+        names = pair[::-1] if backwards else pair
+        self.send(source, reference.Message(names, **{mode: (values[0],) * 2}))
+        for value in values[1:]:
+            self.now += TIMEOUT / 2
+            self.send(source, reference.Message(names[:1], **{mode: (value,)}))
+            self.expire_now((1, 0))
+        self.now += 0.75 * TIMEOUT
+        self.expire_now((1, 0))
+
     @rule(source=SOURCES, message=ANY_COMMANDS)
     def command_anything(self, source, message):
         """Command what nobody should."""
@@ -220,6 +238,10 @@ class CommandMachine(RuleBasedStateMachine):
     def expire(self, stamp, seconds):
         """Look for commands that are too old, as the timer does."""
         self.now += seconds
+        self.expire_now(stamp)
+
+    def expire_now(self, stamp):
+        """Look and compare."""
         measured = self.measured()
         self.compare(
             self.model.expire(stamp, self.now),

@@ -43,8 +43,17 @@ def allowed():
 
 
 def used(peer):
-    """Return what the node uses by the graph, as kind and full name."""
-    node = peer.node
+    """Return what the node uses by the graph, as kind and full name; nothing while it is unknown."""
+    from rclpy.node import NodeNameNonExistentError
+
+    try:
+        return used_by(peer.node)
+    except NodeNameNonExistentError:
+        return set()
+
+
+def used_by(node):
+    """Ask one node of what it knows of the other."""
     return (
         {('publish', name) for name, _ in node.get_publisher_names_and_types_by_node(NODE, '/')}
         | {

@@ -110,7 +110,10 @@ def test_the_domain_ends_where_the_linkage_does(
     # Where three lengths nearly make a line, the ends of the domain nearly coincide.
     critical = [crank + offset, crank - offset, -crank + offset, -crank - offset]
     assume(min(abs(rod - length) for length in critical) > 1e-3)
-    if abs(crank * np.sin(angle) - offset) > rod:
+    height = abs(crank * np.sin(angle) - offset)
+    # Rounding decides of a rod that is stretched at the crank angle itself.
+    assume(height <= rod or height > rod * (1.0 + 1e-12))
+    if height > rod:
         with pytest.raises(TransmissionError, match='not closed at its crank angle'):
             guided(crank, rod, offset, angle)
         return

@@ -301,7 +301,6 @@ class CommandPath:
             return []
         ending = np.where(over & ~np.isnan(self._held), 0.0, np.nan)
         ending[0] = np.nan
-        self._held[0, over] = np.nan
         for group in self._shapes.groups:
             group.keep_partners(ending, self._held)
         shape = self._shapes.get(np.isfinite(ending))
