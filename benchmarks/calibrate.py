@@ -6,9 +6,11 @@ Do the intervals of ``calibrate`` cover? Fixed seeds with noise, slips, outliers
 
 Per seed every transmission of a robot gets other true numbers, motion, noise, up to two slips per
 joint (of 5 to 50 standard deviations, for good), 2 % outliers, and one joint that stands still
-while its motor moves. Counted is how often the 95 % interval holds the true number (for an offset:
-that of most of the recording), and how wide it is next to that of least squares on the same data
-without slips and outliers. Needs no ROS.
+while its motor moves. Counted is, for each number, how often the 95 % interval holds the true one
+(for an offset: that of most of the recording), and how wide it is next to that of least squares on
+the same data without slips and outliers. A number that is kept because the noise hides it has no
+interval and is not counted; the crank's ``stroke_at_zero``, to which that happens often, is truly
+as described. Needs no ROS.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from transmission_bridge.transmissions.binding import Binding
 
 Array = npt.NDArray[np.float64]
 
-#: What the issue asks for: coverage between, and the median width at most.
+#: The bounds, for each number: coverage between, and the median width at most.
 COVERAGE = (0.93, 0.97)
 WIDTH = 1.3
 
@@ -141,7 +143,7 @@ def cases(seed: int, described: RobotTransmissions) -> Iterator[Case]:
         noise = 10.0 ** random.uniform(-3.5, -2.5)
         clean = joints + random.normal(0.0, noise, joints.shape)
         level, held = _slips(random, joints.shape, noise)
-        odd = np.where(random.random(joints.shape) < OUTLIERS, random.normal(0, 0.3), 0.0)
+        odd = random.normal(0.0, 0.3, joints.shape) * (random.random(joints.shape) < OUTLIERS)
         truth = {'.'.join(path): value for path, value in numbers.items()}
         for place, joint in enumerate(binding.spec.joints):
             truth[f'joints.{joint.name}.offset'] += held[place]
@@ -260,7 +262,7 @@ def main() -> int:
     parser.add_argument('--seeds', type=int, default=1000)
     parser.add_argument('--processes', type=int, default=os.cpu_count())
     parser.add_argument('--json', action='store_true', help='print one JSON object instead')
-    parser.add_argument('--gate', action='store_true', help='exit 1 where a limit is not kept')
+    parser.add_argument('--gate', action='store_true', help='exit 1 where a bound is not kept')
     arguments = parser.parse_args()
 
     with ProcessPoolExecutor(arguments.processes) as pool:
@@ -278,9 +280,16 @@ def main() -> int:
         print(f'{"":48} {"count":>6} {"coverage":>9} {"width / least squares":>22}')
         for name, (count, coverage, width) in figures.items():
             print(f'{name:48} {count:6} {coverage:9.1%} {width:22.3f}')
-    _, coverage, width = figures['all']
-    kept = COVERAGE[0] <= coverage <= COVERAGE[1] and width <= WIDTH and named == len(results)
-    return 1 if arguments.gate and not kept else 0
+    outside = [
+        name
+        for name, (_, coverage, width) in figures.items()
+        if not COVERAGE[0] <= coverage <= COVERAGE[1] or width > WIDTH
+    ]
+    if named < len(results):
+        outside.append('naming of the stuck joint')
+    if outside:
+        print(f'outside the bounds: {", ".join(outside)}', file=sys.stderr)
+    return 1 if arguments.gate and outside else 0
 
 
 def _figures(chosen: list[Outcome]) -> tuple[int, float, float]:

@@ -1,0 +1,158 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``convert``, ``calibrate`` and ``export``, one after the other, as a user tunes a robot."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import transmission_bridge as tb
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.tools.resources import resource
+
+pytest.importorskip('scipy')
+pytest.importorskip('yaml', reason='PyYAML is not installed')
+
+#: The robot as it really is, where that differs from both descriptions. Of the differential and
+#: the linkage the first actuators' reductions are as described: only products can be told.
+TRUE = {
+    'shoulder_pan_transmission.joints.shoulder_pan.offset': 0.31,
+    'forearm_roll_transmission.joints.forearm_roll.offset': -0.043,
+    'elbow_transmission.actuators.elbow_motor.mechanical_reduction': -83.5,
+    'elbow_transmission.joints.shoulder_lift.mechanical_reduction': 1.71,
+    'elbow_transmission.joints.shoulder_lift.offset': -0.29,
+    'elbow_transmission.joints.elbow.mechanical_reduction': 1.26,
+    'elbow_transmission.joints.elbow.offset': 1.02,
+    'wrist_transmission.actuators.wrist_right_motor.mechanical_reduction': -51.0,
+    'wrist_transmission.joints.wrist_pitch.mechanical_reduction': 1.3,
+    'wrist_transmission.joints.wrist_pitch.offset': 0.05,
+    'wrist_transmission.joints.wrist_roll.mechanical_reduction': -0.82,
+    'wrist_transmission.joints.wrist_roll.offset': -0.25,
+}
+
+#: Of a simple transmission ros2_control reads the joint's reduction, ROS 1 the actuator's.
+TRUE_BY_DIALECT = {
+    'arm.urdf': {
+        'shoulder_pan_transmission.joints.shoulder_pan.mechanical_reduction': 103.0,
+        'forearm_roll_transmission.joints.forearm_roll.mechanical_reduction': -70.0,
+    },
+    'arm_ros1.urdf': {
+        'shoulder_pan_transmission.actuators.shoulder_pan_motor.mechanical_reduction': 103.0,
+        'forearm_roll_transmission.actuators.forearm_roll_motor.mechanical_reduction': -70.0,
+    },
+}
+
+#: The number that neither description has.
+INSERTED = 'forearm_roll_transmission.joints.forearm_roll.offset'
+
+#: Standard deviation of the absolute encoders [rad].
+NOISE = 1e-3
+NUMBER = re.compile(rb'[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?')
+
+
+def numbers(description: bytes) -> dict[str, float]:
+    """Return every number of a robot's transmissions by its name."""
+    robot = tb.RobotTransmissions(tb.load_description(description))
+    return {
+        '.'.join((name, *each.path)): each.value
+        for name, group in robot.tunables.items()
+        for each in group
+    }
+
+
+def recording(bags, folder, joint_names):
+    """
+    Record a motion of all joints, exactly and as absolute encoders see it.
+
+    :returns: The folder of the bag, and the exact positions.
+    """
+    rows = 400
+    time = np.arange(rows) * 0.02
+    columns = len(joint_names)
+    exact = np.sin(np.multiply.outer(time, 1.0 + 0.3 * np.arange(columns))) * 0.8
+    seen = exact + np.random.default_rng(11).normal(0.0, NOISE, exact.shape)
+    writer, topics = JointStateWriter(joint_names), {}
+    for topic, positions in (('/exact', exact), ('/joint_absolute_positions', seen)):
+        messages = []
+        for row, values in enumerate(positions):
+            writer.position[:], writer.velocity[:], writer.effort[:] = values, 0.0, 0.0
+            stamp = bags.START + row * 20_000_000
+            messages.append((stamp, writer.write(*divmod(stamp, 10**9))))
+        topics[topic] = (bags.JOINT_STATE, messages)
+    return bags.write(folder, topics), exact
+
+
+@pytest.mark.parametrize('name', sorted(TRUE_BY_DIALECT))
+def test_a_tuned_description_is_the_true_one_and_only_its_numbers_differ(
+    run, bags, tmp_path, name
+):
+    """Motors from the true robot, numbers from motors and encoders, back into the file."""
+
+    def done(*arguments) -> None:
+        result = run(*arguments)
+        assert (result.code, result.err) == (0, '')
+
+    described = resource('urdf', name)
+    true = TRUE | TRUE_BY_DIALECT[name]
+    (tmp_path / 'true.yaml').write_text(
+        '/**:\n  ros__parameters:\n'
+        + ''.join(f'    transmissions.{key}: {value!r}\n' for key, value in true.items())
+    )
+    real, tuned = tmp_path / 'true.urdf', tmp_path / 'tuned.urdf'
+    done('export', described, '--params', tmp_path / 'true.yaml', '--output', real)
+    before = numbers(described.read_bytes())
+    assert numbers(real.read_bytes()) == before | true
+    assert all(before[key] != value for key, value in true.items())
+
+    joint_names = tb.RobotTransmissions(tb.load_description(described)).joint_names
+    source, exact = recording(bags, tmp_path / 'joints', joint_names)
+    driven = tmp_path / 'driven.mcap'
+    to_actuators = ('--to', 'actuator', '--topic', '/exact:/actuator_states')
+    done('convert', source, driven, '--description', real, *to_actuators)
+    options = ('--json', '--output', tmp_path / 'tuned.yaml')
+    result = run('calibrate', driven, '--description', described, *options)
+    assert result.code == 0
+    done('export', described, '--params', tmp_path / 'tuned.yaml', '--output', tuned)
+
+    estimated = {
+        f'{each["name"]}.{parameter["name"]}': parameter
+        for each in result.json['transmissions']
+        for parameter in each['parameters']
+        if parameter['estimated']
+    }
+    assert set(estimated) == set(true)
+    after = numbers(tuned.read_bytes())
+    for key, parameter in estimated.items():
+        assert after[key] == parameter['value']
+        low, high = parameter['interval']
+        # Twice the interval: one in twenty true numbers is outside it, by its meaning.
+        assert abs(after[key] - true[key]) < high - low < 0.01 * max(abs(true[key]), 0.1)
+    assert after == before | {key: after[key] for key in true}
+
+    # The one number that had its default stands in an element and a line of its own now.
+    element = rb'\n *<offset>%s</offset>' % re.escape(repr(after[INSERTED])).encode()
+    elsewhere, inserted = re.subn(element, b'', tuned.read_bytes())
+    assert inserted == 1
+    assert_only_numbers_differ(described.read_bytes(), elsewhere, len(true) - 1)
+
+    # The exported description gives the motion of the joints back.
+    done('convert', driven, tmp_path / 'back.mcap', '--description', tuned)
+    reader = JointStateReader()
+    back = [
+        list(reader.read(data).position)
+        for topic, _, data in bags.read(tmp_path / 'back.mcap').messages
+        if topic == '/joint_states'
+    ]
+    np.testing.assert_allclose(back, exact, atol=NOISE)
+
+
+def assert_only_numbers_differ(before: bytes, after: bytes, changed: int) -> None:
+    """Whatever stands between numbers is the same, byte for byte, and so are all other numbers."""
+    assert NUMBER.split(after) == NUMBER.split(before)
+    pairs = zip(NUMBER.findall(before), NUMBER.findall(after), strict=True)
+    assert sum(old != new for old, new in pairs) == changed
