@@ -17,7 +17,9 @@ from types import SimpleNamespace
 from hypothesis import strategies as st
 import numpy as np
 
-from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.bridge.encoder import JointStateEncoder
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 
 FIELDS = ('position', 'velocity', 'effort')
 
@@ -346,6 +348,14 @@ class Message:
             self.names,
             *(np.array(values, dtype=float) for values in self.arrays.values()),
         )
+
+    @property
+    def received(self) -> JointStateData:
+        """The same as it comes in: a view of bytes, of which ragged ones take the typed path."""
+        record = self.record
+        if self.is_ragged:
+            return record
+        return JointStateReader().read(JointStateEncoder().encode(record))
 
     @property
     def lengths(self):

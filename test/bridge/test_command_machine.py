@@ -167,7 +167,7 @@ class CommandMachine(RuleBasedStateMachine):
         refused = self.model_states.take(source, message, self.now)
         layout = self.layouts.get(message.names, message.lengths)
         _, reason = outcome(
-            lambda: self.states.update(source, layout, message.record, message.stamp, self.now)
+            lambda: self.states.update(source, layout, message.received, message.stamp, self.now)
         )
         assert reason in (refused.reasons if refused else {None})
 
@@ -212,7 +212,7 @@ class CommandMachine(RuleBasedStateMachine):
         self.compare(
             self.model.take(message, self.known(measured), source, self.now),
             lambda: self.commands.command(
-                layout, message.record, measured, message.stamp, source=source, now=self.now
+                layout, message.received, measured, message.stamp, source=source, now=self.now
             ),
         )
 

@@ -53,7 +53,7 @@ class Path:
         message = self._reference.Message(names, **arrays)
         layout = self._layouts.get(message.names, message.lengths)
         return in_words(
-            self.commands.command(layout, message.record, self.measured, (1, 0), now=now)
+            self.commands.command(layout, message.received, self.measured, (1, 0), now=now)
         )
 
     def expire(self, now):

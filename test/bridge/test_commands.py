@@ -35,7 +35,7 @@ class Bridge:
         layout = self.layouts.get(message.names, message.lengths)
         reason = None
         try:
-            self.states.update(source, layout, message.record, message.stamp)
+            self.states.update(source, layout, message.received, message.stamp)
         except MessageError as error:
             reason = error.reason
         assert reason in (refused.reasons if refused else {None})
@@ -47,7 +47,7 @@ class Bridge:
         layout = self.layouts.get(message.names, message.lengths)
         try:
             found = self.commands.command(
-                layout, message.record, self.states.joint_position(), message.stamp
+                layout, message.received, self.states.joint_position(), message.stamp
             )
         except MessageError as error:
             found = error.reason

@@ -175,7 +175,7 @@ def fed(robot, reference, *messages, **options):
     states = StatePath(robot, **options)
     for message in messages:
         layout = Layout(message.names, message.lengths)
-        states.update('driver', layout, message.record, (1, 0), 1.0)
+        states.update('driver', layout, message.received, (1, 0), 1.0)
     return states
 
 

@@ -62,6 +62,16 @@ def test_more_layouts_than_are_kept():
         assert len(encoder._writers) <= encoder_module.WRITERS
 
 
+@given(st.lists(st.tuples(st.sampled_from('abc'), st.floats(-10.0, 10.0)), max_size=10))
+def test_rows_are_the_arrays(drawn):
+    """Numbers given as rows make the message that they make as arrays, whatever came before."""
+    encoder = JointStateEncoder()
+    for letter, value in drawn:
+        record = record_of([letter, f'{letter}_2'], value)
+        rows = np.array([record.position, record.velocity, record.effort])
+        assert encoder.encode_rows(record.names, record.stamp, rows) == encoder.encode(record)
+
+
 def test_stamp_that_does_not_fit():
     """A stamp that the message cannot hold is an error, and the next message is right again."""
     encoder = JointStateEncoder()

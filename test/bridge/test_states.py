@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.layout import LayoutTable
@@ -37,7 +38,7 @@ class Driver:
         layout = self.layouts.get(message.names, message.lengths)
         reason = None
         try:
-            self.path.update(source, layout, message.record, message.stamp)
+            self.path.update(source, layout, message.received, message.stamp)
         except MessageError as error:
             reason = error.reason
         assert (reason is None) == (refused is None)
@@ -49,9 +50,13 @@ class Driver:
         """Check what would be published."""
         expected, found = self.model.joint_state(), self.path.joint_state()
         assert (found is None) == (expected is None)
+        encoder = JointStateEncoder()
+        serialised = self.path.encoded(encoder)
+        assert (serialised is None) == (expected is None)
         if expected is not None:
             expected.check(found)
             assert found.frame_id == ''
+            assert serialised == encoder.encode(found)
 
 
 @pytest.fixture

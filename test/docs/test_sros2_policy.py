@@ -43,7 +43,7 @@ def allowed():
 
 
 def used(peer):
-    """Return what the node uses by the graph, as kind and full name; nothing while it is unknown."""
+    """Return what the node uses by the graph, as kind and full name; none if it is unknown."""
     from rclpy.node import NodeNameNonExistentError
 
     try:

@@ -32,6 +32,20 @@ def test_read(samples, plain, data):
 
 
 @given(data=st.data())
+def test_rows(samples, garbage, data):
+    """Where all three arrays hold a number for each name, they are also the rows of one."""
+    sample = data.draw(samples)
+    view = JointStateReader().read(sample.encode(garbage(1)))
+    arrays = (view.position, view.velocity, view.effort)
+    lengths = {len(array) for array in arrays}
+    assert (view.rows is None) == (len(lengths) > 1 or lengths == {0})
+    if view.rows is not None:
+        assert view.rows.tobytes() == b''.join(array.tobytes() for array in arrays)
+        assert not view.rows.flags.writeable
+        assert all(np.shares_memory(view.rows, array) for array in arrays)
+
+
+@given(data=st.data())
 def test_any_sequence(samples, garbage, plain, data):
     """Messages that come and go in any order are read as by a reader that knew none before."""
     pool = data.draw(st.lists(samples, min_size=1, max_size=6))

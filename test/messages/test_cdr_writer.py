@@ -44,6 +44,17 @@ def test_reader_reads_it(regular_samples, plain, data):
     assert plain(JointStateReader().read(message)) == sample.plain
 
 
+@given(data=st.data())
+def test_rows(regular_samples, data):
+    """To fill the rows is to fill the arrays, and there are rows only where all are sent."""
+    writer = writer_for(data.draw(regular_samples))
+    arrays = (writer.position, writer.velocity, writer.effort)
+    assert (writer.rows is None) == (not all(len(array) for array in arrays))
+    if writer.rows is not None:
+        writer.rows[...] = np.arange(writer.rows.size).reshape(writer.rows.shape)
+        assert list(np.concatenate(arrays)) == list(range(writer.rows.size))
+
+
 @pytest.mark.parametrize('fields', list(product([False, True], repeat=3)))
 @pytest.mark.parametrize('count', [0, 1, 2, 3])
 def test_fields(fields, count):

@@ -32,14 +32,18 @@ class MessageForm:
     :param places: Their places.
     :param rows: Whether it holds positions, velocities, efforts; an interface that it does not
         command is an empty array.
+    :param is_full: Whether it holds everything, of every actuator.
     """
 
     names: tuple[str, ...]
     places: npt.NDArray[np.intp] | slice
     rows: tuple[bool, bool, bool]
+    is_full: bool
 
     def record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
         """Return the message with numbers of ``sent``, shape ``(3, n_actuators)``; a copy."""
+        if self.is_full:
+            return JointStateRecord(stamp, '', self.names, *sent.copy())
         position, velocity, effort = (
             sent[row, self.places].copy() if held else _EMPTY for row, held in enumerate(self.rows)
         )
@@ -88,8 +92,10 @@ def is_mixed(given: Mask) -> bool:
 def _form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
     places = np.flatnonzero(actuators)
     position, velocity, effort = (bool(held) for held in rows)
+    everyone = len(places) == len(names)
     return MessageForm(
         tuple(names[place] for place in places),
-        slice(None) if len(places) == len(names) else places,
+        slice(None) if everyone else places,
         (position, velocity, effort),
+        everyone and bool(rows.all()),
     )

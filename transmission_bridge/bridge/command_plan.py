@@ -35,12 +35,14 @@ class CommandNames:
     """
     What the robot knows of names in commands.
 
+    :param n_joints: Number of joints of the robot.
     :param commandable: Place of each joint that may be commanded.
     :param barred: Joints that exist but may not, with the reason.
     :param declared: By interface, the joints whose ros2_control joint declares it as a command
         interface.
     """
 
+    n_joints: int
     commandable: Mapping[str, int]
     barred: Mapping[str, str]
     declared: Mapping[str, frozenset[str]]
@@ -61,20 +63,27 @@ class CommandPlan:
     How messages of one layout are read.
 
     :param fields: One entry per array, ``None`` where the array is empty.
+    :param nothing: A command to no joint, shape ``(3, n_joints)``.
+    :param places: Where all three arrays go, if all their entries go to the same places.
     """
 
     names: tuple[str, ...]
     reasons: Mapping[str, str]
     fields: tuple[_Field | None, ...]
+    nothing: Array
+    places: Index | slice | None
 
-    def read(self, data: JointStateData, n_joints: int) -> Array:
+    def read(self, data: JointStateData) -> Array:
         """
         Return rows position, velocity, effort, shape ``(3, n_joints)``, NaN: no command.
 
         :raises MessageError: If a joint that may not be commanded holds a value
             (``not_commandable``).
         """
-        command = np.full((len(FIELDS), n_joints), np.nan)
+        command: Array = self.nothing.copy()
+        if self.places is not None and data.rows is not None:
+            command[:, self.places] = data.rows
+            return command
         for row, field in enumerate(self.fields):
             if field is None:
                 continue
@@ -108,7 +117,15 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
         _field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
     )
-    return CommandPlan(layout.names, known.barred, fields)
+    nothing = np.full((len(FIELDS), known.n_joints), np.nan)
+    return CommandPlan(layout.names, known.barred, fields, nothing, _places(layout, fields))
+
+
+def _places(layout: Layout, fields: tuple[_Field | None, ...]) -> Index | slice | None:
+    if layout.lengths != (len(layout.names),) * len(FIELDS):
+        return None
+    first = fields[0]
+    return first.places if first and first.picks is None else None
 
 
 def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> _Field:
@@ -149,6 +166,7 @@ def command_names(robot: RobotTransmissions) -> CommandNames:
         if name not in robot.joint_names:
             barred.setdefault(name, 'not bridged')
     return CommandNames(
+        len(robot.joint_names),
         {name: place for place, name in enumerate(robot.joint_names) if name not in reading},
         barred,
         _declared(robot.robot),

@@ -139,7 +139,7 @@ class CommandPath:
         :raises MessageError: If the message is refused; then nothing has changed.
         """
         self._notice(now)
-        command = self._plans.get(layout).read(data, len(self._robot.joint_names))
+        command = self._plans.get(layout).read(data)
         return self._apply(command, measured_position, stamp, source, now)
 
     def command_interface(
@@ -216,8 +216,11 @@ class CommandPath:
             if np.isfinite(sent, self._mapped).tobytes() != shape.result:
                 self._refuse_unmapped(command, sent)
         # A new command replaces all modes of its joint, so that no old mode is held.
-        np.copyto(self._held, command, where=shape.joints)
-        np.copyto(self._sent, sent, where=shape.actuators)
+        if shape.is_full:
+            self._held[...], self._sent[...] = command, sent
+        else:
+            np.copyto(self._held, command, where=shape.joints)
+            np.copyto(self._sent, sent, where=shape.actuators)
         return sent
 
     def _stand_still(self, command: Array, sent: Array) -> None:

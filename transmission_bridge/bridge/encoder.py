@@ -9,20 +9,24 @@ from collections import OrderedDict
 
 from transmission_bridge.messages.cdr_writer import JointStateWriter
 from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['JointStateEncoder']
 
 #: Layouts whose writers are kept: more than the combinations a robot goes through in practice.
 WRITERS = 32
 
+#: Names, lengths of the arrays, and frame.
+Key = tuple[tuple[str, ...], tuple[int, int, int], str]
+
 
 class JointStateEncoder:
     """Encodes records; a layout that was seen before costs no look-up of names."""
 
     def __init__(self) -> None:
-        self._writers: OrderedDict[
-            tuple[tuple[str, ...], tuple[int, int, int], str], JointStateWriter
-        ] = OrderedDict()
+        self._writers: OrderedDict[Key, JointStateWriter] = OrderedDict()
+        self._last_key: Key = ((), (0, 0, 0), '')
+        self._last_writer = JointStateWriter(())
 
     def encode(self, record: JointStateRecord) -> bytes:
         """
@@ -30,14 +34,36 @@ class JointStateEncoder:
 
         :raises MessageError: If the stamp does not fit.
         """
-        key = (record.names, record.lengths, record.frame_id)
-        writer = self._writers.get(key)
-        if writer is None:
-            sent = (bool(record.lengths[0]), bool(record.lengths[1]), bool(record.lengths[2]))
-            writer = self._writers[key] = JointStateWriter(record.names, record.frame_id, sent)
-            if len(self._writers) > WRITERS:
-                self._writers.popitem(last=False)
+        writer = self._writer((record.names, record.lengths, record.frame_id))
         writer.position[:] = record.position
         writer.velocity[:] = record.velocity
         writer.effort[:] = record.effort
         return writer.write(*record.stamp)
+
+    def encode_rows(self, names: tuple[str, ...], stamp: tuple[int, int], rows: Array) -> bytes:
+        """
+        Return the serialised message without a frame; what :meth:`encode` does, in one copy.
+
+        :param names: At least one.
+        :param rows: Position, velocity and effort, shape ``(3, len(names))``.
+        :raises MessageError: If the stamp does not fit.
+        """
+        n = len(names)
+        writer = self._writer((names, (n, n, n), ''))
+        assert writer.rows is not None
+        writer.rows[...] = rows
+        return writer.write(*stamp)
+
+    def _writer(self, key: Key) -> JointStateWriter:
+        # Comparing with the last finds the same tuple of names without hashing each of them.
+        if key == self._last_key:
+            return self._last_writer
+        names, lengths, frame_id = key
+        writer = self._writers.get(key)
+        if writer is None:
+            sent = (bool(lengths[0]), bool(lengths[1]), bool(lengths[2]))
+            writer = self._writers[key] = JointStateWriter(names, frame_id, sent)
+            if len(self._writers) > WRITERS:
+                self._writers.popitem(last=False)
+        self._last_key, self._last_writer = key, writer
+        return writer

@@ -50,6 +50,8 @@ class CommandLimits:
                 [limit.effort for limit in limits],
             ]
         ).reshape(len(FIELDS), len(limits))
+        self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
+        self._none_outside = bytes(self._outside.size)
         self.clamped: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
 
@@ -70,6 +72,8 @@ class CommandLimits:
         """
         if self._policy == 'off':
             return None
+        if command.shape == self._outside.shape and self._is_inside(command):
+            return None
         lower, upper = self._lower[field], self._upper[field]
         # NaN compares false: no command is within every limit.
         outside = (command < lower) | (command > upper)
@@ -82,6 +86,15 @@ class CommandLimits:
             self._refuse(command, refused, np.broadcast_to(lower, command.shape), upper)
         np.clip(command, lower, upper, out=command)
         return outside
+
+    def _is_inside(self, command: Array) -> bool:
+        """Tell whether all rows are within all limits, by the comparisons of :meth:`apply`."""
+        mask, none = self._outside, self._none_outside
+        np.less(command, self._lower, mask)
+        if mask.tobytes() != none:
+            return False
+        np.greater(command, self._upper, mask)
+        return mask.tobytes() == none
 
     def count_clamped(self, changed: Mask | None, counts: CommandCounts) -> None:
         """Count, once per joint, what :meth:`apply` changed in a command that was accepted."""

@@ -111,10 +111,13 @@ class MergedStates:
             self._note_giver(known, layout, plan)
         if plan.unknown:
             self._count_unknown(plan.unknown)
-        places, picks, values = plan.places, plan.picks, self._values
-        for row, numbers in enumerate((data.position, data.velocity, data.effort)):
-            if len(numbers):
-                values[row, places] = numbers if picks is None else numbers[picks]
+        places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
+        if rows is not None:
+            values[:, places] = rows if picks is None else rows[:, picks]
+        else:
+            for row, numbers in enumerate((data.position, data.velocity, data.effort)):
+                if len(numbers):
+                    values[row, places] = numbers if picks is None else numbers[picks]
         if not self._all_finite(self._watched):
             self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))

@@ -31,12 +31,12 @@ class StateMap:
     def __init__(self, robot: RobotTransmissions, direction: Direction) -> None:
         self._maps = tuple(robot.map_of(interface, direction) for interface in FIELDS)
         affine = AffineMap.stacked([each.affine for each in self._maps])
-        self._into, self._workspace = affine.into, affine.workspace()
+        self._run = affine.workspace().run
         self._direction: Direction = direction
         self.is_bent = not all(each.is_affine for each in self._maps)
         # A transmission that lacks one of the interfaces has to be called for each of the others.
         names = [[step.name for step in each.steps] for each in self._maps]
-        self._maps_instants = self.is_bent and all(each == names[0] for each in names)
+        self._maps_instants = all(each == names[0] for each in names)
         self._mapped: Array = np.empty((len(FIELDS), self._maps[0].affine.n_out))
         self._flat: Array = self._mapped.reshape(-1)
         self._check = FiniteCheck(self._flat.size)
@@ -53,7 +53,7 @@ class StateMap:
         :param report: Collects what became NaN and why.
         :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
-        self._into(values.reshape(-1), self._flat, self._workspace)
+        self._run(values.reshape(-1), self._flat)
         if self.is_bent:
             for row, each in enumerate(self._maps):
                 each.bend(self._mapped[row], values[row], at[row], None, guess, report)
@@ -70,7 +70,7 @@ class StateMap:
         if not self._maps_instants:
             at = values[0]
             return self(values, (at, at, at), guess, report)
-        self._into(values.reshape(-1), self._flat, self._workspace)
+        self._run(values.reshape(-1), self._flat)
         for step in self._maps[0].steps:
             step.call_state(self._direction, values, self._mapped, guess, report)
         return self._mapped

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.merged_states import MergedStates, Stamp
 from transmission_bridge.bridge.mimic import mimic_joints
 from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
@@ -124,6 +125,21 @@ class StatePath:
         if self._is_plain and self._all_known:
             return JointStateRecord(stamp, '', self._names, *joints)
         return self._selected(stamp, joints)
+
+    def encoded(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
+        """
+        Return what :meth:`joint_state` does, serialised.
+
+        Numbers that are all to be published go to the message without a record between.
+        """
+        stamp = self.merged.stamp
+        if stamp is None:
+            return None
+        joints = self._map(self.merged.values(now))
+        if self._is_plain and self._all_known:
+            return encoder.encode_rows(self._names, stamp, joints)
+        state = self._selected(stamp, joints.copy())
+        return None if state is None else encoder.encode(state)
 
     def _selected(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
         """Return what is to be published where not everything is."""

@@ -26,6 +26,7 @@ from transmission_bridge.messages.cdr_parser import (
     parse_joint_state,
     WireForm,
 )
+from transmission_bridge.messages.joint_rows import joined_rows
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.layout import Layout, LayoutTable
 
@@ -46,6 +47,8 @@ class JointStateView:
     :ivar position: Positions [rad or m].
     :ivar velocity: Velocities [rad/s or m/s].
     :ivar effort: Efforts [N m or N].
+    :ivar rows: The three as one array, shape ``(3, n)``, where none is empty and all are equally
+        long, else ``None``.
     """
 
     __slots__ = (
@@ -68,6 +71,7 @@ class JointStateView:
         'layout',
         'names',
         'position',
+        'rows',
         'stamp',
         'velocity',
     )
@@ -107,6 +111,7 @@ class JointStateView:
         words, self._numbers = _words(self._size - self._numbers_offset)
         doubles = words.view(np.float64)
         doubles.flags.writeable = False
+        self.rows = joined_rows(doubles, layout.lengths)
         self.position, self.velocity, self.effort = (
             self._slice(doubles, extent) for extent in form.arrays
         )
@@ -207,6 +212,6 @@ class JointStateReader:
 
 
 def _words(size: int) -> tuple[NDArray[np.uint64], memoryview]:
-    """Return zeroed 8-byte words and the first ``size`` bytes of them."""
-    words = np.zeros(max(1, -(-size // 8)), dtype=np.uint64)
+    """Return zeroed 8-byte words, one more than needed, and the first ``size`` bytes of them."""
+    words = np.zeros(1 + -(-size // 8), dtype=np.uint64)
     return words, words.data.cast('B')[:size]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr_parser import aligned
+from transmission_bridge.messages.joint_rows import joined_rows
 
 __all__ = ['JointStateWriter']
 
@@ -41,11 +42,21 @@ class JointStateWriter:
     :ivar position: Positions [rad or m], shape ``(n,)`` for n names, or ``(0,)``.
     :ivar velocity: Velocities [rad/s or m/s], likewise.
     :ivar effort: Efforts [N m or N], likewise.
+    :ivar rows: The three as one array, shape ``(3, n)``, where all are sent, else ``None``.
     :raises MessageError: If a name or the frame cannot be a string of a message: it holds a NUL
         or is not Unicode (reason ``string``).
     """
 
-    __slots__ = ('_message', '_words', 'effort', 'frame_id', 'names', 'position', 'velocity')
+    __slots__ = (
+        '_message',
+        '_words',
+        'effort',
+        'frame_id',
+        'names',
+        'position',
+        'rows',
+        'velocity',
+    )
 
     def __init__(
         self,
@@ -62,8 +73,9 @@ class JointStateWriter:
             _append_string(template, name)
         offsets = [_append_doubles(template, len(self.names) if sent else 0) for sent in fields]
 
-        # The encapsulation ends on a word, and with it every array begins on one.
-        self._words = np.zeros(1 + len(template) // 8, dtype=np.uint64)
+        # The encapsulation ends on a word, and with it every array begins on one. One more word
+        # makes the arrays rows of equal length.
+        self._words = np.zeros(2 + len(template) // 8, dtype=np.uint64)
         self._message = self._words.data.cast('B')[4 : 4 + len(template)]
         self._message[:] = template
         doubles: NDArray[np.float64] = self._words.view(np.float64)
@@ -72,6 +84,8 @@ class JointStateWriter:
             doubles[start : start + (len(self.names) if sent else 0)]
             for start, sent in zip(starts, fields, strict=True)
         )
+        lengths = (len(self.position), len(self.velocity), len(self.effort))
+        self.rows = joined_rows(doubles[starts[0] :], lengths)
 
     def write(self, sec: int, nanosec: int) -> bytes:
         """

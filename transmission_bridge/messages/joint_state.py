@@ -54,6 +54,10 @@ class JointStateData(Protocol):
     def effort(self) -> NDArray[np.float64]:
         """Efforts [N m or N]."""
 
+    @property
+    def rows(self) -> NDArray[np.float64] | None:
+        """The three as one array, shape ``(3, n)``, where they lie so in memory, else ``None``."""
+
 
 @dataclass(frozen=True, eq=False)
 class JointStateRecord:
@@ -79,6 +83,10 @@ class JointStateRecord:
     def lengths(self) -> tuple[int, int, int]:
         """Lengths of position, velocity and effort, as a layout counts them."""
         return len(self.position), len(self.velocity), len(self.effort)
+
+    @property
+    def rows(self) -> None:
+        """Nothing: the arrays are apart."""
 
 
 def record_from_message(message: Any) -> JointStateRecord:

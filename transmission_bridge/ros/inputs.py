@@ -26,13 +26,13 @@ __all__ = ['Inputs']
 
 class Inputs:
     """
-    The data topics that a configured node listens to.
+    The data topics that a configured node listens to; closed when made.
 
     :param node: The node to subscribe with.
-    :param is_open: Whether messages are to be taken; others are dropped unread, because rclpy has
-        no life-cycle subscriptions.
     :param time: Gives the time of receipt [s].
     :param log: Where refused messages are reported.
+    :ivar is_open: Whether messages are to be taken; others are dropped unread, because rclpy has
+        no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
     :ivar subscriptions: Subscriptions by topic.
     """
@@ -40,12 +40,11 @@ class Inputs:
     def __init__(
         self,
         node: LifecycleNode,
-        is_open: Callable[[], bool],
         time: Callable[[], float],
         log: ThrottledLog,
     ) -> None:
         self._node = node
-        self._is_open = is_open
+        self.is_open = False
         self._time = time
         self._log = log
         self.statistics: dict[str, TopicStatistics] = {}
@@ -91,10 +90,10 @@ class Inputs:
         if topic in self.statistics:
             raise ParameterError(f"topic '{topic}' would be listened to twice", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
-        is_open, time, log = self._is_open, self._time, self._log
+        time, log = self._time, self._log
 
         def receive(message: Any) -> None:
-            if not is_open():
+            if not self.is_open:
                 return
             statistics.received += 1
             statistics.heard = now = time()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-import time
 import traceback
 from typing import Any
 
@@ -36,6 +35,7 @@ from transmission_bridge.ros.array_commands import ActuatorArrayOutputs, JointAr
 from transmission_bridge.ros.inputs import Inputs
 from transmission_bridge.ros.outputs import Outputs
 from transmission_bridge.ros.qos import COMMAND_INPUT, STATE_INPUT
+from transmission_bridge.ros.receipt_clock import ReceiptClock
 from transmission_bridge.ros.sensors import Sensors
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.tips import Tips
@@ -60,6 +60,7 @@ class Session:
     :param options: The choices.
     :param log: For messages that are refused.
     :ivar robot: The maps in use.
+    :ivar time: Gives the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
     :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
@@ -77,7 +78,6 @@ class Session:
         self._timers: list[Any] = []
         self.robot = robot
         self.options = options
-        self.is_open = False
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
         self.states = StatePath(
             robot,
@@ -105,8 +105,9 @@ class Session:
         self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
         self._to_driver = DriverNames(pairs('actuator_names', options.actuator_names))
+        self.time = ReceiptClock(node)
         self.outputs = Outputs(node)
-        self.inputs = Inputs(node, lambda: self.is_open, self.time, log)
+        self.inputs = Inputs(node, self.time, log)
         try:
             self._make_topics()
         except BaseException:
@@ -150,6 +151,11 @@ class Session:
         sensors = (path.report for path in self._sensors.paths.values())
         return (self.states.report, self.commands.report, *sensors)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether messages are taken and published."""
+        return self.inputs.is_open
+
     # -- life ------------------------------------------------------------------------------------
 
     def open(self) -> None:
@@ -159,7 +165,7 @@ class Session:
         self._arrays.reset()
         self._sensors.reset()
         self._trigger.reset()
-        self.is_open = True
+        self.inputs.is_open = True
         if self.options.publish == 'rate':
             self._every(1.0 / self.options.publish_rate, self._publish_state)
         if self.options.command_timeout:
@@ -169,7 +175,7 @@ class Session:
         """Send what ``on_stop`` says, then be silent. Publishers must still be active."""
         if not self.is_open:
             return
-        self.is_open = False
+        self.inputs.is_open = False
         for timer in self._timers:
             self._node.destroy_timer(timer)
         self._timers = []
@@ -180,6 +186,7 @@ class Session:
 
     def destroy(self) -> None:
         """Remove every topic."""
+        self.time.destroy()
         self.inputs.destroy()
         self.outputs.destroy()
 
@@ -191,13 +198,6 @@ class Session:
         self._trajectory_path.use(robot)
         self._sensors.use(robot)
 
-    def time(self) -> float:
-        """Time of receipt [s]: the steady clock, or ROS time where it is simulated."""
-        clock = self._node.get_clock()
-        if clock.ros_time_is_active:
-            return float(clock.now().nanoseconds) * 1e-9
-        return time.monotonic()
-
     # -- messages --------------------------------------------------------------------------------
 
     def _take_state(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
@@ -206,11 +206,15 @@ class Session:
             self._publish(now)
 
     def _publish(self, now: float) -> None:
-        state = self.states.joint_state(now)
-        if state is not None:
-            self._joint_states.publish(self._encoder.encode(state))
-            if self.options.tip_frames:
+        if self.options.tip_frames:
+            state = self.states.joint_state(now)
+            if state is not None:
+                self._joint_states.publish(self._encoder.encode(state))
                 self._tips.publish(state)
+            return
+        message = self.states.encoded(self._encoder, now)
+        if message is not None:
+            self._joint_states.publish(message)
 
     def _publish_state(self) -> None:
         self._publish(self.time())
