@@ -250,6 +250,23 @@ def test_incompatible_peers(peer, harness, active_bridge, diagnostics):
     diagnostics(lambda report: all(report[each].level == OK for each in topics))
 
 
+def test_compatible_peers(peer, active_bridge, diagnostics):
+    """Drivers, controllers and listeners with the usual quality of service are no trouble."""
+    from sensor_msgs.msg import JointState
+
+    node = active_bridge()
+    for topic in ('actuator_states', 'joint_commands'):
+        peer.node.create_publisher(JointState, topic, 10)
+        peer.spin_until(lambda topic=topic: node.count_publishers(topic), f'a source of {topic}')
+    for topic in ('actuator_commands', 'joint_states'):
+        peer.node.create_subscription(JointState, topic, print, 10)
+        peer.spin_until(lambda topic=topic: node.count_subscribers(topic), f'a reader of {topic}')
+    report = diagnostics()
+    for topic in ('actuator_states', 'joint_commands', 'actuator_commands', 'joint_states'):
+        assert report.values(topic)['incompatible'] == ''
+        assert report[topic].level == OK
+
+
 @INCOMPATIBLE
 def test_incompatible_after_an_override(peer, harness, active_bridge, diagnostics):
     """What counts is the quality of service in force, not the default."""

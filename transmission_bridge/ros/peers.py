@@ -10,8 +10,10 @@ Asked of the graph: the events that the middleware sends about it crash the even
 from __future__ import annotations
 
 from collections.abc import Iterable
+import copy
 from typing import Any
 
+from rclpy.duration import Infinite
 from rclpy.node import Node
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
@@ -26,7 +28,7 @@ def incompatible_publishers(node: Node, topic: str, ours: QoSProfile) -> list[st
     :param ours: What the subscription asks for.
     """
     return _incompatible(
-        (peer, *qos_check_compatible(peer.qos_profile, ours))
+        (peer, *qos_check_compatible(_resolved(peer.qos_profile), _resolved(ours)))
         for peer in node.get_publishers_info_by_topic(topic)
     )
 
@@ -34,7 +36,7 @@ def incompatible_publishers(node: Node, topic: str, ours: QoSProfile) -> list[st
 def incompatible_subscribers(node: Node, topic: str, ours: QoSProfile) -> list[str]:
     """Return the subscribers of a topic that do not hear a publisher of ours, with the reason."""
     return _incompatible(
-        (peer, *qos_check_compatible(ours, peer.qos_profile))
+        (peer, *qos_check_compatible(_resolved(ours), _resolved(peer.qos_profile)))
         for peer in node.get_subscriptions_info_by_topic(topic)
     )
 
@@ -45,3 +47,17 @@ def _incompatible(peers: Iterable[tuple[Any, QoSCompatibility, str]]) -> list[st
         for peer, compatibility, reason in peers
         if compatibility == QoSCompatibility.ERROR
     ]
+
+
+def _resolved(profile: QoSProfile) -> QoSProfile:
+    """
+    Return a profile in which the durations that were left open are infinite, as DDS takes them.
+
+    The graph says so of peers already. Compared with an open one of ours, every subscriber would
+    seem to ask for a deadline that we do not offer.
+    """
+    resolved = copy.copy(profile)
+    for name in ('deadline', 'liveliness_lease_duration'):
+        if not getattr(profile, name).nanoseconds:
+            setattr(resolved, name, Infinite)
+    return resolved
