@@ -152,6 +152,21 @@ def test_missing_description_file_stops_the_launch():
         parameters_of(node, context)
 
 
+@pytest.mark.parametrize('path', ['/no_such.yaml', LaunchConfiguration('missing')], ids=str)
+def test_missing_parameter_file_stops_the_launch(path):
+    """Nor does the bridge start with other numbers than those that somebody wrote down."""
+    context = LaunchContext()
+    context.launch_configurations['missing'] = '/no_such.yaml'
+    with pytest.raises(FileNotFoundError, match='no_such'):
+        parameters_of(bridge_node(params_file=path), context)
+
+
+def test_no_parameter_file():
+    """An empty argument is none."""
+    (node,), context = started('bridge', params_file='')
+    assert not [each for each in parameters_of(node, context) if isinstance(each, Path)]
+
+
 def test_description_text(tmp_path):
     """A URDF is taken as it is; a xacro file is expanded, or says what it needs."""
     plain = tmp_path / 'plain.urdf'

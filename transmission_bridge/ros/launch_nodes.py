@@ -32,6 +32,7 @@ __all__ = [
     'description_of',
     'description_text',
     'node_of',
+    'parameter_file',
     'simulated_driver',
 ]
 
@@ -72,6 +73,26 @@ def simulated_driver(
     :raises UnknownNameError: If there is no such argument.
     """
     return node_of(driver_plan(_values(given)), parameters, node_arguments)
+
+
+class _File(Substitution):
+    """
+    The path of a file that can be opened; an empty one stays empty.
+
+    launch_ros only warns of a parameter file that is not there, and the robot would run with the
+    numbers of its description.
+    """
+
+    def __init__(self, path: Any) -> None:
+        super().__init__()
+        self._path = normalize_to_list_of_substitutions(path)
+
+    def perform(self, context: LaunchContext) -> str:
+        """Return the path, or raise what opening the file raises."""
+        path = perform_substitutions(context, self._path)
+        if path:
+            Path(path).open('rb').close()
+        return path
 
 
 class RobotDescription(Substitution):
@@ -128,7 +149,7 @@ def node_of(
 ) -> Node:
     """Return the action that starts what is planned."""
     # Later ones win: what was given as an argument stands above the file.
-    files = [ParameterFile(plan.params_file)] if plan.params_file else []
+    files = [parameter_file(plan.params_file)] if plan.params_file else []
     switches = {
         name: ParameterValue(_substitutions(value), value_type=bool)
         for name, value in plan.switches.items()
@@ -146,6 +167,11 @@ def node_of(
         output='screen',
         **(node_arguments or {}),
     )
+
+
+def parameter_file(path: Any) -> ParameterFile:
+    """Return a parameter file that must be there when launch comes to it."""
+    return ParameterFile([_File(path)])
 
 
 def _respawn(value: Any) -> Any:

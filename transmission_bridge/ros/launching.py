@@ -23,7 +23,6 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterFile
 
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launch_nodes import (
@@ -32,6 +31,7 @@ from transmission_bridge.ros.launch_nodes import (
     description_of,
     description_text,
     node_of,
+    parameter_file,
     RobotDescription,
     simulated_driver,
 )
@@ -151,7 +151,7 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         executable='ros2_control_node',
         namespace=values['namespace'],
         # It takes the description from the topic, where robot_state_publisher puts it.
-        parameters=[_time(values), ParameterFile(values['controllers_file'])],
+        parameters=[_time(values), parameter_file(values['controllers_file'])],
         output='screen',
     )
     spawner = Node(
