@@ -43,7 +43,8 @@ class MessageForm:
     def record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
         """Return the message with numbers of ``sent``, shape ``(3, n_actuators)``; a copy."""
         if self.is_full:
-            return JointStateRecord(stamp, '', self.names, *sent.copy())
+            rows = sent.copy()
+            return JointStateRecord(stamp, '', self.names, rows[0], rows[1], rows[2], rows)
         position, velocity, effort = (
             sent[row, self.places].copy() if held else _EMPTY for row, held in enumerate(self.rows)
         )

@@ -56,6 +56,10 @@ class _Field:
     picks: Index | None
     barred: Index
 
+    def is_whole(self, everyone: slice) -> bool:
+        """Tell whether the array is one value for each joint, in their order."""
+        return isinstance(self.places, slice) and self.places == everyone and self.picks is None
+
 
 @dataclass(frozen=True, slots=True)
 class CommandPlan:
@@ -64,14 +68,14 @@ class CommandPlan:
 
     :param fields: One entry per array, ``None`` where the array is empty.
     :param nothing: A command to no joint, shape ``(3, n_joints)``.
-    :param places: Where all three arrays go, if all their entries go to the same places.
+    :param is_whole: Whether all three arrays hold every joint in its place.
     """
 
     names: tuple[str, ...]
     reasons: Mapping[str, str]
     fields: tuple[_Field | None, ...]
     nothing: Array
-    places: Index | slice | None
+    is_whole: bool
 
     def read(self, data: JointStateData) -> Array:
         """
@@ -80,10 +84,10 @@ class CommandPlan:
         :raises MessageError: If a joint that may not be commanded holds a value
             (``not_commandable``).
         """
-        command: Array = self.nothing.copy()
-        if self.places is not None and data.rows is not None:
-            command[:, self.places] = data.rows
+        if self.is_whole and data.rows is not None:
+            command: Array = data.rows.copy()
             return command
+        command = self.nothing.copy()
         for row, field in enumerate(self.fields):
             if field is None:
                 continue
@@ -118,14 +122,9 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
     )
     nothing = np.full((len(FIELDS), known.n_joints), np.nan)
-    return CommandPlan(layout.names, known.barred, fields, nothing, _places(layout, fields))
-
-
-def _places(layout: Layout, fields: tuple[_Field | None, ...]) -> Index | slice | None:
-    if layout.lengths != (len(layout.names),) * len(FIELDS):
-        return None
-    first = fields[0]
-    return first.places if first and first.picks is None else None
+    everyone = slice(0, known.n_joints)
+    is_whole = all(field is not None and field.is_whole(everyone) for field in fields)
+    return CommandPlan(layout.names, known.barred, fields, nothing, is_whole)
 
 
 def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> _Field:

@@ -94,6 +94,7 @@ class CommandPath:
         n_joints = len(self._robot.joint_names)
         self._held: Array = np.full((len(FIELDS), n_joints), np.nan)
         self._sent: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
+        self._sent_position: Array = self._sent[0]
         self._ages.reset()
         self._commanded_by = [''] * n_joints
         self._last_shape: CommandShape | None = None
@@ -209,7 +210,7 @@ class CommandPath:
         if self._mapper.is_bent:  # velocities use the commanded position, else the measured one
             at = np.where(np.isnan(command[0]), measured_position, command[0])
         sent = self._mapper(
-            command, (at, at, measured_position), guess=self._sent[0], report=self.report
+            command, (at, at, measured_position), guess=self._sent_position, report=self.report
         )
         if np.isfinite(sent, self._mapped).tobytes() != shape.result:
             self._stand_still(command, sent)
@@ -217,7 +218,7 @@ class CommandPath:
                 self._refuse_unmapped(command, sent)
         # A new command replaces all modes of its joint, so that no old mode is held.
         if shape.is_full:
-            self._held[...], self._sent[...] = command, sent
+            self._held, self._sent[...] = command, sent
         else:
             np.copyto(self._held, command, where=shape.joints)
             np.copyto(self._sent, sent, where=shape.actuators)

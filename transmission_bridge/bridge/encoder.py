@@ -34,6 +34,8 @@ class JointStateEncoder:
 
         :raises MessageError: If the stamp does not fit.
         """
+        if record.rows is not None and not record.frame_id:
+            return self.encode_rows(record.names, record.stamp, record.rows)
         writer = self._writer((record.names, record.lengths, record.frame_id))
         writer.position[:] = record.position
         writer.velocity[:] = record.velocity

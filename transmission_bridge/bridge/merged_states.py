@@ -37,6 +37,7 @@ class _Source:
         self.number = number
         self.stamp: Stamp | None = None
         self.layout: Layout | None = None
+        self.plan: Places | None = None
         self.plans: PlanCache[Places] = PlanCache(lambda layout: find_places(layout, index))
 
 
@@ -102,12 +103,15 @@ class MergedStates:
         :raises MessageError: If it cannot be used; then nothing has changed.
         """
         known = self._sources.get(source) or self._add(source)
-        plan = known.plans.get(layout)
+        # Looking the layout up may refuse the message, and then nothing must have changed.
+        plan = known.plan if layout is known.layout else known.plans.get(layout)
+        assert plan is not None
         if now < self._latest:
             self.reset()
             known = self._add(source)
         self._latest = now
         if layout is not known.layout or self._contested:
+            known.plan = plan
             self._note_giver(known, layout, plan)
         if plan.unknown:
             self._count_unknown(plan.unknown)
@@ -159,11 +163,6 @@ class MergedStates:
         if not self._timeout:
             return self._values
         return np.where(self.stale(now), np.nan, self._values)
-
-    @property
-    def times_out(self) -> bool:
-        """Whether an actuator can become unknown by mere passing of time."""
-        return self._timeout > 0.0
 
     def stale(self, now: float) -> npt.NDArray[np.bool_]:
         """Return which actuators have not been heard of for longer than the timeout."""

@@ -64,6 +64,7 @@ class StatePath:
             wrap_period=wrap_period or {},
             timeout=timeout,
         )
+        self._times_out = timeout > 0.0
         self._mimic = mimic_joints(robot)
         followers = self._mimic.names if self._mimic is not None else ()
         self._names = (*robot.joint_names, *followers)
@@ -104,10 +105,14 @@ class StatePath:
         self._is_dirty = True
 
     def joint_position(self, now: float = 0.0) -> Array:
-        """Return joint positions, shape ``(n_joints,)``, NaN where unknown or stale."""
-        if self._is_dirty or self.merged.times_out:
+        """
+        Return joint positions, shape ``(n_joints,)``, NaN where unknown or stale.
+
+        **Overwritten** by the next call that maps.
+        """
+        if self._is_dirty or self._times_out:
             self._map(self.merged.values(now))
-        position: Array = self._joints[0].copy()
+        position: Array = self._joints[0]
         return position
 
     def joint_state(self, now: float = 0.0) -> JointStateRecord | None:

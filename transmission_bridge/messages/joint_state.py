@@ -59,7 +59,7 @@ class JointStateData(Protocol):
         """The three as one array, shape ``(3, n)``, where they lie so in memory, else ``None``."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class JointStateRecord:
     """
     One JointState, see :class:`JointStateData` for the fields.
@@ -70,6 +70,7 @@ class JointStateRecord:
     :param position: Positions [rad or m], one-dimensional.
     :param velocity: Velocities [rad/s or m/s], one-dimensional.
     :param effort: Efforts [N m or N], one-dimensional.
+    :param rows: The three as one array, shape ``(3, n)``, where they lie so in memory.
     """
 
     stamp: tuple[int, int]
@@ -78,15 +79,33 @@ class JointStateRecord:
     position: NDArray[np.float64]
     velocity: NDArray[np.float64]
     effort: NDArray[np.float64]
+    rows: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        stamp: tuple[int, int],
+        frame_id: str,
+        names: tuple[str, ...],
+        position: NDArray[np.float64],
+        velocity: NDArray[np.float64],
+        effort: NDArray[np.float64],
+        rows: NDArray[np.float64] | None = None,
+    ) -> None:
+        # At once: a call of object.__setattr__ for each would cost more than what is done with it.
+        vars(self).update(
+            stamp=stamp,
+            frame_id=frame_id,
+            names=names,
+            position=position,
+            velocity=velocity,
+            effort=effort,
+            rows=rows,
+        )
 
     @property
     def lengths(self) -> tuple[int, int, int]:
         """Lengths of position, velocity and effort, as a layout counts them."""
         return len(self.position), len(self.velocity), len(self.effort)
-
-    @property
-    def rows(self) -> None:
-        """Nothing: the arrays are apart."""
 
 
 def record_from_message(message: Any) -> JointStateRecord:
