@@ -42,18 +42,23 @@ def driver(harness, folder):
 
 
 @pytest.fixture
-def bridge(harness, folder):
-    """Start the bridge as the document says where there is no launch."""
-    process = harness.Process(
-        'transmission_bridge.ros.bridge_main',
-        ['--urdf', folder / 'my_robot.urdf', '--ros-args', '-p', 'autostart:=true'],
-    )
-    yield process
-    process.clean_up()
+def start_bridge(harness, folder):
+    """Return a function that starts the bridge as the document says where there is no launch."""
+    processes = []
+
+    def start(*more):
+        line = ['--urdf', folder / 'my_robot.urdf', '--ros-args', '-p', 'autostart:=true', *more]
+        processes.append(harness.Process('transmission_bridge.ros.bridge_main', line))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.clean_up()
 
 
-def test_joints_move(driver, bridge, peer, harness):
+def test_joints_move(driver, start_bridge, peer, harness):
     """States flow up, commands down, in the numbers of the document, and tuning holds at once."""
+    bridge = start_bridge()
     joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
     publisher = peer.publisher('joint_commands')
     nothing = np.empty(0)
@@ -80,3 +85,21 @@ def test_joints_move(driver, bridge, peer, harness):
     _, errors = driver.communicate(timeout=harness.PATIENCE)
     assert driver.returncode == 0, errors
     assert 'Traceback' not in errors
+
+
+def test_the_command_without_ros(driver, start_bridge, peer, harness, folder):
+    """The script moves the joint once, where an offset that was given at the start holds."""
+    joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
+    start_bridge('-p', f'{OFFSET}:=0.1')
+    peer.spin_until(lambda: joints and joints[-1].position[0] == 0.1, 'a joint at its offset')
+    result = subprocess.run(
+        [sys.executable, 'command.py'], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=harness.PATIENCE, env={**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN)},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    peer.spin_until(
+        lambda: (
+            motors and np.allclose([joints[-1].position[0], motors[-1].position[0]], [0.5, -20.0])
+        ),
+        'a joint at 0.5 and a motor at -20',
+    )

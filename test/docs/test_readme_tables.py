@@ -1,0 +1,125 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of the README name what a running node has, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import re
+
+import pytest
+
+from transmission_bridge.tools.resources import resource
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+README = (Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
+
+NODE = 'transmission_bridge'
+
+#: Everything that is optional, switched on.
+PARAMETERS = {
+    'autostart': 'true',
+    'command_joints': '[hinge]',
+    'command_actuators': '[hinge_motor]',
+    'tip_frames': '[arm_link]',
+}
+
+#: What every node, or every node with a life cycle, has.
+OF_EVERY_NODE = {'/rosout', '/parameter_events', '/clock', f'/{NODE}/transition_event'}
+SERVICES_OF_EVERY_NODE = re.compile('parameter|type_description|state|transition')
+PARAMETERS_OF_EVERY_NODE = {'use_sim_time', 'start_type_description_service'}
+
+
+def rows(heading):
+    """Return the rows of the tables under a heading, as lists of cells."""
+    section = README.split(f'\n## {heading}\n')[1].split('\n## ')[0]
+    lines = re.findall(r'^\| `.*\|$', section, re.MULTILINE)
+    return [[cell.strip() for cell in line.strip('|').split(' | ')] for line in lines]
+
+
+def names_in(cell):
+    """Return what stands between backquotes."""
+    return re.findall(r'`([^`]+)`', cell)
+
+
+@pytest.fixture
+def bridge(harness, peer, tmp_path):
+    """Start a bridge with everything switched on, and wait until it is active."""
+    file = harness.parameter_file(tmp_path / 'parameters.yaml', PARAMETERS)
+    process = harness.Process(
+        'transmission_bridge.ros.bridge_main',
+        ['--urdf', resource('urdf', 'one_joint.urdf'), '--ros-args', '--params-file', file],
+    )
+    peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
+    yield process
+    process.clean_up()
+
+
+def promised():
+    """Return the topics and services of the table, as direction, full name and type."""
+    found = set()
+    for cell, types, direction, _ in rows('Topics and services'):
+        names, types = names_in(cell), types.split(', ')
+        directions = direction.split(', ')
+        # A cell has one type or direction for all names, or one for each.
+        types = types * len(names) if len(types) == 1 else types
+        directions = directions * len(names) if len(directions) == 1 else directions
+        package = types[0].split('/')[0]
+        for name, kind, way in zip(names, types, directions, strict=True):
+            full = f'/{NODE}/{name[2:]}' if name.startswith('~/') else f'/{name.lstrip("/")}'
+            found.add((way, full, f'{package}/{kind.split("/")[-1]}'))
+    return found
+
+
+def used(node):
+    """Return what the graph says of the bridge, in the form of the table."""
+    from rclpy.node import NodeNameNonExistentError
+
+    try:
+        groups = {
+            'in': node.get_subscriber_names_and_types_by_node(NODE, '/'),
+            'out': node.get_publisher_names_and_types_by_node(NODE, '/'),
+            'service': node.get_service_names_and_types_by_node(NODE, '/'),
+        }
+    except NodeNameNonExistentError:
+        return set()
+    return {
+        (way, name, re.sub('/(msg|srv)/', '/', kind))
+        for way, group in groups.items()
+        for name, (kind,) in group
+        if name not in OF_EVERY_NODE
+        and not (way == 'service' and SERVICES_OF_EVERY_NODE.search(name))
+    }
+
+
+def test_topics_and_services(bridge, peer):
+    """Each is there with the type and direction of the table."""
+    table = promised()
+    assert len(table) > 20
+    try:
+        peer.spin_until(lambda: used(peer.node) == table, 'the table', seconds=10.0)
+    except pytest.fail.Exception:
+        assert used(peer.node) == table
+        raise
+
+
+def test_parameters(bridge, peer):
+    """Each has a row, with the pattern of its name where it belongs to a transmission."""
+    patterns = {
+        re.sub('<.*?>', '[^.]+', re.escape(name))
+        for row in rows('Parameters')
+        for name in names_in(row[0])
+    }
+    declared = {
+        name
+        for name in peer.parameter_names()
+        if not name.startswith('qos_overrides.') and name not in PARAMETERS_OF_EVERY_NODE
+    }
+    assert any(name.startswith('transmissions.') for name in declared)
+    missing = [name for name in declared if not any(re.fullmatch(each, name) for each in patterns)]
+    assert missing == []
+    plain = {name for row in rows('Parameters') for name in names_in(row[0]) if '<' not in name}
+    assert plain <= declared
