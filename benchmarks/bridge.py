@@ -185,7 +185,7 @@ def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], dict, 
     """Return lines to print, the figures, and whether every bound holds."""
     lines, figures, good = [], {}, True
     for title, key, variant, reference, sense, bound in GATES:
-        if variant not in rounds[0] or reference not in rounds[0]:
+        if not all(key in rounds[0].get(name, {}) for name in (variant, reference)):
             continue
         ratios = [figures_of[variant][key] / figures_of[reference][key] for figures_of in rounds]
         median = statistics.median(ratios)

@@ -27,9 +27,12 @@ try:
 except ImportError:
     from rclpy.executors import SingleThreadedExecutor as Executor
 
-#: Room for everything that comes back in one slice of the flood, and the slice's length.
-FLOOD_DEPTH = 5000
-FLOOD_SLICE = 0.2
+#: Messages under way in the flood, and seconds after which those that are still are lost.
+FLOOD_WINDOW = 32
+FLOOD_PATIENCE = 0.05
+
+#: Room for what comes back while this process does something else.
+DEPTH = 1000
 
 
 class Load:
@@ -43,7 +46,7 @@ class Load:
             for topic, names in (driver.split('=') for driver in arguments.driver)
         ]
         self.received: list[tuple[int, int]] = []
-        qos = QoSProfile(depth=FLOOD_DEPTH, reliability=ReliabilityPolicy.RELIABLE)
+        qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE)
         self.node.create_subscription(JointState, arguments.output, self._receive, qos, raw=True)
         self.executor = Executor()
         self.executor.add_node(self.node)
@@ -89,23 +92,26 @@ class Load:
 
     def flood(self, seconds: float) -> dict[str, float]:
         """
-        Publish as fast as possible and return how many messages per second come back.
+        Return how many messages per second the process carries at most.
 
-        In slices, because the middleware keeps a few thousand samples at most: what a slice
-        brings back is taken in afterwards, so that listening does not slow the sender down.
+        Some are always under way: whenever answers have come, as many new messages are sent. So
+        the process never waits for work, and is never made to throw work away. What does not
+        come back in time is lost, and replaced.
         """
-        back = sent = 0
-        elapsed = 0.0
         self.drain()
-        while elapsed < seconds:
-            start = time.monotonic()
-            while time.monotonic() - start < FLOOD_SLICE:
-                for driver in self.drivers:
-                    driver.publish()
-            elapsed += time.monotonic() - start
-            sent += sum(driver.take_count() for driver in self.drivers)
-            back += self.drain()
-        return {'rate': back / elapsed, 'flood_sent': sent / elapsed}
+        driver = self.drivers[0]
+        start = heard = time.monotonic()
+        sent = lost = back = 0
+        while (now := time.monotonic()) - start < seconds:
+            if len(self.received) > back:
+                back, heard = len(self.received), now
+            elif now - heard > FLOOD_PATIENCE:
+                lost, heard = sent - back, now
+            while sent - lost - back < FLOOD_WINDOW:
+                driver.publish()
+                sent += 1
+            self.executor.spin_once(timeout_sec=FLOOD_PATIENCE)
+        return {'rate': len(self.received) / (time.monotonic() - start), 'flood_lost': lost}
 
     def drain(self) -> int:
         """Take everything that is still under way, forget it, and return how much it was."""
