@@ -328,6 +328,42 @@ def test_dimensions_of_a_mechanism_are_found(study):
     )
 
 
+@pytest.mark.parametrize('noise', ['joint', 'actuator'])
+@pytest.mark.parametrize('reduction', ['1e-300', '-1e-150', '1e150', '1e300'])
+def test_a_reduction_of_absurd_size_is_kept_and_costs_no_other(
+    run, recording, tmp_path, reduction, noise
+):
+    """What overflows on the way makes no noise, and other transmissions are calibrated."""
+    absurd = tmp_path / 'absurd.urdf'
+    absurd.write_text(ARM.read_text(encoding='utf-8').replace('>101.0<', f'>{reduction}<'))
+    options = ('--description', absurd, '--noise', noise, '--json')
+    result = run('calibrate', recording(rows=120), *options)
+    assert (result.code, result.err) == (0, '')
+    pan = parameters(result, 'shoulder_pan_transmission')
+    kept = pan['joints.shoulder_pan.mechanical_reduction']
+    assert (kept['estimated'], kept['value']) == (False, float(reduction))
+    assert kept['kept']
+    wrist = parameters(result, 'wrist_transmission')
+    assert wrist['joints.wrist_pitch.offset']['value'] == pytest.approx(0.05, abs=1e-2)
+
+
+def test_measurements_out_of_reach_are_told_and_cost_nothing(study):
+    """An actuator further out than the mechanism is has no influence on what is estimated."""
+    robot = study.robot()
+    binding = next(each for each in robot.bindings if each.spec.name == 'crank')
+    q = motion(300, 1) * 0.8
+    a = robot.transmissions['crank'].joint_to_actuator('position', q)
+    a[100:110] = 5.0
+    pairs = study.Pairs(a, q, np.arange(300.0), False)
+    result = study.calibrate_transmission(
+        binding, pairs, is_fixed=lambda name: name != 'pivot_distance'
+    )
+    (found,) = result.estimated
+    assert found.value == pytest.approx(0.3, abs=1e-7)
+    assert result.channels[0].unpredicted == 10
+    assert any('10 measurements are where' in sentence for sentence in result.warnings)
+
+
 @pytest.mark.parametrize(
     ('text', 'sentence'),
     [

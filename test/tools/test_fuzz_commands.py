@@ -4,8 +4,9 @@
 """
 Commands given nonsense: exit codes 0, 1 or 2, no traceback, no end without an end.
 
-``TRANSMISSION_BRIDGE_FUZZ_EXAMPLES`` sets how many inputs each test tries. Python's warnings are
-errors here, so that what would be printed between the lines of a result is found too.
+``TRANSMISSION_BRIDGE_FUZZ_EXAMPLES`` sets how many inputs each command gets; 850 make 10,000 in
+all. Python's warnings are errors here, so that what would be printed between the lines of a result
+is found too.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ import tempfile
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
+import numpy as np
 import pytest
 
-pytest.importorskip('scipy')
-pytest.importorskip('matplotlib')
+import transmission_bridge as tb
+from transmission_bridge.tools.command import Exit
+from transmission_bridge.tools.completion_scripts import grammar_of
+from transmission_bridge.tools.main import command_names, load_command
+
+for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
+    pytest.importorskip(extra)
 
 EXAMPLES = int(os.environ.get('TRANSMISSION_BRIDGE_FUZZ_EXAMPLES', '60'))
 
@@ -64,15 +71,73 @@ ROBOT = """<robot name="r"><link name="base"/><link name="l1"/><link name="l2"/>
 </ros2_control></robot>"""
 
 NAMES = ('m', 'left', 'right', 'cylinder', 'pan', 'roll', 'pitch', 'knee')
+COLUMNS = tuple(f'{name}.position' for name in NAMES)
 
+ROS1 = """<robot name="r"><link name="base"/><link name="l1"/>
+<joint name="pan" type="prismatic"><parent link="base"/><child link="l1"/></joint>
+<transmission name="gear"><type>transmission_interface/SimpleTransmission</type>
+  <joint name="pan"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+  <actuator name="m"><mechanicalReduction>9</mechanicalReduction></actuator>
+</transmission></robot>"""
+
+PARAMETERS = """/**:
+  ros__parameters:
+    transmissions:
+      gear: {joints: {pan: {mechanical_reduction: 9.5, offset: 0.25}}}
+      crank: {crank_radius: 0.07, stroke_at_zero: 0.01}
+    transmissions.wrist.joints.roll.offset: 1.0
+    command_joints: [pan]
+"""
+
+Input = tuple[list[str], dict[str, bytes]]
+
+#: Files that an input has, by name; ``@`` stands for their folder.
+FILES = ('@robot.urdf', '@data.csv', '@data.mcap', '@data.db3', '@bag', '@tuned.yaml')
+
+#: What a command may be given, without the slashes that would lead out of the folder.
 words = st.one_of(
     st.sampled_from(
         ['', '-', '--', '--help', '-h', '=', 'gear', 'crank', 'wrist.*', '*', 'm=1', 'pan=nan',
          'pan=-0.5', '0', '-1.5', '1e309', 'base', 'l4', 'joint', 'actuator', 'last', '\0',
-         '\u202e', '\ud800', '/', '.', '..', 'a' * 300, '%s', '$x$', 'bash'],
+         '\u202e', '\ud800', '/', '.', '..', 'a' * 300, '%s', '$x$', 'bash', 'position', 'effort',
+         'out.csv', 'out.mcap', 'out.db3', 'out.svg', 'out.png', 'out.yaml', 'no/x.svg',
+         '/a:/b', 'actuator_states:x', ':', 'a=b', *FILES],
     ),
-    st.text(max_size=8),
+    st.text(max_size=8).filter(lambda text: '/' not in text),
 )  # fmt: skip
+
+#: Arguments with which each command works, to add nonsense to.
+USUAL = {
+    'calibrate': [
+        ['@data.csv', '--description', '@robot.urdf'],
+        ['@data.mcap', '--description', '@robot.urdf', '--joints', '/joint_states'],
+    ],
+    'check': [['@robot.urdf'], ['-', '--json', '--limits']],
+    'completion': [['bash'], ['fish'], ['zsh']],
+    'convert': [
+        ['@data.csv', 'out.csv', '--description', '@robot.urdf'],
+        ['@data.mcap', 'out', '--description', '@robot.urdf', '--topic', 'actuator_states:x'],
+        ['@data.db3', 'out.mcap', '--description', '@robot.urdf', '--to', 'actuator',
+         '--topic', 'joint_states:x'],
+        ['@bag', 'out.db3', '--description', '@robot.urdf', '--topic', 'actuator_states:x'],
+    ],
+    'demo': [[], ['--seconds', '1']],
+    'export': [
+        ['@robot.urdf', '--params', '@tuned.yaml'],
+        ['@robot.urdf', '--params', '@tuned.yaml', '--in-place'],
+    ],
+    'jacobian': [
+        ['@robot.urdf', '--base', 'base', '--end', 'l4'],
+        ['@robot.urdf', 'cylinder=0.28', '--base', 'l4', '--end', 'l1', '--space', 'actuator'],
+    ],
+    'map': [
+        ['@robot.urdf', 'm=1', 'left=2', '--to', 'joint', '--interface', 'position'],
+        ['@robot.urdf', 'knee=1', '--to', 'actuator', '--interface', 'effort', '--at', 'knee=0'],
+    ],
+    'plot': [['@robot.urdf'], ['@robot.urdf', '--output', 'out.svg']],
+    'plugins': [[], ['--json']],
+    'watch': [['--once'], ['--seconds', '1'], ['--plain']],
+}  # fmt: skip
 
 numbers = st.one_of(
     st.floats(-2.0, 2.0).map(repr),
@@ -82,9 +147,29 @@ numbers = st.one_of(
 )
 
 
+def motion() -> list[list[str]]:
+    """Return time, actuators and joints, row by row, of the robot in motion."""
+    robot = tb.RobotTransmissions(tb.load_description(ROBOT))
+    assert (*robot.actuator_names, *robot.joint_names) == NAMES
+    time = np.arange(40) * 0.125
+    joints = 0.5 * np.sin(np.multiply.outer(time, [1.0, 1.3, 1.7, 2.1]))
+    actuators = robot.joint_to_actuator('position', joints)
+    return [[repr(cell) for cell in row] for row in np.c_[time, actuators, joints].tolist()]
+
+
+def motion_table() -> str:
+    """Return the motion as a table."""
+    return '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in motion())])
+
+
+MOTION = motion_table()
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> bytes:
     """Draw a table that may be right, or wrong in one of the ways that tables are wrong."""
+    if draw(st.booleans()):
+        return damaged(draw, MOTION.encode())
     names = draw(st.lists(st.sampled_from([*NAMES, 'time', 'x', 'topic', 'pan.position']),
                           min_size=1, max_size=10))  # fmt: skip
     tame = draw(st.booleans())
@@ -114,12 +199,47 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
 @st.composite
 def robots(draw: st.DrawFn) -> bytes:
     """Draw a description that may have a number replaced, or be damaged."""
-    text = ROBOT
+    text = draw(st.sampled_from([ROBOT, ROBOT, ROS1]))
     if draw(st.booleans()):
         old = draw(st.sampled_from(['>9<', '>0.06<', '>0.3<', '>1.2<', '"-1"', 'Simple', '"l4"']))
         new = draw(st.sampled_from(['0', '-1', '1e300', '1e-300', 'nan', 'x', '', '99']))
         text = text.replace(old, f'{old[0]}{new}{old[-1]}')
     return damaged(draw, text.encode())
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> bytes:
+    """Draw a parameter file that may have a piece replaced, or be damaged."""
+    text = PARAMETERS
+    if draw(st.booleans()):
+        old = draw(st.sampled_from(['9.5', '0.07', '1.0', 'gear', '/**', '[pan]', 'crank:']))
+        new = draw(st.sampled_from(['0', '-1', '.nan', '1e300', 'x', '""', '[]', '&a [*a]', '{']))
+        text = text.replace(old, new)
+    return damaged(draw, text.encode())
+
+
+@st.composite
+def inputs(draw: st.DrawFn, command: str, recordings: dict[str, bytes]) -> Input:
+    """Draw arguments that are usual, have nonsense among them, or are nothing but nonsense."""
+    arguments = list(draw(st.sampled_from([*USUAL[command], []])))
+    flags = grammar_of(load_command(command)).flags
+    for _ in range(draw(st.integers(0, 3))):
+        flag = draw(st.sampled_from(flags))
+        more = [draw(st.sampled_from(flag.names))]
+        if flag.takes_value:
+            more += [draw(st.sampled_from(flag.choices) | words if flag.choices else words)]
+        place = draw(st.sampled_from([0, len(arguments)]))
+        arguments[place:place] = draw(st.sampled_from([more, more, more[:1], [draw(words)]]))
+    given = set(arguments)
+    files = {'robot.urdf': draw(robots())}
+    if '@data.csv' in given:
+        files['data.csv'] = draw(tables())
+    if '@tuned.yaml' in given:
+        files['tuned.yaml'] = draw(parameters())
+    for name, data in recordings.items():
+        if '@' + name.partition('/')[0] in given:
+            files[name] = damaged(draw, data)
+    return arguments, files
 
 
 @contextmanager
@@ -139,6 +259,24 @@ def guarded() -> Iterator[None]:
 
 
 @pytest.fixture(scope='module')
+def recordings(run, tmp_path_factory) -> dict[str, bytes]:
+    """Return recordings in every format, by the name below the folder of an input."""
+    folder = tmp_path_factory.mktemp('recordings')
+    lines = [','.join(['time', 'topic', *COLUMNS])]
+    for time, *cells in motion():
+        lines.append(','.join([time, '/actuator_states', *cells[:4], '', '', '', '']))
+        lines.append(','.join([time, '/joint_states', '', '', '', '', *cells[4:]]))
+    (folder / 'in.csv').write_text('\n'.join(lines))
+    (folder / 'robot.urdf').write_text(ROBOT)
+    made = ('--description', folder / 'robot.urdf', '--keep')
+    for target in ('data.mcap', 'data.db3', 'bag'):
+        topics = ('--topic', '/actuator_states:/computed')
+        assert run('convert', folder / 'in.csv', folder / target, *made, *topics).code == 0
+    bag = {f'bag/{path.name}': path.read_bytes() for path in (folder / 'bag').iterdir()}
+    return {name: (folder / name).read_bytes() for name in ('data.mcap', 'data.db3')} | bag
+
+
+@pytest.fixture(scope='module')
 def survive(run):
     """Return a function that runs a command with files and checks how it ends."""
 
@@ -146,15 +284,17 @@ def survive(run):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             for file, data in files.items():
+                (folder / file).parent.mkdir(exist_ok=True)
                 (folder / file).write_bytes(data)
             given = [a.replace('@', f'{folder}/') if a.startswith('@') else a for a in arguments]
             here = os.getcwd()
             os.chdir(folder)
             try:
                 with guarded():
-                    result = run(command, *given, stdin=b'<robot name="r"/>')
+                    result = run(command, *given, stdin=files.get('robot.urdf', b''))
             finally:
                 os.chdir(here)
+            assert not list(folder.rglob('*.partial'))
         assert result.code in (0, 1, 2)
         assert 'Traceback' not in result.out + result.err
         if result.code == 2:
@@ -163,67 +303,47 @@ def survive(run):
     return call
 
 
-@fuzzed
-@given(data=st.data())
-def test_calibrate(survive, data):
-    """Any table, any description, any options."""
-    options = data.draw(
-        st.lists(
-            st.one_of(
-                st.tuples(st.sampled_from(['--transmission', '--fix', '--alias']), words),
-                st.tuples(st.just('--noise'), st.sampled_from(['joint', 'actuator', ''])),
-                st.tuples(st.just('--offset'), st.sampled_from(['first', 'last', 'x'])),
-                st.tuples(
-                    st.sampled_from(['--output', '--report']),
-                    st.sampled_from(['out.yaml', 'out.png', 'robot.urdf', '', '/', 'no/x.svg']),
-                ),
-                st.sampled_from([('--json',), ('--force',)]),
-                st.tuples(words),
-            ),
-            max_size=3,
-        )
-    )
-    name = data.draw(st.sampled_from(['data.csv', 'data.csv', 'data.mcap', 'data.db3', 'data']))
-    survive(
-        'calibrate',
-        [f'@{name}', '--description', '@robot.urdf', *(w for pair in options for w in pair)],
-        {name: data.draw(tables()), 'robot.urdf': data.draw(robots())},
-    )
-
-
-@fuzzed
-@given(data=st.data())
-def test_plot_check_and_jacobian(survive, data):
-    """Any description, any options."""
-    command, arguments = data.draw(
-        st.sampled_from(
-            [
-                ('plot', ['@robot.urdf']),
-                ('plot', ['@robot.urdf', '--output', 'x.svg']),
-                ('check', ['@robot.urdf', '--limits', '--json']),
-                ('jacobian', ['@robot.urdf', '--base', 'base', '--end', 'l4']),
-                (
-                    'jacobian',
-                    ['@robot.urdf', '--base', 'l4', '--end', 'l1', '--space', 'actuator'],
-                ),
-            ]
-        )
-    )
-    more = data.draw(st.lists(words, max_size=4))
-    survive(command, [*arguments, *more], {'robot.urdf': data.draw(robots())})
-
-
-@fuzzed
-@given(st.sampled_from(['completion', 'watch', 'calibrate', 'plot', 'jacobian']), st.data())
-def test_arguments(survive, command, data):
-    """Any words at all; ``watch`` with somebody who hears nothing instead of ROS."""
-    option = st.sampled_from(
-        ['--once', '--seconds', '--namespace', '--plain', '--json', '--force']
-    )
-    arguments = data.draw(st.lists(st.one_of(option, words), max_size=5))
+@pytest.fixture(scope='module', autouse=True)
+def without_ros() -> Iterator[None]:
+    """``demo`` starts no processes, and ``watch`` hears nothing but one state."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('transmission_bridge.tools.watch_client.WatchClient', Deaf)
-        survive(command, arguments, {})
+        patch.setattr('transmission_bridge.tools.demo_run.run_demo', lambda *_, **__: Exit.OK)
+        yield
+
+
+@pytest.mark.parametrize('command', command_names())
+@fuzzed
+@given(data=st.data())
+def test_any_input_ends_in_an_exit_code(survive, recordings, command, data):
+    """Any files, any options and words, for every command that there is."""
+    survive(command, *data.draw(inputs(command, recordings)))
+
+
+@fuzzed
+@given(st.lists(words, max_size=4))
+def test_any_words_end_in_an_exit_code(survive, arguments):
+    """Without a command as well."""
+    survive(*(arguments[:1] or ['']), arguments[1:], {})
+
+
+@pytest.mark.parametrize('command', command_names())
+def test_the_usual_inputs_are_usual(run, recordings, tmp_path, monkeypatch, command):
+    """Undamaged files pass, so that nonsense gets behind the checks of arguments."""
+    files = {
+        'robot.urdf': ROBOT.encode(),
+        'tuned.yaml': PARAMETERS.encode(),
+        'data.csv': MOTION.encode(),
+        **recordings,
+    }
+    for file, data in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    for arguments in USUAL[command]:
+        given = [a.replace('@', f'{tmp_path}/') for a in arguments]
+        result = run(command, *given, stdin=files['robot.urdf'])
+        assert result.code == 0, (arguments, result.err)
 
 
 class Deaf:

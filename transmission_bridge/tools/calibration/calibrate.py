@@ -89,9 +89,23 @@ def calibrate_transmission(
     :param binding: The transmission.
     :param pairs: Measurements, columns in role order.
     """
-    found = estimate(binding, pairs, noisy=noisy, is_fixed=is_fixed, offset_of=offset_of)
-    residuals = found.problem.residuals(found.solution)
-    known = uncertainty(residuals, found.problem.slopes(found.solution.values), found.problem.mask)
+    # Numbers of absurd size overflow on the way. That is a bad fit to report, no line of its own.
+    with np.errstate(all='ignore'):
+        found = estimate(binding, pairs, noisy=noisy, is_fixed=is_fixed, offset_of=offset_of)
+        residuals = found.problem.residuals(found.solution)
+        slopes = found.problem.slopes(found.solution.values)
+        known = uncertainty(residuals, slopes, found.problem.mask)
+        return _reported(binding, pairs, noisy, offset_of, found, known)
+
+
+def _reported(
+    binding: Binding,
+    pairs: Pairs,
+    noisy: NoisySide,
+    offset_of: OffsetOf,
+    found: Estimate,
+    known: Uncertainty,
+) -> Calibration:
     parameters = _parameters(found, known)
     channels = _channels(found, known, pairs, noisy)
     correlated = correlations(parameters, found.problem.free, known)

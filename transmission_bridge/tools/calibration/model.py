@@ -39,6 +39,9 @@ NoisySide = Literal['joint', 'actuator']
 #: truncation is about its square, rounding about 1e-16 over it.
 STEP = 1e-5
 
+#: A prediction beyond this [rad or m] is none: squares of its slopes would overflow.
+LARGEST = 1e30
+
 
 class TransmissionModel:
     """
@@ -96,8 +99,8 @@ class TransmissionModel:
         Return what would be measured.
 
         :param values: One per tunable.
-        :returns: Shape of :attr:`measured`, NaN where the mechanism cannot be, or these values
-            make none.
+        :returns: Shape of :attr:`measured`, NaN where the mechanism cannot be, these values make
+            none, or make one that no machine is like (:data:`LARGEST`).
         """
         overrides = {
             tunable.path: float(value)
@@ -109,7 +112,8 @@ class TransmissionModel:
                 transmission.actuator_to_joint if self._forward else transmission.joint_to_actuator
             )
             with np.errstate(all='ignore'):
-                return mapped('position', self.given, guess=self.measured)
+                found = mapped('position', self.given, guess=self.measured)
+                return np.where(np.abs(found) <= LARGEST, found, np.nan)
         except (TransmissionBridgeError, ArithmeticError, ValueError):
             return np.full(self.measured.shape, np.nan)
 
