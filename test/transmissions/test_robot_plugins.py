@@ -65,6 +65,10 @@ class Opaque(Transmission):
 
     def jacobian(self, actuator_position):
         """Return the ratio."""
+        if self.fault == 'raises':
+            raise ZeroDivisionError('inside the plugin')
+        if self.fault == 'wrong shape':
+            return np.ones(())
         return np.full((*np.shape(actuator_position)[:-1], 1, 1), 0.5)
 
     def _answer(self, values, factor):
@@ -150,6 +154,23 @@ def test_a_failing_plugin_costs_its_own_joints(with_plugin, leading, fault):
     assert 'Traceback' in report.errors['plugin']
     if fault == 'raises':
         assert 'inside the plugin' in report.errors['plugin']
+
+
+@pytest.mark.parametrize('fault', ['raises', 'wrong shape'])
+@pytest.mark.parametrize('leading', [(), (3,)])
+def test_a_failing_jacobian_costs_its_own_entries(with_plugin, leading, fault):
+    """A plugin whose Jacobian cannot be had makes its entries NaN and is reported."""
+    t = with_plugin(Opaque, fault)
+    for report in (None, MapReport()):
+        jacobian = t.jacobian(np.zeros((*leading, 3)), report=report)
+        assert np.array_equal(
+            jacobian,
+            np.broadcast_to(np.diag([0.25, np.nan, 0.125]), (*leading, 3, 3)),
+            equal_nan=True,
+        )
+    assert report.counts == {('plugin', 'exception'): 1}
+    said = 'inside the plugin' if fault == 'raises' else 'ShapeError'
+    assert said in report.errors['plugin']
 
 
 def test_a_plugin_of_another_size_is_refused(make_spec, make_robot):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+import traceback
 
 __all__ = ['MapReport']
 
@@ -22,6 +23,11 @@ class MapReport:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.errors: dict[str, str] = {}
+
+    def add_exception(self, transmission: str) -> None:
+        """Count the exception that is being handled, and keep its traceback."""
+        self.counts[transmission, 'exception'] += 1
+        self.errors[transmission] = traceback.format_exc()
 
     def add(self, transmission: str, counts: Counter[str]) -> None:
         """Add the counts of one transmission."""

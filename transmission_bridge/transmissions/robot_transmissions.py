@@ -226,13 +226,16 @@ class RobotTransmissions:
                 report,
             )
 
-    def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
+    def jacobian(
+        self, actuator_position: npt.ArrayLike, *, report: MapReport | None = None
+    ) -> Array:
         """
         Return ``J = dq/da`` of the whole robot.
 
         :param actuator_position: Shape ``(..., n_actuators)``.
+        :param report: Collects the exceptions of plugins.
         :returns: Shape ``(..., n_joints, n_actuators)``, zero where a joint does not depend on an
-            actuator.
+            actuator, NaN where a plugin raises or gives another shape.
         :raises ShapeError: If the last axis has another length.
         """
         position = as_values('actuator_position', actuator_position, len(self.actuator_names))
@@ -244,7 +247,16 @@ class RobotTransmissions:
         for binding in self.bindings:
             rows = np.array(binding.joints)[:, np.newaxis]
             columns = np.array(binding.actuators)
-            jacobian[..., rows, columns] = binding.transmission.jacobian(position[..., columns])
+            shape = (*position.shape[:-1], len(rows), len(columns))
+            try:
+                block = np.asarray(binding.transmission.jacobian(position[..., columns]))
+                if block.shape != shape:
+                    raise ShapeError('jacobian', expected=str(shape), found=block.shape)
+                jacobian[..., rows, columns] = block
+            except Exception:  # whatever a third party raises
+                jacobian[..., rows, columns] = np.nan
+                if report is not None:
+                    report.add_exception(binding.spec.name)
         return jacobian
 
     # -- tuning ----------------------------------------------------------------------------------

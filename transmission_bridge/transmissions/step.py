@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-import traceback
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +105,7 @@ class Step:
             try:
                 results = self.map_sample(direction, position, velocity, effort, start)
             except Exception:  # a plugin's bug
-                self._note_exception(report)
+                report.add_exception(self.name)
                 mapped[:, self.outputs] = np.nan
                 return
             if results is not None:
@@ -143,14 +142,10 @@ class Step:
             if len(results) != count:
                 raise ShapeError('result', expected=f'{count} arrays', found=(len(results),))
         except Exception:  # whatever a third party raises
-            self._note_exception(report)
+            if report is not None:
+                report.add_exception(self.name)
             unknown = np.full((*shape, len(self.outputs)), np.nan)
             return (unknown,) * count
         if report is not None and counts:
             report.add(self.name, counts)
         return results
-
-    def _note_exception(self, report: MapReport | None) -> None:
-        if report is not None:
-            report.counts[self.name, 'exception'] += 1
-            report.errors[self.name] = traceback.format_exc()
