@@ -169,7 +169,7 @@ def test_a_failing_jacobian_costs_its_own_entries(with_plugin, leading, fault):
             equal_nan=True,
         )
     assert report.counts == {('plugin', 'exception'): 1}
-    said = 'inside the plugin' if fault == 'raises' else 'ShapeError'
+    said = 'inside the plugin' if fault == 'raises' else 'ShapeError: jacobian'
     assert said in report.errors['plugin']
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.description.specs import Finding, RobotDescription
-from transmission_bridge.errors import UnknownNameError, UnsupportedInterfaceError
+from transmission_bridge.errors import ShapeError, UnknownNameError, UnsupportedInterfaceError
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding, Built, lay_out
 from transmission_bridge.transmissions.builder import build_all
