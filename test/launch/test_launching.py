@@ -161,6 +161,13 @@ def test_missing_parameter_file_stops_the_launch(path):
         parameters_of(bridge_node(params_file=path), context)
 
 
+def test_a_choice_that_is_none_stops_the_launch():
+    """What could be no value of an argument is refused before anything starts."""
+    for name in ('autostart', 'use_sim_time', 'respawn'):
+        with pytest.raises(RuntimeError, match=f'"{name}" provided value "loud" is not valid'):
+            started('bridge', **{name: 'loud'})
+
+
 def test_no_parameter_file():
     """An empty argument is none."""
     (node,), context = started('bridge', params_file='')

@@ -130,7 +130,7 @@ def run(
     :param executor: As in :func:`spin`.
     :param on_stop: Called with the node after its last callback, also where one of them raised.
     :returns: 0, or 1 if the node could not be made for a reason that is the user's to mend; the
-        reason is logged.
+        reason is said in a sentence.
     """
     with stop_signals() as stop:
         try:
@@ -142,10 +142,15 @@ def run(
             return 1
         from rclpy.signals import SignalHandlerOptions
 
-        rclpy.init(
-            args=None if args is None else list(args),
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
+        try:
+            rclpy.init(
+                args=None if args is None else list(args),
+                signal_handler_options=SignalHandlerOptions.NO,
+            )
+        except RuntimeError as error:
+            # What rclpy raises of its own is private, and has no other base.
+            print(f'wrong ROS arguments, or rclpy cannot start: {error}', file=sys.stderr)
+            return 1
         try:
             try:
                 node = make_node()

@@ -282,6 +282,9 @@ def test_names_are_relative(launch, peer, urdf):
         (['--ros-args', '-p', 'rate:=100'], 1, 'write 10.0'),
         (['--ros-args', '-p', 'rate:=0.0'], 1, 'rate'),
         (['--ros-args', '-p', 'faults.seed:=-1'], 1, 'faults.seed'),
+        (['--ros-args', '--params-file', 'no/such.yaml'], 1, 'no/such.yaml'),
+        (['--ros-args', '--log-level', 'loud'], 1, 'loud'),
+        (['--ros-args', '--unknown'], 1, '--unknown'),
     ],
 )
 def test_mistakes_end_it_with_a_sentence(launch, args, code, sentence):
