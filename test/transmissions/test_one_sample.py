@@ -271,8 +271,17 @@ def test_a_step_writes_its_own_joints_only() -> None:
     assert report.counts == {('swing', 'domain'): 1}
 
 
-def test_a_failing_map_of_a_sample_costs_its_own_joints() -> None:
-    """What a plugin raises while a sample is mapped is reported with its traceback."""
+@pytest.mark.parametrize(
+    ('answer', 'said'),
+    [
+        (None, 'inside the plugin'),
+        (((0.1,), ()), 'IndexError'),
+        (((), (1.0,)), 'IndexError'),
+        ((('x',), (1.0,)), 'TypeError'),
+    ],
+)
+def test_a_failing_map_of_a_sample_costs_its_own_joints(answer, said) -> None:
+    """What a plugin raises or miscounts in a map of a sample is reported with its traceback."""
 
     class Failing(Swing):
         """Fails once it is in use."""
@@ -280,10 +289,12 @@ def test_a_failing_map_of_a_sample_costs_its_own_joints() -> None:
         fails = False
 
         def actuator_sample(self, joint_position):
-            """Raise."""
-            if self.fails:
+            """Raise, or give something else."""
+            if not self.fails:
+                return super().actuator_sample(joint_position)
+            if answer is None:
                 raise RuntimeError('inside the plugin')
-            return super().actuator_sample(joint_position)
+            return answer
 
     t = Failing()
     t.fails = True
@@ -292,7 +303,7 @@ def test_a_failing_map_of_a_sample_costs_its_own_joints() -> None:
     assert np.isnan(mapped[:, 0]).all()
     assert (mapped[:, 1] == 5.0).all()
     assert report.counts == {('swing', 'exception'): 1}
-    assert 'inside the plugin' in report.errors['swing']
+    assert said in report.errors['swing']
 
 
 def test_the_steps_of_the_solver_are_those_of_batches() -> None:

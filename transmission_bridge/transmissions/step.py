@@ -104,14 +104,14 @@ class Step:
             start = guess.take(self.results).tolist()
             try:
                 results = self.map_sample(direction, position, velocity, effort, start)
+                if results is not None:
+                    for row, result in enumerate(results):
+                        for place, selected in self._wanted:
+                            mapped[row, place] = result[selected]
+                    return
             except Exception:  # a plugin's bug
                 report.add_exception(self.name)
                 mapped[:, self.outputs] = np.nan
-                return
-            if results is not None:
-                for row, result in enumerate(results):
-                    for place, selected in self._wanted:
-                        mapped[row, place] = result[selected]
                 return
         arrays = rows[:, self.inputs]
 
