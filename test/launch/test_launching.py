@@ -139,6 +139,28 @@ def test_a_launch_file_of_somebody_else():
     assert values[0]['autostart'] is False
 
 
+def test_two_robots_in_a_file_of_somebody_else(tmp_path):
+    """Two bridges that an XML file includes in groups keep their arguments apart."""
+    group = (
+        '<group><include file="$(find-pkg-share transmission_bridge)/launch/bridge.launch.xml">'
+        '<arg name="namespace" value="{0}"/><arg name="joint_states_topic" value="/{0}/joints"/>'
+        '</include></group>'
+    )
+    file = tmp_path / 'two.launch.xml'
+    file.write_text(
+        f'<launch>{group.format("left")}{group.format("right")}</launch>', encoding='utf-8'
+    )
+    context = LaunchContext()
+    found = []
+    for node in nodes_of(IncludeLaunchDescription(AnyLaunchDescriptionSource(str(file))), context):
+        node._perform_substitutions(context)
+        found.append((node.node_name, node.expanded_remapping_rules))
+    assert found == [
+        ('/left/transmission_bridge', [('joint_states', '/left/joints')]),
+        ('/right/transmission_bridge', [('joint_states', '/right/joints')]),
+    ]
+
+
 def test_an_argument_that_is_none_is_refused():
     """A mistyped argument is an error that names it, not a bridge with defaults."""
     with pytest.raises(UnknownNameError, match='name_space'):
