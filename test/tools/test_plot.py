@@ -56,7 +56,11 @@ def test_every_name_and_ratio_is_in_the_picture(run, tmp_path):
     texts = comments(output.read_text(encoding='utf-8'))
     robot = tb.RobotTransmissions(tb.load_description(ARM.read_text(encoding='utf-8')))
     assert {'arm', *robot.actuator_names, *robot.joint_names, *robot.transmissions} <= texts
-    assert {'reduction 64', 'reduction 1.75, offset -0.35', 'FourBarLinkageTransmission'} <= texts
+    assert {
+        'reduction 64',
+        'reduction 1.75, offset -0.35 rad',
+        'FourBarLinkageTransmission',
+    } <= texts
 
 
 def test_the_same_robot_gives_the_same_bytes(run, leg, tmp_path):
@@ -82,7 +86,8 @@ def test_limits_and_what_passes_through_are_in_the_picture(run, leg, tmp_path):
     run('plot', leg, '--output', output)
     texts = comments(output.read_text(encoding='utf-8'))
     assert {'leg $x$', 'lower limit', 'upper limit'} <= texts
-    assert any('crank_radius 0.06' in text for text in texts)
+    assert {'crank_radius 0.06 m, offset 0 m', 'pivot_distance 0.3 m'} <= texts
+    assert {'knee [rad]', 'cylinder [rad or m]', 'ratio, per knee'} <= texts
     assert any('passed through' in text and 'toe' in text for text in texts)
 
 

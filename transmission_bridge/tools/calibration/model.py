@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import copy
-import re
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.tools.units import tunable_unit
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build
@@ -81,7 +81,7 @@ class TransmissionModel:
         """
         described = np.abs(self.nominal)
         sizes: Array = np.maximum(np.abs(values), described)
-        units = [_unit(tunable.description) for tunable in self.tunables]
+        units = [tunable_unit(tunable) for tunable in self.tunables]
         for place, tunable in enumerate(self.tunables):
             if tunable.path[-1] == 'offset' and tunable.path[0] == 'joints':
                 sizes[place] = 1.0
@@ -142,9 +142,3 @@ class TransmissionModel:
         moved = values.copy()
         moved[place] += change
         return self.predicted(moved)
-
-
-def _unit(description: str) -> str:
-    """Return the unit that a description ends with in brackets."""
-    found = re.search(r'\[([^]]*)\]\W*$', description)
-    return found[1] if found else ''

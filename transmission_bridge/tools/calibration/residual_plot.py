@@ -58,7 +58,11 @@ def _draw(axis: Any, result: Calibration, channel: Channel) -> None:
     axis.plot(channel.time, channel.level, color='black', lw=1.0)
     for slip in channel.slips:
         axis.axvline(slip.time, color='#dd8452', lw=1.0, ls='--')
-        axis.annotate(f'{slip.size:+.3g}', (slip.time, high), fontsize=7, va='top')
+        axis.annotate(
+            f'{slip.size:+.3g}', (slip.time, high), xytext=(3.0, -5.0),
+            textcoords='offset points', fontsize=7, va='top',
+            bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.8, 'pad': 0.5},
+        )  # fmt: skip
     if high > low:
         margin = 0.05 * (high - low)
         axis.set_ylim(low - margin, high + margin)
@@ -66,5 +70,5 @@ def _draw(axis: Any, result: Calibration, channel: Channel) -> None:
         f'{result.transmission}: {channel.name}', fontsize=9, loc='left', parse_math=False
     )
     axis.set_xlabel('time [s]' if result.timed else 'row', fontsize=8)
-    axis.set_ylabel('residual', fontsize=8)
+    axis.set_ylabel('residual [rad or m]', fontsize=8)
     axis.tick_params(labelsize=7)

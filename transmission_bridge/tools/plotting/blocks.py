@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from transmission_bridge.tools.console import printable
 from transmission_bridge.tools.plotting.curves import Curves, curves_of
+from transmission_bridge.tools.units import joint_unit, tunable_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import Tunable
@@ -24,6 +25,9 @@ MOST_NUMBERS = 6
 
 #: Characters of a name that fit into a box.
 LONGEST_NAME = 30
+
+#: Characters of a line of numbers that fit into a box.
+LONGEST_LINE = 40
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,10 @@ def _block(robot: RobotTransmissions, binding: Binding) -> Block:
         lines=(binding.spec.type.rpartition('/')[2], *_own_numbers(tunables)),
         actuators=tuple(Member(member.name, _ratio(reduction)) for member, reduction in actuators),
         joints=tuple(
-            Member(member.name, ', '.join(filter(None, (_ratio(reduction), _offset(offset)))))
+            Member(
+                member.name,
+                _joint_numbers(reduction, offset, joint_unit(robot.robot, member.name)),
+            )
             for member, reduction, offset in joints
         ),
         curves=curves_of(robot.robot, binding),
@@ -92,23 +99,32 @@ def _block(robot: RobotTransmissions, binding: Binding) -> Block:
 
 
 def _own_numbers(tunables: Sequence[Tunable]) -> tuple[str, ...]:
-    """Return the numbers that only this type has, two to a line."""
+    """Return the numbers that only this type has, as many to a line as fit."""
     texts = []
     for tunable in tunables:
         if tunable.path[0] in ('joints', 'actuators'):
             continue
         name = '.'.join(tunable.path).removeprefix('matrix.')
-        texts.append(f'{name} {tunable.value:.4g}')
-    shown = texts[:MOST_NUMBERS]
-    lines = [', '.join(shown[first : first + 2]) for first in range(0, len(shown), 2)]
-    if len(texts) > len(shown):
-        lines.append(f'and {len(texts) - len(shown)} more')
+        texts.append(_with_unit(f'{name} {tunable.value:.4g}', tunable_unit(tunable)))
+    lines: list[str] = []
+    for text in texts[:MOST_NUMBERS]:
+        if lines and len(lines[-1]) + len(text) + 2 <= LONGEST_LINE:
+            lines[-1] += f', {text}'
+        else:
+            lines.append(text)
+    if len(texts) > MOST_NUMBERS:
+        lines.append(f'and {len(texts) - MOST_NUMBERS} more')
     return tuple(lines)
+
+
+def _with_unit(text: str, unit: str) -> str:
+    return f'{text} {unit}' if unit and unit != UNKNOWN_UNIT else text
 
 
 def _ratio(reduction: float) -> str:
     return '' if reduction == 1.0 else f'reduction {reduction:.6g}'
 
 
-def _offset(offset: float) -> str:
-    return '' if offset == 0.0 else f'offset {offset:.5g}'
+def _joint_numbers(reduction: float, offset: float, unit: str) -> str:
+    shown = '' if offset == 0.0 else _with_unit(f'offset {offset:.5g}', unit)
+    return ', '.join(filter(None, (_ratio(reduction), shown)))

@@ -73,16 +73,20 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
         typical = float(np.nanmedian(np.abs(curves.ratios))) if curves.ratios.size else 0.0
     cut = np.where(np.abs(curves.ratios) > _CUT * typical, np.nan, curves.ratios)
     curve_lines(ratio, curves.x, cut, labels)
-    for axes, what in ((position, 'position'), (ratio, f'ratio, per {moved}')):
+    what = labels[0] if len(labels) == 1 else 'position'
+    rows = ((position, f'{what} [{curves.other_unit}]'), (ratio, f'ratio, per {moved}'))
+    for axes, label in rows:
         for side, bound in _shown(curves).items():
             if np.isfinite(bound):
                 axes.axvline(bound, color=_LIMIT, lw=1.0, ls=':')
-                axes.text(
-                    bound, 0.02, f'{side} limit', rotation=90, fontsize=6, color=_LIMIT,
-                    ha='right', va='bottom', transform=axes.get_xaxis_transform(),
+                axes.annotate(
+                    f'{side} limit', (bound, 0.03), xycoords=axes.get_xaxis_transform(),
+                    xytext=(-2.5, 0.0), textcoords='offset points', rotation=90, ha='right',
+                    fontsize=6, color=_LIMIT,
+                    bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.8, 'pad': 0.5},
                 )  # fmt: skip
-        axes.set_xlabel(f'{moved} [rad or m]', fontsize=7, parse_math=False)
-        axes.set_ylabel(what, fontsize=7, parse_math=False)
+        axes.set_xlabel(f'{moved} [{curves.unit}]', fontsize=7, parse_math=False)
+        axes.set_ylabel(label, fontsize=7, parse_math=False)
         axes.tick_params(labelsize=6.5)
         axes.ticklabel_format(useOffset=False)
         axes.set_xlim(*_range(np.array([*curves.x, *_shown(curves).values()])))
@@ -94,8 +98,6 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
     if len(labels) > 1:
         for text in position.legend(fontsize=6.5).get_texts():
             text.set_parse_math(False)
-    else:
-        position.set_ylabel(f'{labels[0]} [rad or m]', fontsize=7, parse_math=False)
     ratio.set_ylim(*_range(cut))
     held = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held)
     position.set_title(title, fontsize=8, loc='left', parse_math=False)

@@ -12,6 +12,7 @@ import numpy as np
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import PositionDependentTransmission
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
@@ -35,6 +36,8 @@ class Curves:
     :param limits: Bounds of ``moved``, infinite where there are none.
     :param other_limits: Bounds of each of ``names``.
     :param held: Positions of the others of the moved side, by name.
+    :param unit: Unit of ``x``.
+    :param other_unit: Unit of ``positions``.
     """
 
     moved: str
@@ -45,6 +48,8 @@ class Curves:
     limits: tuple[float, float]
     other_limits: tuple[tuple[float, float], ...]
     held: tuple[tuple[str, float], ...]
+    unit: str
+    other_unit: str
 
 
 def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
@@ -102,6 +107,10 @@ def _moved(
         limits = [effective_limits(robot, name) for name in names]
         return tuple((each.lower, each.upper) for each in limits)
 
+    def unit(names: Sequence[str]) -> str:
+        units = {joint_unit(robot, name) for name in names}
+        return units.pop() if len(units) == 1 else UNKNOWN_UNIT
+
     open_ends = ((-np.inf, np.inf),)
     return Curves(
         moved=ours[place],
@@ -114,4 +123,6 @@ def _moved(
         held=tuple(
             (name, float(middle[other])) for other, name in enumerate(ours) if other != place
         ),
+        unit=unit([joints[place]]) if by_joint else UNKNOWN_UNIT,
+        other_unit=UNKNOWN_UNIT if by_joint else unit(joints),
     )
