@@ -201,6 +201,35 @@ def test_quality_of_service_overrides(peer, make_bridge, reference):
     }
 
 
+@pytest.mark.parametrize(
+    ('override', 'value', 'said'),
+    [
+        ('joint_states.publisher.reliability', 'perhaps', 'perhaps'),
+        ('joint_states.publisher.depth', 'many', 'INTEGER'),
+        ('joint_commands.subscription.depth', -3, 'depth'),
+    ],
+)
+def test_overrides_that_cannot_be_are_a_mistake(
+    peer, make_bridge, reference, capfd, override, value, said
+):
+    """Configuring fails with a sentence that names the topic, and leaves nothing behind."""
+    parameters = {'robot_description': reference.URDF, f'qos_overrides./{override}': value}
+    node = make_bridge(parameters)
+    assert not peer.change_state('configure')
+    output = []
+
+    def logged():
+        output.append(capfd.readouterr().err)
+        return 'configure failed' in ''.join(output)
+
+    peer.spin_until(logged, 'the failure')
+    text = ''.join(output)
+    assert f"topic '{override.partition('.')[0]}' cannot be made" in text
+    assert said in text
+    assert 'Traceback' not in text
+    assert [each.topic_name for each in node.subscriptions] == ['/robot_description']
+
+
 # -- names ---------------------------------------------------------------------------------------
 
 

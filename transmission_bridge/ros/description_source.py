@@ -15,7 +15,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import DescriptionError
 from transmission_bridge.ros.declaring import declare
-from transmission_bridge.ros.qos import DESCRIPTION, overridable
+from transmission_bridge.ros.qos import DESCRIPTION, overridable, overriding
 
 __all__ = ['PARAMETER', 'DescriptionSource', 'read_description']
 
@@ -57,9 +57,10 @@ class DescriptionSource:
                 'used. Can be set while the node is unconfigured.'
             ),
         )
-        self._subscription = node.create_subscription(
-            String, 'robot_description', self._on_description, **overridable(DESCRIPTION)
-        )
+        with overriding('robot_description'):
+            self._subscription = node.create_subscription(
+                String, 'robot_description', self._on_description, **overridable(DESCRIPTION)
+            )
 
     @property
     def text(self) -> str:

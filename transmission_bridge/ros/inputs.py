@@ -18,7 +18,7 @@ from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros.joint_state_input import JointStateInput
-from transmission_bridge.ros.qos import overridable
+from transmission_bridge.ros.qos import overridable, overriding
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['Inputs']
@@ -107,10 +107,11 @@ class Inputs:
                 statistics.rejected['bug'] += 1
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
 
-        self.subscriptions[topic] = self._node.create_subscription(
-            message_type,
-            topic,
-            receive,
-            raw=raw,
-            **overridable(qos),
-        )
+        with overriding(topic):
+            self.subscriptions[topic] = self._node.create_subscription(
+                message_type,
+                topic,
+                receive,
+                raw=raw,
+                **overridable(qos),
+            )

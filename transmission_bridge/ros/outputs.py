@@ -9,7 +9,7 @@ from typing import Any
 
 from rclpy.lifecycle import LifecycleNode
 
-from transmission_bridge.ros.qos import OUTPUT, overridable
+from transmission_bridge.ros.qos import OUTPUT, overridable, overriding
 
 __all__ = ['Outputs']
 
@@ -28,11 +28,12 @@ class Outputs:
 
     def add(self, message_type: type, topic: str) -> Any:
         """Return a new publisher."""
-        publisher = self.publishers[topic] = self._node.create_lifecycle_publisher(
-            message_type,
-            topic,
-            **overridable(OUTPUT),
-        )
+        with overriding(topic):
+            publisher = self.publishers[topic] = self._node.create_lifecycle_publisher(
+                message_type,
+                topic,
+                **overridable(OUTPUT),
+            )
         return publisher
 
     def destroy(self) -> None:

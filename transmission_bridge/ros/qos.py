@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 import copy
 from typing import Any
 
+from rclpy.exceptions import ParameterException
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
-__all__ = ['COMMAND_INPUT', 'DESCRIPTION', 'OUTPUT', 'STATE_INPUT', 'overridable']
+from transmission_bridge.errors import ParameterError
+
+__all__ = ['COMMAND_INPUT', 'DESCRIPTION', 'OUTPUT', 'STATE_INPUT', 'overridable', 'overriding']
 
 #: Best effort connects to every driver, whatever it offers.
 STATE_INPUT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -41,3 +46,19 @@ def overridable(profile: QoSProfile) -> dict[str, Any]:
         'qos_profile': copy.copy(profile),
         'qos_overriding_options': QoSOverridingOptions.with_default_policies(),
     }
+
+
+@contextmanager
+def overriding(topic: str) -> Iterator[None]:
+    """
+    Make an endpoint inside of this, so that an override which cannot be accepted says where.
+
+    :raises ParameterError: For what rclpy raises: RuntimeError, or ParameterException.
+    """
+    try:
+        yield
+    except (RuntimeError, ParameterException) as error:
+        raise ParameterError(
+            f"topic '{topic}' cannot be made as its qos_overrides ask for: {error}",
+            parameter=f'qos_overrides.{topic}',
+        ) from error

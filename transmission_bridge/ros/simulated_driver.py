@@ -24,7 +24,7 @@ from transmission_bridge.errors import (
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, overridable
+from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, overridable, overriding
 from transmission_bridge.ros.simulated_driver_parameters import (
     changed_settings,
     declare_actuators,
@@ -59,13 +59,17 @@ class SimulatedDriver(Node):
         self._robot_actuators: frozenset[str] = frozenset()
         self._settings = declare_settings(self)
         self._actuators = declare_actuators(self)
-        self._states = self.create_publisher(JointState, 'actuator_states', **overridable(OUTPUT))
-        self._commands = self.create_subscription(
-            JointState,
-            'actuator_commands',
-            self._take_command,
-            **overridable(COMMAND_INPUT),
-        )
+        with overriding('actuator_states'):
+            self._states = self.create_publisher(
+                JointState, 'actuator_states', **overridable(OUTPUT)
+            )
+        with overriding('actuator_commands'):
+            self._commands = self.create_subscription(
+                JointState,
+                'actuator_commands',
+                self._take_command,
+                **overridable(COMMAND_INPUT),
+            )
         self._description = DescriptionSource(self, self._description_arrived)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
