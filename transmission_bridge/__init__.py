@@ -15,18 +15,26 @@ A joint-space interface for any actuator-space driver, from the transmissions in
 Nothing here needs ROS; the node lives in :mod:`transmission_bridge.ros`.
 """
 
-from transmission_bridge.description import load_description, RobotDescription
-from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.transmissions import (
-    LinearTransmission,
-    MapReport,
-    RobotTransmissions,
-    Transmission,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transmission_bridge.description import load_description, RobotDescription
+    from transmission_bridge.errors import TransmissionBridgeError
+    from transmission_bridge.transmissions import (
+        LinearTransmission,
+        MapReport,
+        PositionDependentTransmission,
+        RobotTransmissions,
+        Transmission,
+    )
 
 __all__ = [
     'LinearTransmission',
     'MapReport',
+    'PositionDependentTransmission',
     'RobotDescription',
     'RobotTransmissions',
     'Transmission',
@@ -36,3 +44,30 @@ __all__ = [
 ]
 
 __version__ = '0.1.0'
+
+#: What comes from which room; the rooms themselves can be asked for as well.
+_ROOMS = {
+    'description': ('RobotDescription', 'load_description'),
+    'errors': ('TransmissionBridgeError',),
+    'transmissions': (
+        'LinearTransmission',
+        'MapReport',
+        'PositionDependentTransmission',
+        'RobotTransmissions',
+        'Transmission',
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, so that whoever asks for nothing does not wait for numpy."""
+    for room, names in _ROOMS.items():
+        if name == room or name in names:
+            module = import_module(f'{__name__}.{room}')
+            value = globals()[name] = module if name == room else getattr(module, name)
+            return value
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *__all__})
