@@ -88,6 +88,9 @@ def calibrate_transmission(
 
     :param binding: The transmission.
     :param pairs: Measurements, columns in role order.
+    :param noisy: Whose measurements have the noise.
+    :param is_fixed: Whether a number is to be kept, by its name below the transmission.
+    :param offset_of: Which segment's offset is the offset where there are slips.
     """
     # Numbers of absurd size overflow on the way. That is a bad fit to report, no line of its own.
     with np.errstate(all='ignore'):
@@ -106,6 +109,7 @@ def _reported(
     found: Estimate,
     known: Uncertainty,
 ) -> Calibration:
+    """Return the result of a fit for its readers."""
     parameters = _parameters(found, known)
     channels = _channels(found, known, pairs, noisy)
     correlated = correlations(parameters, found.problem.free, known)

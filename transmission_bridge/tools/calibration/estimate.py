@@ -54,6 +54,7 @@ class Estimate:
     """
     The end of a fit.
 
+    :param model: The transmission as a function of its numbers.
     :param motions: Per joint.
     :param problem: The last problem, with all of its measurements.
     :param solution: Its solution.
@@ -83,7 +84,7 @@ def estimate(
     :param pairs: Measurements, columns in role order.
     :param noisy: The side with the noise.
     :param is_fixed: Whether the user keeps a number, by its name below the transmission.
-    :param offset_of: Whose offset is the offset where there are slips.
+    :param offset_of: Which segment's offset is the offset where there are slips.
     """
     expected = binding.transmission.actuator_to_joint('position', pairs.actuators)
     motions = tuple(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -29,12 +30,12 @@ class Kept:
     Why a number keeps the value of the description.
 
     :param reason: ``fixed`` by the user, ``no effect`` on these measurements, ``dependent`` on
-        others, ``weak``: less visible than the noise, or ``not measured``.
+        others, or ``weak``: less visible than the noise.
     :param partners: For ``dependent``: the places of the others, with the power of each that makes
         up for this one, where the relation is one of powers, else ``None``.
     """
 
-    reason: str
+    reason: Literal['fixed', 'no effect', 'dependent', 'weak']
     partners: tuple[tuple[int, int | None], ...] = ()
 
 
@@ -79,7 +80,7 @@ def identifiable(
     """
     sizes = model.sizes(values)
     beside = beside[:, np.any(beside != 0.0, axis=0)]
-    fitted = _Fitted(beside)
+    fitted = _Fitted(*np.linalg.qr(beside))
     taken: list[int] = []
     kept: dict[int, Kept] = {}
     for place in order:
@@ -101,36 +102,36 @@ def identifiable(
     return sorted(taken), kept
 
 
+@dataclass(frozen=True, eq=False)
 class _Fitted:
     """
-    Columns that are fitted together, as the factors ``Q R`` of Gram and Schmidt.
+    Linearly independent columns that are fitted together, as their factors ``Q R``.
 
-    :param columns: Linearly independent, shape ``(measurements, k)``.
+    :param basis: ``Q``, shape ``(measurements, k)``.
+    :param factor: ``R``, shape ``(k, k)``.
     """
 
-    def __init__(self, columns: Array) -> None:
-        self._basis, self._factor = np.linalg.qr(columns)
+    basis: Array
+    factor: Array
 
     def with_column(self, column: Array) -> _Fitted | None:
         """Return the columns and one more, ``None`` where it depends on them."""
-        rest, shares = column, np.zeros(self._basis.shape[1])
-        for _ in range(2):  # twice is enough (Kahan)
-            part = self._basis.T @ rest
-            rest, shares = rest - self._basis @ part, shares + part
+        rest, shares = column, np.zeros(self.basis.shape[1])
+        for _ in range(2):  # Gram and Schmidt: twice is enough (Kahan)
+            part = self.basis.T @ rest
+            rest, shares = rest - self.basis @ part, shares + part
         length = float(np.linalg.norm(rest))
         if length <= DEPENDENT * float(np.linalg.norm(column)):
             return None
-        other = object.__new__(_Fitted)
-        other._basis = np.column_stack([self._basis, rest / length])
         size = len(shares)
-        other._factor = np.zeros((size + 1, size + 1))
-        other._factor[:size, :size] = self._factor
-        other._factor[:, size] = [*shares, length]
-        return other
+        factor = np.zeros((size + 1, size + 1))
+        factor[:size, :size] = self.factor
+        factor[:, size] = [*shares, length]
+        return _Fitted(np.column_stack([self.basis, rest / length]), factor)
 
     def largest_error(self, first: int) -> float:
         """Return the largest standard error of the fitted numbers, from one on."""
-        inverse = np.linalg.inv(self._factor)
+        inverse = np.linalg.inv(self.factor)
         return float(np.max(np.linalg.norm(inverse, axis=1)[first:]))
 
 

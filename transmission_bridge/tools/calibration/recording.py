@@ -90,6 +90,10 @@ def paired(
     Rows of a table that have both are taken as they are. Where they are measured at different
     times, the actuators are interpolated linearly at the times of the joints, not outside their
     times and not over gaps of more than ``MAX_GAP`` times the median distance.
+
+    :param actuator_names: Columns of the result; all have to be known at once.
+    :param joint_names: Columns of the result; one of them known will do.
+    :raises ValueError: If what was not measured in rows has no times.
     """
     a = recording.actuators.columns(actuator_names)
     q = recording.joints.columns(joint_names)

@@ -88,7 +88,7 @@ class Channel:
 
     :param noise: Standard deviation [rad or m]; ``None`` where the channel was not used.
     :param time: Times of the rows, shape ``(rows,)``.
-    :param residual: Measured minus predicted, slips taken out of it no more than noise is.
+    :param residual: Measured minus predicted: slips, outliers and noise.
     :param level: The part of it that slips explain.
     :param outlier: Which rows have no influence.
     :param unpredicted: Rows that the mechanism cannot reach.

@@ -19,7 +19,7 @@ import numpy as np
 from transmission_bridge.tools.calibration.robust import spread
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['find_slips', 'memory', 'shortest_segment']
+__all__ = ['find_slips']
 
 #: In standard deviations. The largest of 1000 values of a random walk without slips is beyond it
 #: once in some thousand recordings; a slip of 0.3 standard deviations in their middle is beyond.
@@ -32,12 +32,12 @@ CLIP = 3.0
 MOST_SLIPS = 20
 
 
-def shortest_segment(rows: int) -> int:
+def _shortest_segment(rows: int) -> int:
     """Return how long a change has to last to be a slip and no run of outliers."""
     return max(5, rows // 200)
 
 
-def memory(residual: Array, scale: float) -> float:
+def _memory(residual: Array, scale: float) -> float:
     """
     Return the correlation of neighbours, from the spread of differences.
 
@@ -59,10 +59,10 @@ def find_slips(residual: Array, scale: float) -> tuple[int, ...]:
     :param scale: Standard deviation of the noise.
     """
     rows = len(residual)
-    shortest = shortest_segment(rows)
+    shortest = _shortest_segment(rows)
     if scale == 0.0 or rows < 2 * shortest:
         return ()
-    correlation = memory(residual, scale)
+    correlation = _memory(residual, scale)
     limit = THRESHOLD * math.sqrt((1.0 + correlation) / (1.0 - correlation))
     unit = residual / scale
     found: list[int] = []
