@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 # Nothing that runs here may talk to other machines.
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
-.PHONY: demo test test-kilted test-jazzy test-wheel test-colcon lint clean
+.PHONY: demo test test-kilted test-jazzy soak test-wheel test-colcon lint clean
 
 demo: $(VENV)/kilted.installed
 	$(VENV)/bin/transmission_bridge demo
@@ -20,6 +20,10 @@ test-kilted: $(VENV)/test.installed
 # The core is the same on both distributions: only what touches rclpy is run again.
 test-jazzy: $(VENV)-jazzy/jazzy.installed
 	$(VENV)-jazzy/bin/python -m pytest -m ros $(PYTEST_ARGS)
+
+# A minute at 1 kHz both ways: every message answered, and no memory lost.
+soak: $(VENV)/kilted.installed
+	$(VENV)/bin/python benchmarks/soak.py --seconds 60 --gate
 
 # As users without ROS install it: a wheel in a fresh environment, tested without the source.
 test-wheel:
