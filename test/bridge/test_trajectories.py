@@ -350,6 +350,25 @@ def test_limits_clamp(limited):
     assert commands.limits.clamped == {'slide': 3}
 
 
+@pytest.mark.parametrize('count', range(1, 7))
+def test_last_waypoint_is_clamped(limited, count):
+    """A last waypoint outside is clamped, however many waypoints inside precede it."""
+    commands, path = make(limited)
+    points = [{'positions': [0.5]}] * (count - 1) + [{'positions': [2.5]}]
+    found = path.map(trajectory(['slide'], *points), unknown(limited)).points
+    assert [point.positions.tolist() for point in found] == [[0.5]] * (count - 1) + [[2.0]]
+    assert commands.limits.clamped == {'slide': 1}
+
+
+@pytest.mark.parametrize('count', range(1, 7))
+def test_last_waypoint_is_rejected(limited, count):
+    """With limits reject, a last waypoint outside costs the trajectory, whatever precedes."""
+    commands, path = make(limited, limits='reject')
+    points = [{'positions': [0.5]}] * (count - 1) + [{'positions': [2.5]}]
+    assert refusal(path, limited, trajectory(['slide'], *points)) == 'limit'
+    assert np.isnan(commands.held).all()
+
+
 def test_limits_reject(limited):
     """With limits reject, one number outside costs the trajectory."""
     commands, path = make(limited, limits='reject')

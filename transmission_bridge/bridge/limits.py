@@ -56,14 +56,14 @@ class CommandLimits:
         self.rejected: Counter[str] = Counter()
 
     def apply(
-        self, command: Array, field: int | slice = slice(None), *, counts: CommandCounts
+        self, command: Array, field: int | None = None, *, counts: CommandCounts
     ) -> Mask | None:
         """
         Hold a command to the limits, in place; NaN is no command and stays.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
             one of them, shape ``(..., n_joints)``.
-        :param field: Which row the values are, where they are one.
+        :param field: Which row the values are of; ``None``: they are all three.
         :param counts: Where refusals are counted for the source of the command.
         :returns: Which values were changed, for :meth:`count_clamped` once the command is
             accepted; ``None``: none.
@@ -72,9 +72,11 @@ class CommandLimits:
         """
         if self._policy == 'off':
             return None
-        if command.shape == self._outside.shape and self._is_inside(command):
+        # Three waypoints of one interface have the shape of a command and are none.
+        if field is None and self._is_inside(command):
             return None
-        lower, upper = self._lower[field], self._upper[field]
+        lower = self._lower if field is None else self._lower[field]
+        upper = self._upper if field is None else self._upper[field]
         # NaN compares false: no command is within every limit.
         outside = (command < lower) | (command > upper)
         if not outside.any():
