@@ -56,11 +56,9 @@ class Inputs:
         """
         Subscribe to JointState messages as bytes.
 
-        :param take: Called with layout, contents, which are valid during the call, and time of
-            receipt; may raise :class:`MessageError`.
+        :param take: As of :class:`JointStateInput`.
         """
-        read = JointStateInput().read
-        self._subscribe(JointState, topic, qos, lambda data, now: take(*read(data), now), raw=True)
+        self._subscribe(JointState, topic, qos, JointStateInput(take), raw=True)
 
     def typed(
         self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any, float], None]

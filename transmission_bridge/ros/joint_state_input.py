@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -18,22 +20,30 @@ __all__ = ['JointStateInput']
 
 
 class JointStateInput:
-    """Reads the messages of one topic."""
+    """
+    Reads the messages of one topic.
 
-    def __init__(self) -> None:
+    :param take: Called with layout, contents, which are valid during the call, and time of
+        receipt; may raise :class:`MessageError`.
+    """
+
+    def __init__(self, take: Callable[[Layout, JointStateData, float], None]) -> None:
+        self._take = take
         self._reader = JointStateReader()
 
-    def read(self, data: bytes) -> tuple[Layout, JointStateData]:
+    def __call__(self, data: bytes, now: float) -> None:
         """
-        Return layout and contents of a message, valid until the next call.
+        Pass a message on.
 
-        :raises MessageError: If it cannot be decoded at all (``undecodable``).
+        :param now: Time of receipt.
+        :raises MessageError: If it cannot be decoded at all (``undecodable``), or ``take`` raises.
         """
         try:
             view = self._reader.read(data)
         except UnusualMessageError:
-            return self._read_typed(data)
-        return view.layout, view
+            self._take(*self._read_typed(data), now)
+            return
+        self._take(view.layout, view, now)
 
     def _read_typed(self, data: bytes) -> tuple[Layout, JointStateData]:
         try:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from rclpy.lifecycle import LifecycleNode
+from rclpy.lifecycle import LifecycleNode, LifecyclePublisher
 
 from transmission_bridge.ros.qos import OUTPUT, overridable, overriding
 
-__all__ = ['Outputs']
+__all__ = ['Outputs', 'unasked']
 
 
 class Outputs:
@@ -41,3 +42,15 @@ class Outputs:
         for publisher in self.publishers.values():
             self._node.destroy_lifecycle_publisher(publisher)
         self.publishers = {}
+
+
+def unasked(publisher: Any) -> Callable[[bytes], None]:
+    """
+    Return what publishes without asking each time whether the node is active.
+
+    To ask costs as much as to encode a message. For who publishes only while the node is active.
+
+    :param publisher: A life-cycle publisher.
+    """
+    publish: Callable[[bytes], None] = super(LifecyclePublisher, publisher).publish
+    return publish

@@ -33,7 +33,7 @@ from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros import trajectories
 from transmission_bridge.ros.array_commands import ActuatorArrayOutputs, JointArrayInputs
 from transmission_bridge.ros.inputs import Inputs
-from transmission_bridge.ros.outputs import Outputs
+from transmission_bridge.ros.outputs import Outputs, unasked
 from transmission_bridge.ros.qos import COMMAND_INPUT, STATE_INPUT
 from transmission_bridge.ros.receipt_clock import ReceiptClock
 from transmission_bridge.ros.sensors import Sensors
@@ -102,6 +102,7 @@ class Session:
         self._trajectory_path = TrajectoryPath(
             robot, self.commands, partial_commands=options.partial_commands
         )
+        self._publishes_any = options.publish == 'on_any'
         self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
         self._to_driver = DriverNames(pairs('actuator_names', options.actuator_names))
@@ -115,8 +116,10 @@ class Session:
             raise
 
     def _make_topics(self) -> None:
-        self._joint_states = self.outputs.add(JointState, 'joint_states')
+        self._publish_states = unasked(self.outputs.add(JointState, 'joint_states'))
         self._actuator_commands = self.outputs.add(JointState, 'actuator_commands')
+        # A session is open only while the node is active.
+        self._publish_commands = unasked(self._actuator_commands)
         self._arrays = ActuatorArrayOutputs(
             self.outputs, self.robot, self.options.command_actuators
         )
@@ -202,19 +205,19 @@ class Session:
 
     def _take_state(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
         self.states.update(topic, layout, data, self._stamp(data.stamp), now)
-        if self._trigger.heard(topic, now):
+        if self._publishes_any or self._trigger.heard(topic, now):
             self._publish(now)
 
     def _publish(self, now: float) -> None:
         if self.options.tip_frames:
             state = self.states.joint_state(now)
             if state is not None:
-                self._joint_states.publish(self._encoder.encode(state))
+                self._publish_states(self._encoder.encode(state))
                 self._tips.publish(state)
             return
         message = self.states.encoded(self._encoder, now)
         if message is not None:
-            self._joint_states.publish(message)
+            self._publish_states(message)
 
     def _publish_state(self) -> None:
         self._publish(self.time())
@@ -242,7 +245,7 @@ class Session:
 
     def _send(self, commands: Sequence[JointStateRecord]) -> None:
         for command in commands:
-            self._actuator_commands.publish(self._encoder.encode(self._to_driver(command)))
+            self._publish_commands(self._encoder.encode(self._to_driver(command)))
         self._arrays.send(commands)
 
     # -- helpers ---------------------------------------------------------------------------------
