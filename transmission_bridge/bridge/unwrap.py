@@ -14,7 +14,10 @@ import numpy.typing as npt
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['Unwrapper', 'wrap_periods']
+__all__ = ['MOST_TURNS', 'Unwrapper', 'wrap_periods']
+
+#: Turns that an encoder never makes, whose reading still has seven digits of a turn.
+MOST_TURNS = 1e9
 
 
 class Unwrapper:
@@ -24,6 +27,7 @@ class Unwrapper:
     ``total = reading + k * period`` with the integer ``k`` that brings it nearest to the last
     total. As ``k`` is chosen anew for each reading, nothing is accumulated, and any gap in which
     the actuator moves less than half a period is bridged. The first reading is taken as it is.
+    A reading of more than :data:`MOST_TURNS` periods is none: it is NaN, and forgets nothing.
 
     :param places: Which actuators.
     :param periods: Their periods [rad or m], same length.
@@ -41,6 +45,8 @@ class Unwrapper:
     def __call__(self, positions: Array) -> None:
         """Continue the positions of all actuators, in place; NaN stays NaN and forgets nothing."""
         readings = positions[self._places]
+        # Turns could not be told from rounding there, nor be found again afterwards.
+        readings[np.abs(readings) > MOST_TURNS * self._periods] = np.nan
         turns = np.round((self._totals - readings) / self._periods)
         totals = readings + np.where(np.isnan(turns), 0.0, turns) * self._periods
         positions[self._places] = totals
