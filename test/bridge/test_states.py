@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
 import pytest
 
 from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.transmissions import RobotTransmissions
 
 
 class Driver:
@@ -162,6 +167,28 @@ def test_unknown_values(reference, driver):
         assert set(driver.path.joint_state().names) == set(reference.JOINTS) - {'roll', 'pitch'}
         driver.update('one', message)
         assert driver.path.joint_state().names == reference.JOINTS
+
+
+@pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
+def test_too_large_is_unknown(unknown_rates):
+    """A rate that is finite before the transmission and infinite behind it is unknown."""
+    text = Path(__file__).parents[2].joinpath('urdf', 'one_joint.urdf').read_text()
+    plain = RobotTransmissions(load_description(text))
+    (transmission,) = plain.tunables
+    (joint,) = plain.joint_names
+    robot = plain.with_parameters(
+        {transmission: {'joints': {joint: {'mechanical_reduction': 1e-3}}}}
+    )
+    states = StatePath(robot, unknown_rates=unknown_rates)
+    rows = np.array([[1.0], [1e308], [1e308]])
+    record = JointStateRecord((1, 0), '', robot.actuator_names, *rows)
+    states.update('', LayoutTable().get(record.names, record.lengths), record, record.stamp)
+    with np.errstate(over='ignore'):
+        found = states.joint_state()
+        assert states.encoded(JointStateEncoder()) == JointStateEncoder().encode(found)
+    assert found.position.tolist() == [1e3]
+    assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
+    assert found.effort.tolist() == [1e305]
 
 
 def test_stamp(reference, driver):

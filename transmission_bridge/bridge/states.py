@@ -156,8 +156,11 @@ class StatePath:
             names = tuple(name for name, is_known in zip(names, known, strict=True) if is_known)
             joints = joints[:, known]
             hidden = None if hidden is None else hidden[:, known]
-        if not np.isfinite(joints).any():
+        finite = np.isfinite(joints)
+        if not finite.any():
             return None
+        # What is too large for a number is not known either.
+        joints = np.where(finite, joints, np.nan)
         if self._fill:
             joints[1:] = np.where(np.isnan(joints[1:]), 0.0, joints[1:])
         if hidden is not None:
