@@ -65,6 +65,8 @@ class Opaque(Transmission):
 
     def jacobian(self, actuator_position):
         """Return the ratio."""
+        if self.fault == 'exits':
+            raise SystemExit('inside the plugin')
         if self.fault == 'raises':
             raise ZeroDivisionError('inside the plugin')
         if self.fault == 'wrong shape':
@@ -72,6 +74,8 @@ class Opaque(Transmission):
         return np.full((*np.shape(actuator_position)[:-1], 1, 1), 0.5)
 
     def _answer(self, values, factor):
+        if self.fault == 'exits':
+            raise SystemExit('inside the plugin')
         if self.fault == 'raises':
             raise ZeroDivisionError('inside the plugin')
         if self.fault == 'wrong shape':
@@ -171,6 +175,37 @@ def test_a_failing_jacobian_costs_its_own_entries(with_plugin, leading, fault):
     assert report.counts == {('plugin', 'exception'): 1}
     said = 'inside the plugin' if fault == 'raises' else 'ShapeError: jacobian'
     assert said in report.errors['plugin']
+
+
+def test_a_plugin_that_wants_to_exit_costs_its_own_joints(with_plugin):
+    """A plugin that asks Python to exit while it maps does not end the process."""
+    t = with_plugin(Opaque, 'exits')
+    report = MapReport()
+    joints = t.actuator_to_joint('position', [4.0, 4.0, 8.0], report=report)
+    assert np.array_equal(joints, [1.0, np.nan, 1.0], equal_nan=True)
+    assert np.isnan(t.jacobian(np.zeros(3), report=report)[1, 1])
+    assert report.counts == {('plugin', 'exception'): 2}
+
+
+@pytest.mark.parametrize('fault', ['raises', 'exits', 'answers an array'])
+@pytest.mark.parametrize('where', ['supports', 'from_spec'])
+def test_a_plugin_that_cannot_be_built_costs_its_own_joints(with_plugin, where, fault):
+    """A plugin that fails in its constructor, or to say what it maps, is an error finding."""
+
+    def fail(*_):
+        if fault == 'raises':
+            raise RuntimeError('inside the plugin')
+        if fault == 'exits':
+            raise SystemExit('inside the plugin')
+        return np.array([True, False])
+
+    cls = type('Broken', (Deaf,), {where: classmethod(fail) if where == 'from_spec' else fail})
+    t = with_plugin(cls)
+    assert t.joint_names == ('a', 'z')
+    (finding,) = t.findings
+    assert (finding.severity, finding.subject) == ('error', 'plugin')
+    assert 'Traceback' in finding.message
+    assert t.actuator_to_joint('position', [4.0, 8.0]).tolist() == [1.0, 1.0]
 
 
 def test_a_plugin_of_another_size_is_refused(make_spec, make_robot):

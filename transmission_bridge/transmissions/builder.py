@@ -12,6 +12,7 @@ from transmission_bridge.description.control_specs import TransmissionSpec
 from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
 from transmission_bridge.transmissions.binding import Built
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import Transmission
@@ -36,7 +37,7 @@ def build_all(
             item, unused = _build_aliased(spec, registry, aliases)
         except TransmissionBridgeError as error:
             findings.append(_failure(spec, error))
-        except Exception as error:  # a plugin's bug costs its own joints only
+        except (Exception, SystemExit) as error:  # a plugin's bug costs its own joints only
             findings.append(
                 _failure(
                     spec,
@@ -74,6 +75,10 @@ def build(
             expected=f'{given[0]} and {given[1]}',
             found=f'{found[0]} and {found[1]}',
         )
+    # Asked here, so that a type that cannot say what it maps is refused for itself alone.
+    for direction in DIRECTIONS:
+        for interface in interfaces_of(direction):
+            bool(transmission.supports(interface, direction))
     return Built(spec, transmission, reader.tunables), reader.unused()
 
 

@@ -253,7 +253,7 @@ class RobotTransmissions:
                 if block.shape != shape:
                     raise ShapeError('jacobian', expected=str(shape), found=block.shape)
                 jacobian[..., rows, columns] = block
-            except Exception:  # whatever a third party raises
+            except (Exception, SystemExit):  # whatever a third party raises
                 jacobian[..., rows, columns] = np.nan
                 if report is not None:
                     report.add_exception(binding.spec.name)

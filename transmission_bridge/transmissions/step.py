@@ -109,7 +109,7 @@ class Step:
                         for place, selected in self._wanted:
                             mapped[row, place] = result[selected]
                     return
-            except Exception:  # a plugin's bug
+            except (Exception, SystemExit):  # a plugin's bug
                 report.add_exception(self.name)
                 mapped[:, self.outputs] = np.nan
                 return
@@ -141,7 +141,7 @@ class Step:
                     raise ShapeError('result', expected=str(shape), found=result.shape)
             if len(results) != count:
                 raise ShapeError('result', expected=f'{count} arrays', found=(len(results),))
-        except Exception:  # whatever a third party raises
+        except (Exception, SystemExit):  # whatever a third party raises
             if report is not None:
                 report.add_exception(self.name)
             unknown = np.full((*shape, len(self.outputs)), np.nan)

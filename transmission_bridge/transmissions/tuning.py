@@ -126,7 +126,7 @@ def rebuilt(item: Built, numbers: Mapping[ParameterPath, float]) -> Built:
             expected=error.expected,
             found=error.found,
         ) from error
-    except Exception as error:  # a plugin's bug is a refusal with a reason as well
+    except (Exception, SystemExit) as error:  # a plugin's bug is a refusal with a reason as well
         raise ParameterError(
             f'{item.spec.type} raised {type(error).__name__}: {error}',
             transmission=item.spec.name,
