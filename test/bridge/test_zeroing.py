@@ -39,11 +39,52 @@ KNEE = """
 </robot>
 """
 
+#: An ankle whose joint positions are solved for.
+ANKLE = """
+<robot name="ankle">
+  <link name="base"/><link name="a"/><link name="b"/>
+  <joint name="pitch" type="continuous"><parent link="base"/><child link="a"/></joint>
+  <joint name="roll" type="continuous"><parent link="a"/><child link="b"/></joint>
+  <ros2_control name="hardware" type="system">
+    <hardware><plugin>ankle/Hardware</plugin></hardware>
+    <joint name="pitch"><command_interface name="position"/></joint>
+    <joint name="roll"><command_interface name="position"/></joint>
+    <transmission name="foot">
+      <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
+      <joint name="pitch" role="joint1">
+        <param name="lower">-0.9</param><param name="upper">0.6</param>
+      </joint>
+      <joint name="roll" role="joint2">
+        <param name="lower">-0.4</param><param name="upper">0.4</param>
+      </joint>
+      <actuator name="upper" role="actuator1">
+        <param name="motor_position">0 0.05 0.24</param>
+        <param name="crank_radius">0.05</param>
+        <param name="rod_length">0.24</param>
+        <param name="foot_attachment">0.05 0.05 0</param>
+      </actuator>
+      <actuator name="lower" role="actuator2">
+        <param name="motor_position">0 -0.05 0.15</param>
+        <param name="crank_radius">0.05</param>
+        <param name="rod_length">0.15</param>
+        <param name="foot_attachment">0.05 -0.05 0</param>
+      </actuator>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+
 
 @pytest.fixture(scope='module')
 def knee():
     """Return the maps of the knee."""
     return RobotTransmissions(load_description(KNEE, strict=True))
+
+
+@pytest.fixture(scope='module')
+def ankle():
+    """Return the maps of the ankle."""
+    return RobotTransmissions(load_description(ANKLE, strict=True))
 
 
 def zero(robot, wanted, position, velocity=None, held=(), max_velocity=0.01):
@@ -116,6 +157,34 @@ def test_position_dependent(knee, present, wanted):
     (change,) = zero(knee, {'knee': wanted}, position)
     found = applied(knee, [change]).actuator_to_joint('position', position)
     assert abs(found[0] - wanted) <= 1e-12
+
+
+@pytest.mark.parametrize('present', [1e-2, 1e-5, 1e-7, 1e-9, 1e-12])
+def test_solved_position(ankle, present):
+    """A joint whose position is solved for is set, however near to it it is already."""
+    position = ankle.joint_to_actuator('position', [present, -present])
+    changes = zero(ankle, {'pitch': 0.0, 'roll': 0.0}, position)
+    found = applied(ankle, changes).actuator_to_joint('position', position)
+    assert np.abs(found).max() <= 1e-14
+
+
+def test_moving_where_the_ratio_is_lost(knee):
+    """At a dead centre, where the joint's velocity is not known, its actuator's decides."""
+    domain = knee.transmissions['leg'].domain
+    position = knee.joint_to_actuator('position', domain.lower)
+    assert np.isnan(knee.actuator_to_joint('velocity', [0.2], at=position)).all()
+    assert refusal(knee, {'knee': domain.lower[0]}, position, [0.2]) == 'moving'
+    assert zero(knee, {'knee': domain.lower[0]}, position, [0.0])
+
+
+def test_moving_where_a_velocity_is_missing(robot):
+    """Where one actuator tells its velocity and its partner does not, that one decides."""
+    velocity = np.full(6, np.nan)
+    velocity[robot.actuator_names.index('left')] = 0.02
+    assert refusal(robot, {'roll': 0.0}, np.zeros(6), velocity) == 'moving'
+    assert zero(robot, {'lift': 0.0}, np.zeros(6), velocity)
+    velocity[robot.actuator_names.index('left')] = 0.005
+    assert zero(robot, {'roll': 0.0}, np.zeros(6), velocity)
 
 
 def test_out_of_the_domain(knee):

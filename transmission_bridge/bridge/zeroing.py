@@ -24,7 +24,8 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 
 __all__ = ['OffsetChange', 'joints_with_offset', 'wanted_positions', 'zero_offsets']
 
-#: How far, relative to the numbers involved, the mapped position may miss the wanted one.
+#: How far the mapped position may miss the wanted one, relative to the numbers involved and to
+#: the unit, to whose rounding a solved position is known.
 _TOLERANCE = 1e-12
 
 
@@ -87,8 +88,8 @@ def zero_offsets(
     :param actuators: Present positions, velocities, efforts of the actuators, shape
         ``(3, n_actuators)``, NaN where unknown or stale.
     :param held: Which joints hold a position command, shape ``(n_joints,)``.
-    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]; one whose velocity
-        is not known passes.
+    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]; where the velocity of
+        a joint is not known, that of its actuators counts. Where that is not either, it passes.
     :raises MessageError: If a joint is not there (``unknown_joint``) or has no offset
         (``no_offset``); if it, or a joint coupled to it, holds a position command, which would
         mean another place afterwards (``held``), or is moving (``moving``); if its position is
@@ -107,7 +108,7 @@ def zero_offsets(
         if joint not in places:
             raise MessageError('no_offset', f'{joint} has no offset')
         transmission, path, old = places[joint]
-        _check_at_rest(robot, transmission, joint, held, velocity, max_velocity)
+        _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
         present = float(position[robot.joint_names.index(joint)])
         if not math.isfinite(present):
             raise MessageError(
@@ -134,6 +135,7 @@ def _check_at_rest(
     joint: str,
     held: npt.NDArray[np.bool_],
     velocity: Array,
+    actuator_velocity: Array,
     max_velocity: float,
 ) -> None:
     (binding,) = (each for each in robot.bindings if each.spec.name == transmission)
@@ -152,6 +154,16 @@ def _check_at_rest(
                 f'{about} is moving at {velocity[place]:g}, more than zero_max_velocity '
                 f'({max_velocity:g})',
             )
+        if math.isnan(velocity[place]):
+            for actuator in binding.actuators:
+                if abs(actuator_velocity[actuator]) > max_velocity:
+                    raise MessageError(
+                        'moving',
+                        f'how fast {about} moves is not known, and its actuator '
+                        f'{robot.actuator_names[actuator]} is moving at '
+                        f'{actuator_velocity[actuator]:g}, more than zero_max_velocity '
+                        f'({max_velocity:g})',
+                    )
 
 
 def _check_result(
@@ -173,7 +185,7 @@ def _check_result(
     for change in changes:
         place = robot.joint_names.index(change.joint)
         target = wanted[change.joint]
-        scale = sum(map(abs, (target, before[place], change.old, change.new)))
+        scale = 1.0 + sum(map(abs, (target, before[place], change.old, change.new)))
         if not abs(after[place] - target) <= _TOLERANCE * scale:
             raise MessageError(
                 'not_additive',
