@@ -90,22 +90,22 @@ class TimedStates(ReferenceStates):
         if now < self.latest:
             self.forget()
         self.latest = now
-        for name in message.names:
-            if name in ACTUATORS:
-                self.heard[name] = now
+        for each, values in message.arrays.items():
+            for name in message.names if values else ():
+                self.heard[each, name] = now
         return self.update(source, message)
 
     def actuators(self, each):
         """Return the known values of a field by actuator, at the time ``now``."""
         known = super().actuators(each)
-        return {name: known[name] if self._is_fresh(name) else None for name in known}
+        return {name: known[name] if self._is_fresh(each, name) else None for name in known}
 
-    def _is_fresh(self, name):
+    def _is_fresh(self, each, name):
         if not self.timeout:
             return True
-        if name not in self.heard or self.now < self.latest:
+        if (each, name) not in self.heard or self.now < self.latest:
             return False
-        return self.now - self.heard[name] <= self.timeout
+        return self.now - self.heard[each, name] <= self.timeout
 
 
 class TimedCommands(ReferenceCommands):

@@ -304,3 +304,4 @@ def test_map_troubles(robot):
     assert looks[0].message == 'could not be mapped: domain, exception'
     assert (looks[1]['domain'], looks[1]['exception'], looks[1]['singular']) == ('3', '1', '0')
     assert looks[1]['last exception'] == 'ValueError: no'
+    assert looks[1]['traceback'] == 'Traceback\n  line\nValueError: no'

@@ -16,7 +16,7 @@ import pytest
 from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.layout import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
@@ -105,6 +105,19 @@ def test_driver_names(reference, robot, data):
         )
     ):
         driver.update(source, message)
+
+
+def test_name_of_another_actuator(robot):
+    """A driver's name that another actuator keeps is refused: two would be commanded by it."""
+    with pytest.raises(ParameterError, match='two actuators') as caught:
+        StatePath(robot, actuator_names={'left': 'right'})
+    assert caught.value.parameter == 'actuator_names'
+    for names in (
+        {'left': 'right', 'right': 'left'},
+        {'left': 'left'},
+        {'l': 'left', 'm': 'left'},
+    ):
+        StatePath(robot, actuator_names=names)
 
 
 def test_refused_message_changes_nothing(reference, driver):
@@ -249,3 +262,70 @@ def test_arrays_are_its_own(reference, driver):
     driver.path.update('one', driver.layouts.get(record.names, record.lengths), record, (1, 0))
     assert list(driver.path.joint_state().position) != list(kept)
     assert list(before.position) == list(kept)
+
+
+# -- time ----------------------------------------------------------------------------------------
+
+
+class Drivers:
+    """Feeds a path with a timeout of half a second."""
+
+    def __init__(self, reference, robot):
+        self.path = StatePath(robot, timeout=0.5)
+        self._message = reference.Message
+        self._layouts = LayoutTable()
+
+    def send(self, source, now, *names, **arrays):
+        """Send a message."""
+        message = self._message(names, stamp=(1, 0), **arrays)
+        layout = self._layouts.get(message.names, message.lengths)
+        self.path.update(source, layout, message.received, message.stamp, now)
+
+    def known(self, now):
+        """Return which actuators' positions, velocities and efforts are known."""
+        return np.isfinite(self.path.merged.values(now))
+
+    def stale(self, now):
+        """Return which actuators are stale."""
+        return self.path.merged.stale(now).tolist()
+
+
+@pytest.fixture
+def drivers(reference, robot):
+    """Return :class:`Drivers`."""
+    return Drivers(reference, robot)
+
+
+def test_silent_driver(drivers, reference):
+    """The joints of a driver that fell silent are unknown, until it is heard of again."""
+    drivers.send('one', 1.0, 'winch', 'finger', position=(1.0, 2.0))
+    drivers.send('two', 1.0, 'left', 'right', position=(1.0, 2.0))
+    assert drivers.path.joint_state(1.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
+    drivers.send('one', 1.75, 'winch', 'finger', position=(1.0, 2.0))
+    assert drivers.path.joint_state(1.75).names == ('finger', 'dial', 'lift')
+    assert drivers.stale(1.75) == [name not in ('winch', 'finger') for name in reference.ACTUATORS]
+    drivers.send('two', 2.0, 'left', 'right', position=(1.0, 2.0))
+    assert drivers.path.joint_state(2.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
+
+
+def test_numbers_grow_old_one_by_one(drivers):
+    """An effort that goes on to come does not keep a position alive that another driver gave."""
+    drivers.send('encoder', 1.0, 'winch', position=(1.0,), velocity=(0.5,))
+    drivers.send('amplifier', 1.0, 'winch', effort=(3.0,))
+    assert drivers.known(1.0)[:, 0].all()
+    assert not drivers.stale(1.0)[0]
+    drivers.send('amplifier', 1.75, 'winch', effort=(3.0,))
+    assert drivers.known(1.75)[:, 0].tolist() == [False, False, True]
+    assert np.isnan(drivers.path.joint_position(1.75)).all()
+    assert drivers.stale(1.75)[0]
+    drivers.send('encoder', 1.75, 'winch', position=(1.0,), velocity=(0.5,))
+    assert drivers.known(1.75)[:, 0].all()
+    assert not drivers.stale(1.75)[0]
+
+
+def test_left_out_is_not_stale(drivers):
+    """What a driver no longer gives is unknown, and nobody waits for it."""
+    drivers.send('encoder', 1.0, 'winch', position=(1.0,), velocity=(0.5,))
+    drivers.send('encoder', 1.75, 'winch', position=(1.0,))
+    assert drivers.known(1.75)[:, 0].tolist() == [True, False, False]
+    assert not drivers.stale(1.75)[0]

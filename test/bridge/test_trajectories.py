@@ -471,3 +471,51 @@ def test_held_until_after_its_end(robot):
     for now, is_held in ((15.9, True), (16.1, False)):
         assert commands.expire(unknown(robot), (0, 0), now) == []
         assert commands.held_positions[robot.joint_names.index('lift')] == is_held
+
+
+def test_partner_under_way(robot, reference):
+    """What is left out while a trajectory moves it stays where it is: no jump to the end."""
+    commands, path = make(robot)
+    both = trajectory(['roll', 'pitch'], waypoint((5, 0), positions=[1.0, 2.0]))
+    measured = np.full(len(robot.joint_names), 0.4)
+
+    def sent(now, measured, by_trajectory):
+        if by_trajectory:
+            record = trajectory(['roll'], {'positions': [0.1]})
+            found = path.map(record, measured, now=now)
+            return dict(zip(found.names, found.points[0].positions.tolist(), strict=True))
+        (found,) = commands.command_interface(
+            'position', ('roll',), np.array([0.1]), measured, (1, 0), source='x', now=now
+        )
+        return dict(zip(found.names, found.position.tolist(), strict=True))
+
+    for by_trajectory in (False, True):
+        for now, pitch in ((12.0, 0.4), (15.5, 2.0)):
+            path.map(both, measured, now=10.0)
+            found = sent(now, measured, by_trajectory)
+            assert found.keys() == {'left', 'right'}
+            for name, value in found.items():
+                number = reference.actuator_value(
+                    reference.Numbers(), 'position', name, {'roll': 0.1, 'pitch': pitch}
+                )
+                assert number.equals(value), (now, name)
+        path.map(both, measured, now=10.0)
+        with pytest.raises(MessageError, match='pitch'):
+            sent(12.0, unknown(robot), by_trajectory)
+
+
+def test_command_after_a_trajectory(robot, reference):
+    """A command that came while a trajectory was under way is held at once."""
+    commands, path = make(robot)
+    both = trajectory(['roll', 'pitch'], waypoint((5, 0), positions=[1.0, 2.0]))
+    path.map(both, unknown(robot), now=10.0)
+    names = ('roll', 'pitch')
+    for joints, values in ((names, [0.3, 0.6]), (names[:1], [0.1])):
+        (found,) = commands.command_interface(
+            'position', joints, np.array(values), unknown(robot), (1, 0), source='x', now=11.0
+        )
+    for name, value in zip(found.names, found.position.tolist(), strict=True):
+        number = reference.actuator_value(
+            reference.Numbers(), 'position', name, {'roll': 0.1, 'pitch': 0.6}
+        )
+        assert number.equals(value)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -12,9 +14,17 @@ import pytest
 
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.layout import Layout
-from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions import (
+    Domain,
+    PositionDependentTransmission,
+    Registry,
+    RobotTransmissions,
+)
+from transmission_bridge.transmissions.coupled import CoupledTransmission
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
 #: One motor, three joints: q = C a / 20 + off.
 FINGER = RobotTransmissions(
@@ -92,3 +102,86 @@ def test_tuning_counts():
         )
     )
     assert command(path, position={'middle': 0.4})['position'] == pytest.approx(-20.0)
+
+
+class Bent(PositionDependentTransmission):
+    """One motor bends a finger whose second joint lags behind: ``q = (a, sin(a))``."""
+
+    api_version = 1
+
+    def __init__(self):
+        super().__init__(Domain('actuator', (0.1,), (1.2,)))
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build it."""
+        return cls()
+
+    def joint_position(self, actuator_position):
+        """Return the angles."""
+        return np.concatenate([actuator_position, np.sin(actuator_position)], axis=-1)
+
+    def joint_jacobian(self, actuator_position):
+        """Return their slopes."""
+        slopes = [np.ones_like(actuator_position), np.cos(actuator_position)]
+        return np.stack(slopes, axis=-2)
+
+
+def test_ratio_that_varies(monkeypatch):
+    """Where the ratio varies too, joints are commanded all or none, and all of them end."""
+    entry = importlib.metadata.EntryPoint('me/Bent', f'{__name__}:Bent', ENTRY_POINT_GROUP)
+    monkeypatch.setattr(importlib.metadata.EntryPoint, 'load', lambda self: Bent)
+    robot = RobotTransmissions(
+        load_description(
+            """<robot name="hand"><ros2_control name="fingers" type="system">
+<joint name="near"/><joint name="far"/>
+<transmission name="finger"><plugin>me/Bent</plugin>
+<joint name="near" role="joint1"/><joint name="far" role="joint2"/>
+<actuator name="motor" role="actuator1"/></transmission></ros2_control></robot>"""
+        ),
+        registry=Registry([entry]),
+    )
+    path = CommandPath(robot, timeout=1.0)
+    angles = np.array([0.5, np.sin(0.5)])
+    slopes = np.array([1.0, np.cos(0.5)])
+
+    def send(interface, names, values, now):
+        (sent,) = path.command_interface(
+            interface, names, np.array(values), angles, (1, 0), source='x', now=now
+        )
+        return getattr(sent, interface).tolist()
+
+    for interface in ('position', 'velocity', 'effort'):
+        for name in ('near', 'far'):
+            with pytest.raises(MessageError, match='too few actuators') as caught:
+                send(interface, (name,), [0.3], 0.0)
+            assert caught.value.reason == 'partial'
+    both = ('near', 'far')
+    assert send('position', both, angles, 0.0) == pytest.approx([0.5], rel=1e-12)
+    assert send('velocity', both, 0.2 * slopes, 0.0) == pytest.approx([0.2], rel=1e-12)
+    (ended,) = path.expire(angles, (2, 0), 1.5)
+    assert ended.velocity.tolist() == [0.0]
+
+
+def test_plugin_that_fails(monkeypatch):
+    """A type of few actuators that fails costs its own joints, and others can be commanded."""
+
+    def put_bug(*args, **kwargs):
+        raise ZeroDivisionError
+
+    class Broken(CoupledTransmission):
+        """Loads, and does nothing else."""
+
+        actuator_to_joint = joint_to_actuator = jacobian = put_bug
+
+    entry = importlib.metadata.EntryPoint(
+        'transmission_bridge/CoupledTransmission', f'{__name__}:Broken', ENTRY_POINT_GROUP
+    )
+    monkeypatch.setattr(importlib.metadata.EntryPoint, 'load', lambda self: Broken)
+    robot = RobotTransmissions(FINGER.robot, registry=Registry([entry]))
+    assert type(robot.transmissions['finger']) is Broken
+    path = CommandPath(robot)
+    record = JointStateRecord((1, 0), '', ('near',), np.ones(1), np.empty(0), np.empty(0))
+    with pytest.raises(MessageError) as caught:
+        path.command(Layout(record.names, record.lengths), record, np.zeros(3), (1, 0))
+    assert caught.value.reason == 'partial'

@@ -143,7 +143,7 @@ def test_end_is_held(peer, active_bridge, reference, wire):
         trajectory(
             ('roll', 'pitch'),
             point((0, 0), positions=[0.0, 0.0]),
-            point((1, 0), positions=[0.5, 0.25]),
+            point((0, 1000), positions=[0.5, 0.25]),
         )
     )
     peer.spin_until(lambda: heard, 'the trajectory')

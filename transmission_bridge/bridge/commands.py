@@ -26,6 +26,7 @@ from transmission_bridge.messages.joint_state import JointStateData, JointStateR
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import JOINT_TO_ACTUATOR
 
 __all__ = ['CommandPath']
@@ -96,6 +97,8 @@ class CommandPath:
         self._sent: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
         self._sent_position: Array = self._sent[0]
         self._ages.reset()
+        self._arrival: Array = np.full(n_joints, -np.inf)
+        self._is_under_way = False
         self._commanded_by = [''] * n_joints
         self._last_shape: CommandShape | None = None
         self._last_source = ''
@@ -106,6 +109,18 @@ class CommandPath:
     def held(self) -> Array:
         """Commands held, rows position, velocity, effort, shape ``(3, n_joints)``; a copy."""
         held: Array = self._held.copy()
+        return held
+
+    def held_at(self, now: float) -> Array:
+        """
+        Return the commands held, without the positions that a trajectory is still on its way to.
+
+        Where such a joint is at a time is known to nobody but the driver.
+
+        :param now: Time [s].
+        """
+        held = self.held
+        held[0, self._arrival > now] = np.nan
         return held
 
     @property
@@ -191,7 +206,7 @@ class CommandPath:
             )
         counts = self.counts[source]
         changed = self.limits.apply(command, counts=counts)
-        sent = self._complete(command, shape, measured_position, hold=self._hold)
+        sent = self._complete(command, shape, measured_position, now, hold=self._hold)
         self.limits.count_clamped(changed, counts)
         if self._ages.matter:
             self._ages.renew(shape.given, now)
@@ -201,11 +216,18 @@ class CommandPath:
         return shape.records(sent, stamp)
 
     def _complete(
-        self, command: Array, shape: CommandShape, measured_position: Array, *, hold: bool
+        self,
+        command: Array,
+        shape: CommandShape,
+        measured_position: Array,
+        now: float,
+        *,
+        hold: bool,
     ) -> Array:
         """Complete, map and remember a command; nothing is remembered of one that is refused."""
         for group in shape.partial:
-            group.complete(command, self._held, measured_position, hold=hold)
+            held = self.held_at(now) if self._is_under_way else self._held
+            group.complete(command, held, measured_position, hold=hold)
         at = measured_position
         if self._mapper.is_bent:  # velocities use the commanded position, else the measured one
             at = np.where(np.isnan(command[0]), measured_position, command[0])
@@ -215,7 +237,9 @@ class CommandPath:
         if np.isfinite(sent, self._mapped).tobytes() != shape.result:
             self._stand_still(command, sent)
             if np.isfinite(sent, self._mapped).tobytes() != shape.result:
-                self._refuse_unmapped(command, sent)
+                self._refuse_unmapped(command)
+        if self._is_under_way:
+            self._arrival[shape.joints] = -np.inf
         # A new command replaces all modes of its joint, so that no old mode is held.
         if shape.is_full:
             self._held, self._sent[...] = command, sent
@@ -237,14 +261,19 @@ class CommandPath:
         names = [self._robot.joint_names[place] for place in places]
         raise MessageError('infinite', f'infinite command for {shortened(names)}')
 
-    def _refuse_unmapped(self, command: Array, sent: Array) -> None:
-        """Refuse a command that a transmission could not map: it must not be half applied."""
+    def _unmapped(self, command: Array) -> list[Binding]:
+        """Return the transmissions that could not map their part of the last command."""
         lost = []
         for binding in self._robot.bindings:
             asked = ~np.isnan(command[:, list(binding.joints)]).all(axis=1)
-            mapped = np.isfinite(sent[:, list(binding.actuators)]).all(axis=1)
+            mapped = self._mapped[:, list(binding.actuators)].all(axis=1)
             if (asked & ~mapped).any():
-                lost.append(binding.spec.name)
+                lost.append(binding)
+        return lost
+
+    def _refuse_unmapped(self, command: Array) -> None:
+        """Refuse a command that a transmission could not map: it must not be half applied."""
+        lost = [binding.spec.name for binding in self._unmapped(command)]
         raise MessageError(
             'unmapped',
             f'a command cannot be mapped by {shortened(lost)}: out of its domain, singular, too '
@@ -265,7 +294,8 @@ class CommandPath:
         Take over where a trajectory ends that was sent elsewhere.
 
         :param now: Time of receipt [s].
-        :param until: When it ends [s]; its commands time out from then on.
+        :param until: When it ends [s]; its commands time out from then on. Before, a joint that
+            is not commanded is held where it is measured, and not sent to the end at once.
         """
         self._notice(now)
         self._held[:, end.joints] = np.nan
@@ -273,6 +303,8 @@ class CommandPath:
         self._sent[:, end.actuators] = np.nan
         self._sent[0, end.actuators] = end.actuator_position[end.actuators]
         self._last_shape = None
+        self._arrival[end.joints] = until
+        self._is_under_way = True
         self._ages.renew(end.named, until)
         self._credit(np.flatnonzero(end.named), source)
 
@@ -287,6 +319,7 @@ class CommandPath:
         if self._ages.went_back(now):
             rows = 1 if self._ages.matter else len(FIELDS)
             self._held[:rows] = np.nan
+            self._arrival[:] = -np.inf
 
     def expire(self, measured_position: Array, stamp: Stamp, now: float) -> list[JointStateRecord]:
         """
@@ -309,10 +342,12 @@ class CommandPath:
             group.keep_partners(ending, self._held)
         shape = self._shapes.get(np.isfinite(ending))
         try:
-            sent = self._complete(ending, shape, measured_position, hold=True)
+            sent = self._complete(ending, shape, measured_position, now, hold=True)
         except MessageError:
             # A partner cannot go on where its position is not known: it ends as well.
-            sent = self._complete(0.0 * ending, shape, measured_position, hold=True)
+            for binding in self._unmapped(ending):
+                ending[:, list(binding.joints)] *= 0.0
+            sent = self._complete(ending, shape, measured_position, now, hold=True)
         self._held[:, over] = np.nan
         self._forget_partners()
         return shape.records(sent, stamp)

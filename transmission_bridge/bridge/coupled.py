@@ -29,12 +29,14 @@ class CoupledJoints:
     :param joints: Their places.
     :param underactuated: ``J`` and joint offset where fewer actuators than joints drive them (a
         finger): the joints cannot hold while another moves, they follow.
+    :param can_hold: Whether there are actuators enough for one to hold while another moves.
     """
 
     transmission: str
     joints: npt.NDArray[np.intp]
     names: tuple[str, ...]
     underactuated: tuple[Array, Array] | None = None
+    can_hold: bool = True
 
     def complete(
         self, command: Array, held: Array, measured_position: Array, *, hold: bool
@@ -44,8 +46,8 @@ class CoupledJoints:
 
         A joint that was not commanded holds its last command; for position, where it has none,
         its measured position. Where there are fewer actuators than joints it follows instead:
-        the commanded joints are solved for alone. A command to none or to all of the joints is
-        left as it is.
+        the commanded joints are solved for alone; where the ratio varies as well they are not, and
+        the command is refused. A command to none or to all of the joints is left as it is.
 
         :param command: The command, shape ``(3, n_joints)``, NaN: no command.
         :param held: Last commands, same shape, NaN where there is none or another mode came since.
@@ -82,6 +84,12 @@ class CoupledJoints:
                 f'no command for {names}, coupled by {self.transmission} to a joint that was '
                 'commanded (partial_commands is reject)',
             )
+        if not self.can_hold:
+            raise MessageError(
+                'partial',
+                f'no command for {names}, coupled by {self.transmission} to a joint that was '
+                'commanded, and it has too few actuators to hold them',
+            )
         for field in np.flatnonzero(modes[:, 0]):
             filler = held[field, self.joints]
             if field == 0:
@@ -98,7 +106,8 @@ class CoupledJoints:
         """
         Let the partners of joints whose rates end go on as commanded, in place.
 
-        A partner without a command of that mode stands still: its own has ended before.
+        A partner without a command of that mode stands still: its own has ended before. So do all
+        where the actuators are too few for one to go on alone.
 
         :param ending: The zeros that end rates, shape ``(3, n_joints)``, NaN elsewhere.
         :param held: Commands held, same shape.
@@ -107,7 +116,7 @@ class CoupledJoints:
             return
         mine = ending[:, self.joints]
         for field in np.flatnonzero(~np.isnan(mine).all(axis=1)):
-            going_on = np.nan_to_num(held[field, self.joints])
+            going_on = np.nan_to_num(held[field, self.joints]) * self.can_hold
             ending[field, self.joints] = np.where(np.isnan(mine[field]), going_on, mine[field])
 
     def _followed(
@@ -129,21 +138,24 @@ class CoupledJoints:
 
 def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
+    zeros = np.zeros(len(robot.actuator_names))
+    # By way of the robot, in whose maps a plugin may fail.
+    jacobian, offset = robot.jacobian(zeros), robot.actuator_to_joint('position', zeros)
     return tuple(
         CoupledJoints(
             binding.spec.name,
             np.array(binding.joints, dtype=np.intp),
             tuple(member.name for member in binding.spec.joints),
-            _underactuated(binding),
+            _underactuated(binding, jacobian, offset),
+            len(binding.actuators) >= len(binding.joints),
         )
         for binding in robot.bindings
         if len(binding.joints) > 1
     )
 
 
-def _underactuated(binding: Binding) -> tuple[Array, Array] | None:
-    transmission = binding.transmission
-    if len(binding.actuators) >= len(binding.joints) or not transmission.is_constant:
+def _underactuated(binding: Binding, jacobian: Array, offset: Array) -> tuple[Array, Array] | None:
+    if len(binding.actuators) >= len(binding.joints) or not binding.transmission.is_constant:
         return None
-    jacobian = transmission.jacobian(np.zeros(transmission.n_actuators))
-    return jacobian, np.array(transmission.joint_offset)
+    own = jacobian[np.ix_(binding.joints, binding.actuators)], offset[list(binding.joints)]
+    return own if all(np.isfinite(each).all() for each in own) else None

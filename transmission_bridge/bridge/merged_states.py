@@ -14,7 +14,7 @@ import numpy.typing as npt
 from transmission_bridge.bridge.finite import FiniteCheck
 from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache
 from transmission_bridge.bridge.unwrap import Unwrapper
-from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions.affine_map import Array
@@ -46,8 +46,8 @@ class MergedStates:
     The newest number of every actuator and interface, NaN where it is not known.
 
     A driver that leaves out an interface it used to give for an actuator makes it unknown; what
-    other drivers give stays. With a timeout, an actuator that no message has named for longer is
-    unknown until it is heard of again. Time going backwards forgets everything: with a timeout at
+    other drivers give stays. With a timeout, a number that no message has given for longer is
+    unknown until it is given again. Time going backwards forgets everything: with a timeout at
     once, without one at the next message.
 
     :param names: The actuators.
@@ -59,6 +59,7 @@ class MergedStates:
     :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
         velocity, effort, shape ``(3, n_actuators)``.
     :raises UnknownNameError: If ``driver_names`` mean an actuator that is not there.
+    :raises ParameterError: If they give an actuator the name of another one that keeps it.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class MergedStates:
         # Number of the driver that gave the value, so that no driver takes back another's.
         self._givers: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
         self._watch(0)
-        self._heard: Array = np.full(len(self._names), -np.inf)
+        self._heard: Array = np.full(self._values.shape, -np.inf)
         self._latest = -np.inf
         self._sources: dict[str, _Source] = {}
         self._contested = False
@@ -118,17 +119,19 @@ class MergedStates:
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
         if rows is not None:
             values[:, places] = rows if picks is None else rows[:, picks]
+            if self._timeout:
+                self._heard[:, places] = now
         else:
             for row, numbers in enumerate((data.position, data.velocity, data.effort)):
                 if len(numbers):
                     values[row, places] = numbers if picks is None else numbers[picks]
+                    if self._timeout:
+                        self._heard[row, places] = now
         if not self._all_finite(self._watched):
             self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))
         if self._unwrap is not None:
             self._unwrap(values[0])
-        if self._timeout:
-            self._heard[places] = now
         if plan.count:  # of a message that names no actuator nothing is used, nor its stamp
             known.stamp = stamp
 
@@ -151,6 +154,7 @@ class MergedStates:
             else:
                 values = self._values[row, plan.places]
                 self._values[row, plan.places] = np.where(mine, np.nan, values)
+                self._givers[row, plan.places] = np.where(mine, _NOBODY, givers)
         self._watch(max((row + 1 for row, given in enumerate(self.given) if given), default=0))
 
     def _watch(self, n_rows: int) -> None:
@@ -162,12 +166,22 @@ class MergedStates:
         """Return rows position, velocity, effort, shape ``(3, n_actuators)``; do not change."""
         if not self._timeout:
             return self._values
-        return np.where(self.stale(now), np.nan, self._values)
+        return np.where(self._too_old(now), np.nan, self._values)
 
     def stale(self, now: float) -> npt.NDArray[np.bool_]:
-        """Return which actuators have not been heard of for longer than the timeout."""
+        """
+        Return which actuators have not been heard of for longer than the timeout.
+
+        Nor are those fresh of which a driver that gave one of their numbers has fallen silent,
+        while others still give the rest.
+        """
         if not self._timeout:
             return np.zeros(len(self._names), dtype=bool)
+        too_old = self._too_old(now)
+        lost: npt.NDArray[np.bool_] = (too_old & (self._givers != _NOBODY)).any(axis=0)
+        return lost | too_old.all(axis=0)
+
+    def _too_old(self, now: float) -> npt.NDArray[np.bool_]:
         return (now - self._heard > self._timeout) | (now < self._latest)
 
     @property
@@ -201,9 +215,16 @@ def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> di
     A renamed actuator is known under the driver's name only: its own may be another's there.
     """
     index = {name: place for place, name in enumerate(names)}
-    for name in driver_names.values():
+    renamed = set(driver_names.values())
+    for driver_name, name in driver_names.items():
         if name not in index:
             raise UnknownNameError('actuator', name, names)
-    renamed = {old: index[new] for old, new in driver_names.items()}
-    taken = set(renamed.values())
-    return {**{name: place for name, place in index.items() if place not in taken}, **renamed}
+        if driver_name in index and driver_name not in renamed:
+            raise ParameterError(
+                'actuator_names cannot be accepted: two actuators would have one name',
+                parameter='actuator_names',
+                expected=f"a driver's name for {driver_name} as well",
+                found=repr(f'{driver_name}={name}'),
+            )
+    own = {name: place for name, place in index.items() if name not in renamed}
+    return own | {driver_name: index[name] for driver_name, name in driver_names.items()}

@@ -38,7 +38,7 @@ class BridgeOptions:
     actuator_names: tuple[str, ...] = _option(
         (),
         "Names that a driver uses instead of the URDF's, in states and commands, each as "
-        "'driver_name=urdf_name'.",
+        "'driver_name=urdf_name'. No two actuators may come to have one name.",
     )
     plugin_aliases: tuple[str, ...] = _option(
         (),
@@ -71,8 +71,8 @@ class BridgeOptions:
     )
     state_timeout: float = _option(
         0.0,
-        'Seconds after which an actuator that was not heard of makes its joints unknown; 0: '
-        'never.',
+        'Seconds after which a number of an actuator that did not come again is unknown, and with '
+        'it its joints; 0: never.',
     )
     command_timeout: float = _option(
         0.0,

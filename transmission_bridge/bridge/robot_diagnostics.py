@@ -87,6 +87,7 @@ def _loaded(
     }
     if name in errors:
         values['last exception'] = errors[name].strip().splitlines()[-1]
+        values['traceback'] = errors[name].strip()
     return judged(f'transmission {name}', troubles, values, 'loaded')
 
 

@@ -27,20 +27,22 @@ def undeclared_interfaces(
     interface that the joint does not declare.
 
     :param names: The joints published.
-    :param choice: ``publish``: all are published; ``hide``: of a joint that declares state
-        interfaces in a ``<ros2_control>`` block only these; ``auto``: as ``hide`` for joints of
-        blocks whose hardware plugin is topic-based, else as ``publish``.
+    :param choice: ``publish``: all are published; ``hide``: of a joint in a ``<ros2_control>``
+        block only the state interfaces that it declares there, or in another block; ``auto``: as
+        ``hide`` for joints of blocks whose hardware plugin is topic-based, else as ``publish``.
     :returns: Shape ``(3, n)``, true where the value must stay unknown.
     """
     if choice == 'publish':
         return None
-    hidden = np.zeros((len(FIELDS), len(names)), dtype=bool)
-    index = {name: place for place, name in enumerate(names)}
+    declared: dict[str, set[str]] = {}
     for block in robot.blocks:
         if choice == 'auto' and not block.plugin.endswith(_TOPIC_BASED):
             continue
         for component in block.components:
-            declared = {interface.name for interface in component.state_interfaces}
-            if component.kind == 'joint' and component.name in index and declared:
-                hidden[:, index[component.name]] = [field not in declared for field in FIELDS]
+            if component.kind == 'joint':
+                interfaces = declared.setdefault(component.name, set())
+                interfaces.update(interface.name for interface in component.state_interfaces)
+    hidden = np.array(
+        [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
+    ).reshape(len(FIELDS), len(names))
     return hidden if hidden.any() else None

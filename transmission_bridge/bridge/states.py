@@ -40,7 +40,7 @@ class StatePath:
     :param undeclared: ``auto``, ``publish`` or ``hide``.
     :param actuator_names: Driver's name to URDF name, where they differ.
     :param wrap_period: Period of single-turn encoders [rad or m] by actuator.
-    :param timeout: Seconds after which an actuator that was not heard of is unknown; 0: never.
+    :param timeout: Seconds after which a number that did not come again is unknown; 0: never.
     :ivar merged: What the drivers have said.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """

@@ -41,7 +41,8 @@ class TrajectoryPath:
     velocity too; a waypoint must then have them.
 
     A trajectory for some joints of a coupled transmission has the others hold: at their last
-    commanded, else measured position, with rates zero and their last commanded effort.
+    commanded, else measured position, with rates zero and their last commanded effort. Where a
+    trajectory leads is commanded once it is over.
 
     :param robot: The maps; exchanged by :meth:`use`.
     :param commands: Its limits are obeyed; where the trajectory ends becomes its held command.
@@ -89,7 +90,7 @@ class TrajectoryPath:
         joints = read.named.copy()
         moved = [b for b in self._robot.bindings if read.named[list(b.joints)].any()]
         for binding in moved:
-            self._complete(binding, read, measured_position)
+            self._complete(binding, read, measured_position, now)
             _check_dependence(binding, read)
             joints[list(binding.joints)] = True
         actuators = self._actuators(moved, read.named)
@@ -109,7 +110,7 @@ class TrajectoryPath:
         return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
 
     def _complete(
-        self, binding: Binding, read: TrajectoryValues, measured_position: Array
+        self, binding: Binding, read: TrajectoryValues, measured_position: Array, now: float
     ) -> None:
         """Fill in, in place, the joints that are coupled to named ones."""
         places = np.array(binding.joints)
@@ -126,7 +127,7 @@ class TrajectoryPath:
             raise MessageError(
                 'partial', f'no trajectory for {about}: it has too few actuators to hold them'
             )
-        held = self._commands.held[:, missing]
+        held = self._commands.held_at(now)[:, missing]
         position = np.where(np.isnan(held[0]), measured_position[missing], held[0])
         rest = np.zeros(len(missing))
         for field, filler in (

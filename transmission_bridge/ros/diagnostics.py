@@ -40,6 +40,8 @@ class Diagnostics:
     """
     Looks at the session, if there is one, and publishes what it finds.
 
+    What transmissions raise is logged here too, as it is no message's fault.
+
     :param node: The node that it is about.
     :param session: Gives the present session, ``None`` while unconfigured.
     :param description: Where the description comes from.
@@ -59,6 +61,7 @@ class Diagnostics:
         self._log = log
         self._watched: Session | None = None
         self._window = Window()
+        self._told: set[str] = set()
         self._looked = time.monotonic()
         # Not a life-cycle publisher: these must be heard while the node is inactive.
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -77,18 +80,29 @@ class Diagnostics:
         """Publish one message now."""
         session = self._session()
         if session is not self._watched:
-            self._watched, self._window = session, Window()
+            self._watched, self._window, self._told = session, Window(), set()
         now = time.monotonic()
         period, self._looked = now - self._looked, now
         statuses = [self._life(session)]
         if session is not None:
             statuses += self._of_session(session, period)
+            self._tell_exceptions(session)
         name = self._node.get_fully_qualified_name().lstrip('/')
         hardware = session.robot.robot.name if session is not None else ''
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
         message.status = [_message(status, name, hardware or 'none') for status in statuses]
         self._publisher.publish(message)
+
+    def _tell_exceptions(self, session: Session) -> None:
+        """Log the traceback of each transmission that has begun to raise, once."""
+        for report in session.reports:
+            for name in report.errors.keys() - self._told:
+                self._told.add(name)
+                self._node.get_logger().error(
+                    f"transmission '{name}' raised, what it should have mapped is unknown\n"
+                    f'{report.errors[name]}'
+                )
 
     def _life(self, session: Session | None) -> Status:
         state = self._node._state_machine.current_state[1]  # rclpy has no public access to it

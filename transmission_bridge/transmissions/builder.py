@@ -76,6 +76,7 @@ def build(
             found=f'{found[0]} and {found[1]}',
         )
     # Asked here, so that a type that cannot say what it maps is refused for itself alone.
+    bool(transmission.is_constant)
     for direction in DIRECTIONS:
         for interface in interfaces_of(direction):
             bool(transmission.supports(interface, direction))

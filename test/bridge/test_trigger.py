@@ -1,0 +1,43 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""When joint states are due, with drivers at their own rates."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.bridge.trigger import Trigger
+
+DRIVERS = ('one', 'two', 'three')
+
+
+@pytest.mark.parametrize(('policy', 'due'), [('on_any', True), ('rate', False)])
+def test_every_message(policy, due):
+    """Every message is due with on_any, none with rate."""
+    trigger = Trigger(policy, DRIVERS)
+    assert [trigger.heard(name, 1.0) for name in ('one', 'one', 'three', 'two')] == 4 * [due]
+
+
+@given(st.lists(st.sampled_from(DRIVERS), max_size=40))
+def test_one_message_of_each(order):
+    """With on_all, the message is due that completes a set of one or more from every driver."""
+    trigger = Trigger('on_all', DRIVERS)
+    seen = set()
+    for name in order:
+        seen.add(name)
+        assert trigger.heard(name, 1.0) == (len(seen) == 3)
+        if len(seen) == 3:
+            seen.clear()
+
+
+def test_silent_drivers():
+    """With on_all, a driver that timed out is left out until it is heard again."""
+    trigger = Trigger('on_all', DRIVERS, timeout=0.5)
+    assert trigger.heard('one', 1.0)
+    assert not trigger.heard('two', 1.0)
+    assert trigger.heard('one', 1.25)
+    assert not trigger.heard('one', 1.5)  # two may still come
+    assert trigger.heard('one', 1.75)  # now it is too late
