@@ -4,9 +4,10 @@
 """
 How a node of this package runs: its executor, and its process from start to exit code.
 
-The events executor costs half of what the default executor does, so it is used where the
-distribution has it. rclpy is imported inside the functions: :func:`run` must handle signals before
-that slow import, or an early one would end in a traceback.
+The events executor costs the least, so it is used where the distribution has it; else the default
+one, in the form of :mod:`~transmission_bridge.ros.attentive_executor`. rclpy is imported inside
+the functions: :func:`run` must handle signals before that slow import, or an early one would end
+in a traceback.
 """
 
 from __future__ import annotations
@@ -91,9 +92,9 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
 
 
 def _spin_single_threaded(node: Node, should_stop: Callable[[], bool]) -> None:
-    from rclpy.executors import SingleThreadedExecutor
+    from transmission_bridge.ros.attentive_executor import AttentiveExecutor
 
-    executor = SingleThreadedExecutor(context=node.context)
+    executor = AttentiveExecutor(context=node.context)
     executor.add_node(node)
     # A limit costs a timer per wait; who can wake the executor needs none.
     limit = None if isinstance(should_stop, StopRequest) else _PERIOD

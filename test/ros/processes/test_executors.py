@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -132,6 +133,55 @@ def test_bug_in_a_callback_is_not_hidden(start, executor):
     assert child.ended() == 1
     assert 'RuntimeError: a bug' in child.output
     assert 'stopping True' in child.output
+
+
+@executors
+def test_flood_of_messages_keeps_nothing_waiting(start, peer, executor):
+    """While there is always a next message, services are answered and timers go on."""
+    from std_srvs.srv import Trigger
+
+    flood = """
+def setup(node):
+    from std_msgs.msg import String
+    from std_srvs.srv import Trigger
+    counts = {'messages': 0, 'ticks': 0}
+
+    def again(message):
+        counts['messages'] += 1
+        publisher.publish(message)
+
+    def tick():
+        counts['ticks'] += 1
+
+    def answer(request, response):
+        response.success = counts['messages'] > 100
+        response.message = str(counts['ticks'])
+        return response
+
+    publisher = node.create_publisher(String, 'again', 10)
+    node.create_subscription(String, 'again', again, 10)
+    node.create_service(Trigger, 'ask', answer)
+    node.create_timer(0.005, tick)
+    for _ in range(5):
+        publisher.publish(String())
+"""
+    client = peer.node.create_client(Trigger, 'ask')
+    child = start('-c', PRELUDE + flood + MAIN, executor)
+    peer.spin_until(client.service_is_ready)
+    ticks, asked = set(), []
+
+    def has_ticked():
+        # The first answers may be lost: the client may know the service before it is known.
+        if not asked or time.monotonic() > asked[-1][1]:
+            asked.append((client.call_async(Trigger.Request()), time.monotonic() + 0.5))
+        answers = [future.result() for future, _ in asked if future.done()]
+        ticks.update(int(answer.message) for answer in answers if answer.success)
+        return len(ticks) >= 3
+
+    peer.spin_until(has_ticked)
+    child.signal(signal.SIGINT)
+    assert child.ended(within=PROMPT) == 0
+    assert 'Traceback' not in child.output
 
 
 @executors
