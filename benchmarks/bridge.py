@@ -44,6 +44,10 @@ GATES = (
     ('CPU, commands / states', 'cpu_us', 'commands', 'bridge', '<=', 1.2),
     ('p50 latency, commands / states', 'p50_us', 'commands', 'bridge', '<=', 1.2),
     ('CPU, two drivers / one driver', 'cpu_share', 'two_drivers', 'bridge', '<=', 2.2),
+    ('CPU, two bent transmissions / plain relay', 'cpu_us', 'bent', 'typed_relay', '<=', 0.42),
+    ('CPU, two bent transmissions / raw relay', 'cpu_us', 'bent', 'raw_relay', '<=', 1.35),
+    ('p50 latency, two bent / plain relay', 'p50_us', 'bent', 'typed_relay', '<=', 0.80),
+    ('flood rate, two bent / plain relay', 'rate', 'bent', 'typed_relay', '>=', 3.2),
     ('CPU, two bent transmissions / none', 'cpu_us', 'bent', 'bridge', '', 0.0),
     (
         'CPU, single-threaded executor / plain relay',
@@ -95,7 +99,7 @@ def variants(joints: int, folder: Path) -> list[Variant]:
         relay('raw_relay'),
         relay('naive_bridge'),
         bridge('bridge', joints, states, flood=True),
-        bridge('bent', joints, states),
+        bridge('bent', joints, states, flood=True),
         replace(
             single,
             command=(*single.command[:1], '--executor=single_threaded', *single.command[1:]),
