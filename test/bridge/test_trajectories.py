@@ -504,6 +504,20 @@ def test_partner_under_way(robot, reference):
             sent(12.0, unknown(robot), by_trajectory)
 
 
+def test_partner_of_one_that_starts_later(robot):
+    """It is under way until its own end, which a start in the future puts off."""
+    commands = CommandPath(robot, timeout=1.0)
+    path = TrajectoryPath(robot, commands, partial_commands='hold')
+    pitch = robot.joint_names.index('pitch')
+    both = trajectory(['roll', 'pitch'], waypoint((5, 0), positions=[1.0, 2.0]))
+    path.map(both, unknown(robot), now=10.0, start=20.0)
+    for now, position in ((10.0, math.nan), (24.0, math.nan), (25.5, 2.0)):
+        assert commands.held_at(now)[0, pitch] == pytest.approx(position, nan_ok=True)
+    for now, is_held in ((25.9, True), (26.1, False)):
+        commands.expire(unknown(robot), (0, 0), now)
+        assert commands.held_positions[pitch] == is_held
+
+
 def test_command_after_a_trajectory(robot, reference):
     """A command that came while a trajectory was under way is held at once."""
     commands, path = make(robot)

@@ -135,6 +135,26 @@ def test_partner_holds_where_it_was_measured(peer, active_bridge, reference, wir
             assert reference.actuator_value(numbers, 'position', name, wrist).equals(value)
 
 
+def test_start_in_the_future(peer, active_bridge, wire):
+    """A stamp in the future puts off when its joints are where it ends; one gone by does not."""
+    from rclpy.duration import Duration
+
+    node = active_bridge()
+    send, heard = wire(node)
+    commands, time = node._session.commands, node._session.time
+    place = node._session.robot.joint_names.index('lift')
+    for ahead, is_there in ((100, False), (0, True), (-100, True)):
+        del heard[:]
+        message = trajectory(('lift',), point((0, 0), positions=[0.25]))
+        if ahead:
+            message.header.stamp = (node.get_clock().now() + Duration(seconds=ahead)).to_msg()
+        send(message)
+        (found,) = peer.spin_until(lambda: heard, 'the trajectory')
+        assert found.header.stamp == message.header.stamp
+        assert (commands.held_at(time())[0, place] == 0.25) == is_there
+        assert commands.held[0, place] == 0.25
+
+
 def test_end_is_held(peer, active_bridge, reference, wire):
     """A later partial command finds its partner at the end of the trajectory."""
     node = active_bridge({'command_actuators': ['right', 'left']})

@@ -15,6 +15,7 @@ from transmission_bridge.bridge.actuator_messages import actuator_messages
 from transmission_bridge.bridge.command_ages import CommandAges
 from transmission_bridge.bridge.command_plan import command_names, CommandPlan, plan_command
 from transmission_bridge.bridge.command_shape import CommandShape, CommandShapes
+from transmission_bridge.bridge.held_commands import HeldCommands
 from transmission_bridge.bridge.limits import CommandLimits
 from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.places import FIELDS, PlanCache, shortened
@@ -93,40 +94,28 @@ class CommandPath:
     def reset(self) -> None:
         """Forget every command."""
         n_joints = len(self._robot.joint_names)
-        self._held: Array = np.full((len(FIELDS), n_joints), np.nan)
-        self._sent: Array = np.full((len(FIELDS), len(self._robot.actuator_names)), np.nan)
-        self._sent_position: Array = self._sent[0]
+        self._held = HeldCommands(n_joints, len(self._robot.actuator_names))
         self._ages.reset()
-        self._arrival: Array = np.full(n_joints, -np.inf)
-        self._is_under_way = False
         self._commanded_by = [''] * n_joints
         self._last_shape: CommandShape | None = None
         self._last_source = ''
-        self._given: Mask = np.empty(self._held.shape, dtype=bool)
-        self._mapped: Mask = np.empty(self._sent.shape, dtype=bool)
+        self._given: Mask = np.empty(self._held.joints.shape, dtype=bool)
+        self._mapped: Mask = np.empty(self._held.actuators.shape, dtype=bool)
 
     @property
     def held(self) -> Array:
         """Commands held, rows position, velocity, effort, shape ``(3, n_joints)``; a copy."""
-        held: Array = self._held.copy()
+        held: Array = self._held.joints.copy()
         return held
 
     def held_at(self, now: float) -> Array:
-        """
-        Return the commands held, without the positions that a trajectory is still on its way to.
-
-        Where such a joint is at a time is known to nobody but the driver.
-
-        :param now: Time [s].
-        """
-        held = self.held
-        held[0, self._arrival > now] = np.nan
-        return held
+        """See :meth:`HeldCommands.at`; not to be changed."""
+        return self._held.at(now)
 
     @property
     def held_positions(self) -> Mask:
         """Which joints hold a position command, shape ``(n_joints,)``."""
-        held: Mask = ~np.isnan(self._held[0])
+        held: Mask = ~np.isnan(self._held.joints[0])
         return held
 
     # -- commands --------------------------------------------------------------------------------
@@ -187,7 +176,7 @@ class CommandPath:
         if not finite.all():
             wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
             raise MessageError('not_finite', f'no finite {interface} for {shortened(wrong)}')
-        command = np.full(self._held.shape, np.nan)
+        command = np.full(self._held.joints.shape, np.nan)
         command[FIELDS.index(interface), [self._index[name] for name in names]] = values
         return self._apply(command, measured_position, stamp, source, now)
 
@@ -226,26 +215,21 @@ class CommandPath:
     ) -> Array:
         """Complete, map and remember a command; nothing is remembered of one that is refused."""
         for group in shape.partial:
-            held = self.held_at(now) if self._is_under_way else self._held
-            group.complete(command, held, measured_position, hold=hold)
+            group.complete(command, self._held.at(now), measured_position, hold=hold)
         at = measured_position
         if self._mapper.is_bent:  # velocities use the commanded position, else the measured one
             at = np.where(np.isnan(command[0]), measured_position, command[0])
         sent = self._mapper(
-            command, (at, at, measured_position), guess=self._sent_position, report=self.report
+            command,
+            (at, at, measured_position),
+            guess=self._held.actuator_position,
+            report=self.report,
         )
         if np.isfinite(sent, self._mapped).tobytes() != shape.result:
             self._stand_still(command, sent)
             if np.isfinite(sent, self._mapped).tobytes() != shape.result:
                 self._refuse_unmapped(command)
-        if self._is_under_way:
-            self._arrival[shape.joints] = -np.inf
-        # A new command replaces all modes of its joint, so that no old mode is held.
-        if shape.is_full:
-            self._held, self._sent[...] = command, sent
-        else:
-            np.copyto(self._held, command, where=shape.joints)
-            np.copyto(self._sent, sent, where=shape.actuators)
+        self._held.replace(command, sent, shape)
         return sent
 
     def _stand_still(self, command: Array, sent: Array) -> None:
@@ -298,13 +282,8 @@ class CommandPath:
             is not commanded is held where it is measured, and not sent to the end at once.
         """
         self._notice(now)
-        self._held[:, end.joints] = np.nan
-        self._held[0, end.joints] = end.joint_position[end.joints]
-        self._sent[:, end.actuators] = np.nan
-        self._sent[0, end.actuators] = end.actuator_position[end.actuators]
+        self._held.adopt(end, until)
         self._last_shape = None
-        self._arrival[end.joints] = until
-        self._is_under_way = True
         self._ages.renew(end.named, until)
         self._credit(np.flatnonzero(end.named), source)
 
@@ -317,9 +296,7 @@ class CommandPath:
         Rates are still to be ended by :meth:`expire`, where there is a timeout.
         """
         if self._ages.went_back(now):
-            rows = 1 if self._ages.matter else len(FIELDS)
-            self._held[:rows] = np.nan
-            self._arrival[:] = -np.inf
+            self._held.forget_positions(rates=not self._ages.matter)
 
     def expire(self, measured_position: Array, stamp: Stamp, now: float) -> list[JointStateRecord]:
         """
@@ -336,10 +313,10 @@ class CommandPath:
         over = self._ages.take_old(now)
         if not over.any():
             return []
-        ending = np.where(over & ~np.isnan(self._held), 0.0, np.nan)
+        ending = np.where(over & ~np.isnan(self._held.joints), 0.0, np.nan)
         ending[0] = np.nan
         for group in self._shapes.groups:
-            group.keep_partners(ending, self._held)
+            group.keep_partners(ending, self._held.joints)
         shape = self._shapes.get(np.isfinite(ending))
         try:
             sent = self._complete(ending, shape, measured_position, now, hold=True)
@@ -348,7 +325,7 @@ class CommandPath:
             for binding in self._unmapped(ending):
                 ending[:, list(binding.joints)] *= 0.0
             sent = self._complete(ending, shape, measured_position, now, hold=True)
-        self._held[:, over] = np.nan
+        self._held.forget(over)
         self._forget_partners()
         return shape.records(sent, stamp)
 
@@ -356,7 +333,7 @@ class CommandPath:
         """Forget what coupled joints were made to hold, once no command of theirs is alive."""
         for group in self._shapes.groups:
             if not self._ages.is_any_alive(group.joints):
-                self._held[:, group.joints] = np.nan
+                self._held.forget(group.joints)
 
     def stop(self, stamp: Stamp) -> list[JointStateRecord]:
         """
@@ -364,7 +341,7 @@ class CommandPath:
 
         Only an interface that an actuator was commanded last is set to zero.
         """
-        zeros = np.where(np.isnan(self._sent), np.nan, 0.0)
+        zeros = np.where(np.isnan(self._held.actuators), np.nan, 0.0)
         zeros[~np.array(self._stopped_fields)] = np.nan
         self.reset()
         return actuator_messages(

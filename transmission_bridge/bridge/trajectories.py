@@ -68,6 +68,7 @@ class TrajectoryPath:
         *,
         source: str = 'joint_trajectory',
         now: float = 0.0,
+        start: float | None = None,
     ) -> TrajectoryRecord:
         """
         Return the trajectory of the actuators that move the joints named.
@@ -76,6 +77,7 @@ class TrajectoryPath:
         :param measured_position: Joint positions, shape ``(n_joints,)``, NaN where unknown.
         :param source: Where it comes from.
         :param now: Time of receipt [s].
+        :param start: When its first second begins [s], of the same clock; ``None``: now.
         :raises MessageError: If it is refused; then nothing has changed. Reasons are those of
             :func:`read_trajectory`, ``limit``, ``partial``, ``no_position``, ``no_velocity``
             and ``unmapped``.
@@ -105,7 +107,7 @@ class TrajectoryPath:
             ),
             source=source,
             now=now,
-            until=now + last[0] + last[1] * 1e-9,
+            until=(now if start is None else start) + last[0] + last[1] * 1e-9,
         )
         return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
 

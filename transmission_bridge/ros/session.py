@@ -144,6 +144,7 @@ class Session:
             self.outputs,
             self._trajectory_path,
             self.states.joint_position,
+            self._now,
             self._arrays.end_at,
             self._to_driver,
         )

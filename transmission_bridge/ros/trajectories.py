@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.driver_names import DriverNames
+from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
 from transmission_bridge.ros.inputs import Inputs
@@ -28,6 +29,7 @@ class Trajectories:
 
     :param path: Maps them.
     :param joint_position: Gives the joints' positions at a time [s].
+    :param ros_time: Gives the time that stamps are of.
     :param sent: Called with the actuators and where they end, empty where that is not told.
     :param to_driver: Gives messages the driver's names.
     """
@@ -38,21 +40,40 @@ class Trajectories:
         outputs: Outputs,
         path: TrajectoryPath,
         joint_position: Callable[[float], Array],
+        ros_time: Callable[[], Stamp],
         sent: Callable[[Sequence[str], Array], None],
         to_driver: DriverNames,
     ) -> None:
         self._path = path
         self._joint_position = joint_position
+        self._ros_time = ros_time
         self._sent = sent
         self._to_driver = to_driver
         self._publisher = outputs.add(JointTrajectory, 'actuator_trajectory')
         inputs.typed(JointTrajectory, TOPIC, COMMAND_INPUT, self._take)
 
     def _take(self, message: JointTrajectory, now: float) -> None:
+        trajectory = trajectory_from_message(message)
         mapped = self._path.map(
-            trajectory_from_message(message), self._joint_position(now), source=TOPIC, now=now
+            trajectory,
+            self._joint_position(now),
+            source=TOPIC,
+            now=now,
+            start=now + self._delay(trajectory.stamp),
         )
         answer = JointTrajectory()
         fill_trajectory(answer, self._to_driver(mapped), JointTrajectoryPoint)
         self._publisher.publish(answer)
         self._sent(mapped.names, mapped.points[-1].positions)
+
+    def _delay(self, stamp: Stamp) -> float:
+        """
+        Return how long it is until a stamp [s]; a stamp of zero is now, and so is one gone by.
+
+        A trajectory that began before this is over sooner than is believed here: until then its
+        joints are held where they are measured, which is where it took them.
+        """
+        if stamp == (0, 0):
+            return 0.0
+        seconds, nanoseconds = self._ros_time()
+        return max(0.0, (stamp[0] - seconds) + (stamp[1] - nanoseconds) * 1e-9)

@@ -1,0 +1,94 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What was commanded last, to joints and to actuators."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.bridge.command_shape import CommandShape
+from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['HeldCommands']
+
+Mask = npt.NDArray[np.bool_]
+
+#: When a joint arrives that is not on its way.
+_ARRIVED = -np.inf
+
+
+class HeldCommands:
+    """
+    The memory of the command path; a new command replaces all modes of its joint.
+
+    :param n_joints: Number of joints.
+    :param n_actuators: Number of actuators.
+    :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN where there is
+        none. Of a joint that a trajectory moves it is where that leads.
+    :ivar actuators: What was sent for these, shape ``(3, n_actuators)``.
+    :ivar actuator_position: The first row of these, for as long as this lives.
+    """
+
+    def __init__(self, n_joints: int, n_actuators: int) -> None:
+        self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
+        self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
+        self.actuator_position: Array = self.actuators[0]
+        self._arrival: Array = np.full(n_joints, _ARRIVED)
+        self._is_under_way = False
+
+    def at(self, now: float) -> Array:
+        """
+        Return the commands of joints, but for the positions they are still on their way to.
+
+        Where such a joint is at a time is known to nobody but the driver.
+
+        :param now: Time [s].
+        :returns: As :attr:`joints`; not to be changed.
+        """
+        if not self._is_under_way:
+            return self.joints
+        held: Array = self.joints.copy()
+        held[0, self._arrival > now] = np.nan
+        return held
+
+    def replace(self, command: Array, sent: Array, shape: CommandShape) -> None:
+        """
+        Hold a command from now on.
+
+        :param command: Shape ``(3, n_joints)``; may be kept.
+        :param sent: Shape ``(3, n_actuators)``; is copied.
+        :param shape: Which joints and actuators it is for.
+        """
+        if self._is_under_way:
+            self._arrival[shape.joints] = _ARRIVED
+        if shape.is_full:
+            self.joints, self.actuators[...] = command, sent
+        else:
+            np.copyto(self.joints, command, where=shape.joints)
+            np.copyto(self.actuators, sent, where=shape.actuators)
+
+    def adopt(self, end: TrajectoryEnd, until: float) -> None:
+        """
+        Hold where a trajectory leads, once it is over.
+
+        :param until: When that is [s].
+        """
+        self.joints[:, end.joints] = np.nan
+        self.joints[0, end.joints] = end.joint_position[end.joints]
+        self.actuators[:, end.actuators] = np.nan
+        self.actuators[0, end.actuators] = end.actuator_position[end.actuators]
+        self._arrival[end.joints] = until
+        self._is_under_way = True
+
+    def forget(self, joints: Mask | npt.NDArray[np.intp]) -> None:
+        """Hold no command of these joints; what was sent for them is still known."""
+        self.joints[:, joints] = np.nan
+
+    def forget_positions(self, *, rates: bool) -> None:
+        """Hold no position of any joint, nor where it was on its way to, nor rates if asked."""
+        self.joints[: len(FIELDS) if rates else 1] = np.nan
+        self._arrival[:] = _ARRIVED
