@@ -21,7 +21,12 @@ from transmission_bridge.transmissions import RobotTransmissions
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.name for path in (ROOT / 'docs').glob('*.md'))
 
-WITH_PYTHON = ('mathematics.md', 'tuning.md', 'writing_a_transmission.md')
+WITH_PYTHON = (
+    'commands_and_states.md',
+    'mathematics.md',
+    'tuning.md',
+    'writing_a_transmission.md',
+)
 
 
 @pytest.mark.parametrize('name', WITH_PYTHON)
