@@ -115,3 +115,34 @@ def test_descriptions_are_values(robot: Callable[..., str]) -> None:
     assert pickle.loads(pickle.dumps(loaded)) == loaded
     assert hash(loaded) == hash(load_description(text))
     assert loaded != load_description(robot())
+
+
+@pytest.mark.parametrize(
+    'declared',
+    [
+        'xmlns:xacro="http://www.ros.org/wiki/xacro"',
+        'xmlns:xacro="http://wiki.ros.org/xacro"',
+        'xmlns:xacro="http://ros.org/wiki/xacro/#macro"',
+    ],
+)
+def test_xacro_that_nobody_ran_is_told(declared: str) -> None:
+    """What it would expand to is missing, and the user learns it at its first instruction."""
+    text = (
+        f'<robot name="r" {declared}>\n<link name="l"/>\n'
+        '<xacro:macro name="drive">\n<xacro:insert_block name="x"/></xacro:macro>\n</robot>'
+    )
+    (found,) = (each for each in load_description(text).findings if 'xacro' in each.message)
+    assert (found.severity, found.line) == ('warning', 3)
+    assert found.found == '<xacro:macro> and 1 more'
+    with pytest.raises(DescriptionError, match='xacro'):
+        load_description(text, strict=True)
+
+
+def test_what_xacro_printed_is_no_xacro() -> None:
+    """It leaves its namespace declared, and comments about it."""
+    text = (
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<!-- <xacro:include filename="x"/> --><link name="xacro:l"/></robot>'
+    )
+    findings = load_description(text).findings
+    assert not [each for each in findings if 'xacro' in each.message]

@@ -44,6 +44,7 @@ def load_description(
     """
     root = parse_xml(description_text(text_or_path))
     findings = Findings()
+    _note_xacro(root, findings)
     if root.tag == 'robot':
         robot = _robot(root, findings)
     elif root.tag == 'sdf':
@@ -59,6 +60,18 @@ def load_description(
     if strict:
         _refuse(robot.findings)
     return robot
+
+
+def _note_xacro(root: Element, findings: Findings) -> None:
+    """Say that what xacro would make of the file is missing: whole transmissions, maybe."""
+    left = [element for element in root.below() if element.is_xacro]
+    if left:
+        findings.ignored(
+            left[0],
+            'instructions for xacro are ignored, and so is what they would expand to',
+            expected='what "xacro FILE" prints',
+            found=f'<xacro:{left[0].tag}>' + (f' and {len(left) - 1} more' if left[1:] else ''),
+        )
 
 
 def _robot(root: Element, findings: Findings) -> RobotDescription:

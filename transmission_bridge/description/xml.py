@@ -36,6 +36,8 @@ XML_SPACE = ' \t\n\r'
 _PIECE = 1024 * 1024
 
 _MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
+#: In any of the spellings of the namespace that xacro takes.
+_XACRO = re.compile(r'\{http://(www\.|wiki\.)?ros\.org/(wiki/)?xacro/?(#[a-z]+)?\}')
 _VALUE = re.compile(r'=\s*["\']')
 _MESSAGE_TAIL = re.compile(r',? \(?line \d+, column \d+\)?.*', re.DOTALL)
 
@@ -49,6 +51,7 @@ class Element:
     :ivar text: The element's own text, comments left out, stripped.
     :ivar children: Child elements in document order.
     :ivar index: Number in document order, from 0.
+    :ivar is_xacro: Whether it is an instruction for xacro, which nobody has followed.
     :ivar line: Line of the start tag's ``<``, from 1.
     """
 
@@ -60,6 +63,7 @@ class Element:
         'attributes',
         'children',
         'index',
+        'is_xacro',
         'line',
         'parent',
         'tag',
@@ -76,6 +80,7 @@ class Element:
         self.children: list[Element] = []
         self.text = ''
         self.line = 0
+        self.is_xacro = False
         self._pieces: list[str] = []
         self._totals: dict[str, int] = {}
         self._ordinal = 1
@@ -100,6 +105,12 @@ class Element:
         """Return the children with one of these tags, in document order."""
         return [child for child in self.children if child.tag in tags]
 
+    def below(self) -> Iterator[Element]:
+        """Yield all elements inside this one, in document order."""
+        for child in self.children:
+            yield child
+            yield from child.below()
+
     def first(self, tag: str) -> Element | None:
         """Return the first child with this tag, or ``None``."""
         return next((child for child in self.children if child.tag == tag), None)
@@ -123,6 +134,7 @@ class _TreeBuilder:
             raise DescriptionError('too many elements', expected=f'at most {MAX_ELEMENTS}')
         parent = self._open[-1] if self._open else None
         element = Element(_local(str(tag)), _local_names(attrib), parent, len(self.elements))
+        element.is_xacro = _XACRO.match(str(tag)) is not None
         self.elements.append(element)
         self._open.append(element)
 
