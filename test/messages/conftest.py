@@ -11,14 +11,9 @@ import struct
 from types import SimpleNamespace
 import warnings
 
-from hypothesis import settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-
-# How long an example takes depends on the machine, and is no verdict on the codec.
-settings.register_profile('untimed', deadline=None)
-settings.load_profile('untimed')
 
 
 @dataclass(frozen=True)
