@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 import threading
 import time
 from typing import Any
 
-from rclpy.executors import SingleThreadedExecutor, TimeoutObject
+from rclpy.executors import SingleThreadedExecutor, TimeoutException
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
@@ -32,7 +33,6 @@ class AttentiveExecutor(SingleThreadedExecutor):
         super().__init__(**kwargs)
         self._is_flowing = False
         self._is_all = True
-        self._limit = TimeoutObject(-1.0)
         self._look_at_all = 0.0
         self._handling: int | None = None
         self._keep_callbacks_from_waking()
@@ -56,21 +56,11 @@ class AttentiveExecutor(SingleThreadedExecutor):
 
         guard.trigger = trigger
 
-    def spin_once(self, timeout_sec: float | None = None) -> None:
-        """See :meth:`rclpy.executors.Executor.spin_once`."""
-        self._is_all = not self._is_flowing or time.monotonic() > self._look_at_all
-        limit = -1.0 if timeout_sec is None else timeout_sec  # rclpy's word for no limit
-        if self._is_flowing and not 0.0 <= limit < _PATIENCE:
-            limit = _PATIENCE
-        self._limit.timeout = limit
-        try:
-            # Always the same object: given another limit, rclpy forgets what else it has found
-            # ready, and a flood of messages would keep services waiting for ever.
-            super().spin_once(self._limit)
-        finally:
-            self._handling = None
-        if self._is_all:
-            self._look_at_all = time.monotonic() + _PATIENCE
+    def create_task(self, *args: Any, **kwargs: Any) -> Any:
+        """See :meth:`rclpy.executors.Executor.create_task`."""
+        # The next wait may have looked for tasks before: this one must wake it.
+        self._handling = None
+        return super().create_task(*args, **kwargs)
 
     def can_execute(self, entity: Any) -> bool:
         """Return whether it is to be waited for now."""
@@ -78,13 +68,42 @@ class AttentiveExecutor(SingleThreadedExecutor):
             entity
         )
 
+    def _wait_for_ready_callbacks(
+        self,
+        timeout_sec: Any = None,
+        nodes: Any = None,
+        condition: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Any]:
+        """
+        Wait once, and yield what is ready; see :meth:`wait_for_ready_callbacks`.
+
+        rclpy calls this anew only when all of the last wait has been handed out. So it is decided
+        here, and not with each callback, what a wait is for: else the look at all could be due
+        each time that something is left to hand out, and then no wait would look.
+        """
+        # A number, or rclpy's object around one.
+        limit = getattr(timeout_sec, 'timeout', timeout_sec)
+        is_patient = limit is None or not 0.0 <= limit < _PATIENCE
+        if self._is_flowing and is_patient and time.monotonic() <= self._look_at_all:
+            self._is_all = False
+            try:
+                yield from super()._wait_for_ready_callbacks(_PATIENCE, nodes, condition)
+                return
+            except TimeoutException:
+                self._is_flowing = False
+                if limit is not None and limit >= 0.0:
+                    timeout_sec = limit - _PATIENCE
+        self._is_all = True
+        self._look_at_all = time.monotonic() + _PATIENCE
+        yield from super()._wait_for_ready_callbacks(timeout_sec, nodes, condition)
+
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
         """Return what is ready, noting whether it is a message."""
-        flowing, self._is_flowing = self._is_flowing, False
+        self._handling = None
         ready = super().wait_for_ready_callbacks(*args, **kwargs)
         entity = ready[1]
         self._is_flowing = isinstance(entity, Subscription) or (
-            flowing and isinstance(entity, Timer)
+            self._is_flowing and isinstance(entity, Timer)
         )
         self._handling = threading.get_ident()
         return ready
