@@ -533,3 +533,26 @@ def test_command_after_a_trajectory(robot, reference):
             reference.Numbers(), 'position', name, {'roll': 0.1, 'pitch': 0.6}
         )
         assert number.equals(value)
+
+
+@pytest.mark.parametrize('timeout', [0.0, 1.0])
+def test_time_going_backwards(robot, reference, timeout):
+    """What was commanded before is not held by a trajectory either: partners stay as measured."""
+    commands = CommandPath(robot, timeout=timeout)
+    path = TrajectoryPath(robot, commands, partial_commands='hold')
+    measured = np.full(len(robot.joint_names), 0.4)
+    commands.command_interface(
+        'position',
+        ('roll', 'pitch'),
+        np.array([1.0, 2.0]),
+        measured,
+        (1, 0),
+        source='x',
+        now=100.0,
+    )
+    found = path.map(trajectory(['roll'], {'positions': [0.1]}), measured, now=50.0)
+    for name, value in zip(found.names, found.points[0].positions.tolist(), strict=True):
+        number = reference.actuator_value(
+            reference.Numbers(), 'position', name, {'roll': 0.1, 'pitch': 0.4}
+        )
+        assert number.equals(value)

@@ -143,7 +143,7 @@ class CommandPath:
             commanded being empty arrays. Empty if nothing was commanded.
         :raises MessageError: If the message is refused; then nothing has changed.
         """
-        self._notice(now)
+        self.notice(now)
         command = self._plans.get(layout).read(data)
         return self._apply(command, measured_position, stamp, source, now)
 
@@ -169,7 +169,7 @@ class CommandPath:
         :param values: One per joint.
         :raises MessageError: If it is refused; then nothing has changed.
         """
-        self._notice(now)
+        self.notice(now)
         if len(values) != len(names):
             raise MessageError('size', f'expected {len(names)} values, found {len(values)}')
         finite = np.isfinite(values)
@@ -273,15 +273,13 @@ class CommandPath:
                 self.counts[source].contested[name] += 1
             self._commanded_by[place] = source
 
-    def adopt(self, end: TrajectoryEnd, *, source: str, now: float, until: float) -> None:
+    def adopt(self, end: TrajectoryEnd, *, source: str, until: float) -> None:
         """
         Take over where a trajectory ends that was sent elsewhere.
 
-        :param now: Time of receipt [s].
         :param until: When it ends [s]; its commands time out from then on. Before, a joint that
             is not commanded is held where it is measured, and not sent to the end at once.
         """
-        self._notice(now)
         self._held.adopt(end, until)
         self._last_shape = None
         self._ages.renew(end.named, until)
@@ -289,11 +287,14 @@ class CommandPath:
 
     # -- ends of commands ------------------------------------------------------------------------
 
-    def _notice(self, now: float) -> None:
+    def notice(self, now: float) -> None:
         """
         Look whether time went backwards, so that what was commanded before is over.
 
-        Rates are still to be ended by :meth:`expire`, where there is a timeout.
+        Rates are still to be ended by :meth:`expire`, where there is a timeout. Every command
+        begins with it; before :meth:`held_at` the caller has to.
+
+        :param now: Time [s].
         """
         if self._ages.went_back(now):
             self._held.forget_positions(rates=not self._ages.matter)
@@ -307,7 +308,7 @@ class CommandPath:
 
         :param now: Time [s], of the clock that gave the times of receipt.
         """
-        self._notice(now)
+        self.notice(now)
         if not self._ages.matter:
             return []
         over = self._ages.take_old(now)

@@ -82,6 +82,7 @@ class TrajectoryPath:
             :func:`read_trajectory`, ``limit``, ``partial``, ``no_position``, ``no_velocity``
             and ``unmapped``.
         """
+        self._commands.notice(now)
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
         counts = self._commands.counts[source]
         limits = self._commands.limits
@@ -106,7 +107,6 @@ class TrajectoryPath:
                 read.named, joints, read.values[_POSITION, -1], actuators, mapped[_POSITION, -1]
             ),
             source=source,
-            now=now,
             until=(now if start is None else start) + last[0] + last[1] * 1e-9,
         )
         return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
