@@ -72,6 +72,37 @@ def test_after_a_trajectory():
     assert arrays.update(command) == []
 
 
+def test_during_a_trajectory():
+    """While a trajectory moves one of its actuators there is no array of positions to jump to."""
+    nan, nothing = math.nan, [math.nan] * 3
+    arrays = ActuatorArrays(ORDER)
+    command = messages([[nan, nan, 1.0], nothing, nothing])
+    arrays.end_at(('a', 'b'), np.array([5.0, 6.0]), now=1.0, until=3.0)
+    assert arrays.update(command, 2.5) == []
+    ((_, array),) = arrays.update(command, 3.0)
+    assert array.tolist() == [1.0, 5.0]
+    arrays.end_at(('a', 'b'), np.array([7.0, 6.0]), now=4.0, until=8.0)
+    ((_, array),) = arrays.update(messages([[2.0, nan, nan], nothing, nothing]), 5.0)
+    assert array.tolist() == [1.0, 2.0]
+    arrays.end_at(('a',), np.array([7.0]), now=5.0, until=8.0)
+    ((field, array),) = arrays.update(messages([nothing, [3.0, nan, 4.0], nothing]), 6.0)
+    assert (field, array.tolist()) == ('velocity', [4.0, 3.0])
+
+
+def test_time_going_backwards():
+    """Positions from before it are over; rates go on until a message ends them."""
+    nan, nothing = math.nan, [math.nan] * 3
+    arrays = ActuatorArrays(ORDER)
+    (one_and_two,) = arrays.update(messages([[1.0, nan, 2.0], nothing, nothing]), 100.0)
+    assert one_and_two[0] == 'position'
+    assert arrays.update(messages([[3.0, nan, nan], nothing, nothing]), 50.0) == []
+    arrays.end_at(('c',), np.array([5.0]), now=51.0, until=90.0)
+    assert arrays.update(messages([[3.0, nan, nan], nothing, nothing]), 40.0) == []
+    assert len(arrays.update(messages([nothing, [3.0, nan, 4.0], nothing]), 41.0)) == 1
+    ((_, array),) = arrays.update(messages([nothing, [0.0, nan, nan], nothing]), 30.0)
+    assert array.tolist() == [4.0, 0.0]
+
+
 def test_reset():
     """After a reset nothing is known."""
     arrays = ActuatorArrays(ORDER)

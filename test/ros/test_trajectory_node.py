@@ -180,7 +180,7 @@ def test_end_is_held(peer, active_bridge, reference, wire):
 
 
 def test_arrays_know_the_end(peer, active_bridge, reference, wire):
-    """An array of actuator commands never takes an actuator back to before the trajectory."""
+    """An array takes no actuator back to before its trajectory, and none to its end early."""
     from std_msgs.msg import Float64MultiArray
 
     node = active_bridge({'command_actuators': ['winch', 'finger']})
@@ -194,8 +194,14 @@ def test_arrays_know_the_end(peer, active_bridge, reference, wire):
     controller = peer.publisher('joint_commands')
     peer.send(controller, reference.Message(('lift', 'finger'), position=(1.3, 1.0)))
     peer.spin_until(lambda: arrays, 'the first array')
-    send(trajectory(('lift',), point((1, 0), positions=[2.3])))
-    peer.spin_until(lambda: heard, 'the trajectory')
-    peer.send(controller, reference.Message(('finger',), position=(2.0,)))
+    commands = peer.listen('actuator_commands')
+    ours = node._session.outputs.publishers['actuator_commands']
+    peer.spin_until(ours.get_subscription_count, 'our reader of commands')
+    for seconds, finger in ((1000, 1.5), (0, 2.0)):
+        del heard[:], commands[:]
+        send(trajectory(('lift',), point((seconds, 0), positions=[2.3])))
+        peer.spin_until(lambda: heard, 'the trajectory')
+        peer.send(controller, reference.Message(('finger',), position=(finger,)))
+        peer.spin_until(lambda: commands, 'the command')
     peer.spin_until(lambda: len(arrays) == 2, 'the second array')
     assert arrays == [pytest.approx([-4.0, 1.0]), pytest.approx([-8.0, 2.0])]

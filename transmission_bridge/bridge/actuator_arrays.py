@@ -23,7 +23,9 @@ class ActuatorArrays:
 
     A plain array cannot leave out an actuator. So it is there only when each has a command of its
     mode: in these messages, or as its newest before them. A command of another mode, and a
-    trajectory that does not end in a position, takes an actuator's old command away.
+    trajectory, takes an actuator's old command away. Where a trajectory ends counts as a command
+    once it is over: before that it would have the actuator jump there. Time going backwards ends
+    positions; rates are ended by messages.
 
     :param actuators: The order, each actuator once.
     """
@@ -35,16 +37,22 @@ class ActuatorArrays:
     def reset(self) -> None:
         """Forget every command."""
         self._values: Array = np.full((len(FIELDS), len(self._index)), np.nan)
+        self._arrival: Array = np.full(len(self._index), -np.inf)
+        self._latest = -np.inf
 
-    def update(self, messages: Sequence[JointStateRecord]) -> list[tuple[str, Array]]:
+    def update(
+        self, messages: Sequence[JointStateRecord], now: float = 0.0
+    ) -> list[tuple[str, Array]]:
         """
         Take note of what is sent for one command.
 
         :param messages: The messages of one command, each actuator by interface at most once.
+        :param now: Time of receipt [s].
         :returns: Interface and values of every array that is to be sent with them.
         """
-        commanded = [name for each in messages for name in each.names if name in self._index]
-        self._values[:, [self._index[name] for name in commanded]] = np.nan
+        self._notice(now)
+        names = {name for each in messages for name in each.names}
+        self._forget([self._index[name] for name in names & self._index.keys()])
         sent = set()
         for message in messages:
             picks = [pick for pick, name in enumerate(message.names) if name in self._index]
@@ -54,24 +62,44 @@ class ActuatorArrays:
                 if len(values) and not np.isnan(values[picks]).all():
                     self._values[row, places] = values[picks]
                     sent.add(row)
+        if (self._arrival > now).any():
+            sent.discard(0)
         return [
             (FIELDS[row], self._values[row].copy())
             for row in sorted(sent)
             if not np.isnan(self._values[row]).any()
         ]
 
-    def end_at(self, names: Sequence[str], position: Array) -> None:
+    def end_at(
+        self, names: Sequence[str], position: Array, *, now: float = 0.0, until: float = 0.0
+    ) -> None:
         """
         Take note of where a trajectory ends.
 
         :param names: Its actuators.
         :param position: Their last positions, empty where it does not tell.
+        :param now: Time of receipt [s].
+        :param until: When it ends [s].
         """
-        for number, name in enumerate(names):
-            if name in self._index:
-                self._values[:, self._index[name]] = np.nan
-                if len(position):
-                    self._values[0, self._index[name]] = position[number]
+        self._notice(now)
+        picks = [pick for pick, name in enumerate(names) if name in self._index]
+        places = [self._index[names[pick]] for pick in picks]
+        self._forget(places)
+        if len(position):
+            self._values[0, places] = position[picks]
+            self._arrival[places] = until
+
+    def _forget(self, places: Sequence[int]) -> None:
+        """Forget the commands of these actuators."""
+        self._values[:, places] = np.nan
+        self._arrival[places] = -np.inf
+
+    def _notice(self, now: float) -> None:
+        """Look whether time went backwards."""
+        if now < self._latest:
+            self._values[0] = np.nan
+            self._arrival[:] = -np.inf
+        self._latest = now
 
 
 def check_order(option: str, names: Sequence[str], known: Sequence[str], kind: str) -> None:

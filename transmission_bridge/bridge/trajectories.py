@@ -101,13 +101,12 @@ class TrajectoryPath:
         self._check_mapped(mapped, read.given, moved)
         for each in changed:
             limits.count_clamped(each, counts)
-        last = trajectory.points[-1].time
         self._commands.adopt(
             TrajectoryEnd(
                 read.named, joints, read.values[_POSITION, -1], actuators, mapped[_POSITION, -1]
             ),
             source=source,
-            until=(now if start is None else start) + last[0] + last[1] * 1e-9,
+            until=(now if start is None else start) + trajectory.duration,
         )
         return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
 

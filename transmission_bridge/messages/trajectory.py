@@ -65,6 +65,12 @@ class TrajectoryRecord:
     names: tuple[str, ...]
     points: tuple[Waypoint, ...]
 
+    @property
+    def duration(self) -> float:
+        """Time from the start to the last waypoint, of which there must be one [s]."""
+        seconds, nanoseconds = self.points[-1].time
+        return seconds + nanoseconds * 1e-9
+
 
 def trajectory_from_message(message: Any) -> TrajectoryRecord:
     """

@@ -81,15 +81,17 @@ class ActuatorArrayOutputs:
         if self._arrays is not None:
             self._arrays.reset()
 
-    def send(self, messages: Sequence[JointStateRecord]) -> None:
-        """Publish the arrays that go with the messages of one command."""
+    def send(self, messages: Sequence[JointStateRecord], now: float) -> None:
+        """Publish the arrays that go with the messages of one command of a time [s]."""
         if self._arrays is None:
             return
-        for interface, values in self._arrays.update(messages):
+        for interface, values in self._arrays.update(messages, now):
             data = array('d', values.tobytes())
             self._publishers[interface].publish(Float64MultiArray(data=data))
 
-    def end_at(self, actuators: Sequence[str], position: Array) -> None:
+    def end_at(
+        self, actuators: Sequence[str], position: Array, *, now: float, until: float
+    ) -> None:
         """Take note of where a trajectory ends; see :meth:`ActuatorArrays.end_at`."""
         if self._arrays is not None:
-            self._arrays.end_at(actuators, position)
+            self._arrays.end_at(actuators, position, now=now, until=until)

@@ -184,7 +184,7 @@ class Session:
             self._node.destroy_timer(timer)
         self._timers = []
         last = self.commands.stop(self._now())
-        self._send(last)
+        self._send(last, self.time())
         if last:
             self._actuator_commands.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_PERIOD))
 
@@ -225,7 +225,8 @@ class Session:
 
     def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
         position = self.states.joint_position(now)
-        self._send(self.commands.command(layout, data, position, self._stamp(data.stamp), now=now))
+        stamp = self._stamp(data.stamp)
+        self._send(self.commands.command(layout, data, position, stamp, now=now), now)
 
     def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
         self._send(
@@ -237,17 +238,18 @@ class Session:
                 self._now(),
                 source=topic,
                 now=now,
-            )
+            ),
+            now,
         )
 
     def _expire(self) -> None:
         now = self.time()
-        self._send(self.commands.expire(self.states.joint_position(now), self._now(), now))
+        self._send(self.commands.expire(self.states.joint_position(now), self._now(), now), now)
 
-    def _send(self, commands: Sequence[JointStateRecord]) -> None:
+    def _send(self, commands: Sequence[JointStateRecord], now: float) -> None:
         for command in commands:
             self._publish_commands(self._encoder.encode(self._to_driver(command)))
-        self._arrays.send(commands)
+        self._arrays.send(commands, now)
 
     # -- helpers ---------------------------------------------------------------------------------
 

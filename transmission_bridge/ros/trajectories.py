@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -30,7 +31,8 @@ class Trajectories:
     :param path: Maps them.
     :param joint_position: Gives the joints' positions at a time [s].
     :param ros_time: Gives the time that stamps are of.
-    :param sent: Called with the actuators and where they end, empty where that is not told.
+    :param sent: Called with the actuators and where they end, empty where that is not told; by
+        keyword, with the time of receipt and that of the end [s], ``now`` and ``until``.
     :param to_driver: Gives messages the driver's names.
     """
 
@@ -41,7 +43,7 @@ class Trajectories:
         path: TrajectoryPath,
         joint_position: Callable[[float], Array],
         ros_time: Callable[[], Stamp],
-        sent: Callable[[Sequence[str], Array], None],
+        sent: Callable[..., Any],
         to_driver: DriverNames,
     ) -> None:
         self._path = path
@@ -54,17 +56,20 @@ class Trajectories:
 
     def _take(self, message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
+        start = now + self._delay(trajectory.stamp)
         mapped = self._path.map(
             trajectory,
             self._joint_position(now),
             source=TOPIC,
             now=now,
-            start=now + self._delay(trajectory.stamp),
+            start=start,
         )
         answer = JointTrajectory()
         fill_trajectory(answer, self._to_driver(mapped), JointTrajectoryPoint)
         self._publisher.publish(answer)
-        self._sent(mapped.names, mapped.points[-1].positions)
+        self._sent(
+            mapped.names, mapped.points[-1].positions, now=now, until=start + mapped.duration
+        )
 
     def _delay(self, stamp: Stamp) -> float:
         """
