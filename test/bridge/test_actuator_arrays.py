@@ -20,7 +20,7 @@ from transmission_bridge.errors import ParameterError
 NAMES = ('a', 'b', 'c')
 ORDER = ('c', 'a')
 
-values = st.one_of(st.just(math.nan), st.floats(-10.0, 10.0))
+values = st.one_of(st.just(math.nan), st.just(0.0), st.floats(-10.0, 10.0))
 commands = st.lists(values, min_size=9, max_size=9).map(lambda each: np.reshape(each, (3, 3)))
 
 
@@ -31,9 +31,14 @@ def messages(command, merged=False):
 
 @given(st.lists(commands, max_size=6), st.booleans())
 def test_never_incomplete_never_invented(sequence, merged):
-    """An array is sent for a mode in the command, when each actuator is in that mode by now."""
+    """
+    An array is sent for a mode in the command, when each actuator is in that mode by now.
+
+    Or when the mode is a rate that the command ends, and an array said it before.
+    """
     arrays = ActuatorArrays(ORDER)
     last = {name: {} for name in ORDER}  # by actuator, the fields of its newest command
+    said = {}  # by field, the newest array
     for command in sequence:
         expected = []
         for name in ORDER:
@@ -45,9 +50,13 @@ def test_never_incomplete_never_invented(sequence, merged):
             if fields:
                 last[name] = fields
         for row, field in enumerate(FIELDS):
-            concerned = any(not math.isnan(command[row, NAMES.index(name)]) for name in ORDER)
-            if concerned and all(field in last[name] for name in ORDER):
-                expected.append((field, [last[name][field] for name in ORDER]))
+            given = [command[row, NAMES.index(name)] for name in ORDER]
+            given = [value for value in given if not math.isnan(value)]
+            ends = field in said and field != 'position' and all(value == 0.0 for value in given)
+            if given and (ends or all(field in last[name] for name in ORDER)):
+                rest = {'velocity': [0.0] * len(ORDER)}.get(field, said.get(field))
+                said[field] = [last[n].get(field, rest and rest[k]) for k, n in enumerate(ORDER)]
+                expected.append((field, said[field]))
         found = arrays.update(messages(command, merged))
         assert [(field, array.tolist()) for field, array in found] == expected
 
@@ -87,6 +96,26 @@ def test_during_a_trajectory():
     arrays.end_at(('a',), np.array([7.0]), now=5.0, until=8.0)
     ((field, array),) = arrays.update(messages([nothing, [3.0, nan, 4.0], nothing]), 6.0)
     assert (field, array.tolist()) == ('velocity', [4.0, 3.0])
+
+
+def test_end_of_rates():
+    """What ends rates reaches those who hear arrays, though others have another mode by now."""
+    nan, nothing = math.nan, [math.nan] * 3
+    for row, rest in ((1, 0.0), (2, 5.0)):
+        arrays = ActuatorArrays(ORDER)
+
+        def send(position, rate, row=row, arrays=arrays):
+            values = [position, nothing, nothing]
+            values[row] = rate
+            return [(field, array.tolist()) for field, array in arrays.update(messages(values))]
+
+        field = FIELDS[row]
+        # Where no array has said a rate there is none to end.
+        assert send(nothing, [0.0, nan, nan]) == []
+        assert send(nothing, [5.0, nan, 7.0]) == [(field, [7.0, 5.0])]
+        assert send([1.0, nan, nan], nothing) == []
+        assert send(nothing, [nan, nan, 6.0]) == []
+        assert send(nothing, [nan, nan, 0.0]) == [(field, [0.0, rest])]
 
 
 def test_time_going_backwards():

@@ -512,10 +512,48 @@ def test_partner_of_one_that_starts_later(robot):
     both = trajectory(['roll', 'pitch'], waypoint((5, 0), positions=[1.0, 2.0]))
     path.map(both, unknown(robot), now=10.0, start=20.0)
     for now, position in ((10.0, math.nan), (24.0, math.nan), (25.5, 2.0)):
+        commands.notice(now)
+        assert commands.held_positions[pitch]
         assert commands.held_at(now)[0, pitch] == pytest.approx(position, nan_ok=True)
     for now, is_held in ((25.9, True), (26.1, False)):
         commands.expire(unknown(robot), (0, 0), now)
         assert commands.held_positions[pitch] == is_held
+
+
+def test_command_before_one_that_starts_later(robot, reference):
+    """It lives and times out until the start, and its partner holds what it was commanded."""
+    names = ('roll', 'pitch')
+    both = trajectory(names, waypoint((5, 0), positions=[1.0, 2.0]))
+
+    def send(commands, interface, joints, values, now):
+        (sent,) = commands.command_interface(
+            interface, joints, np.array(values), unknown(robot), (1, 0), source='x', now=now
+        )
+        return dict(zip(sent.names, getattr(sent, interface).tolist(), strict=True))
+
+    def ready(timeout, interface):
+        commands = CommandPath(robot, timeout=timeout)
+        send(commands, interface, names, [0.25, 0.5], 9.5)
+        path = TrajectoryPath(robot, commands, partial_commands='hold')
+        path.map(both, unknown(robot), now=10.0, start=20.0)
+        return commands
+
+    (ended,) = ready(1.0, 'velocity').expire(unknown(robot), (2, 0), 11.0)
+    assert (set(ended.names), ended.velocity.tolist()) == ({'left', 'right'}, [0.0, 0.0])
+    (ended,) = ready(1.0, 'velocity').stop((2, 0))
+    assert ended.velocity.tolist() == [0.0, 0.0]
+    started = ready(1e3, 'velocity')
+    assert started.expire(unknown(robot), (2, 0), 20.0) == []
+    assert started.stop((2, 0)) == []
+    # A newer command takes its place.
+    commands = ready(0.0, 'position')
+    for now in (15.0, 26.0):
+        found = send(commands, 'position', names[:1], [0.125], now)
+        for name, value in found.items():
+            number = reference.actuator_value(
+                reference.Numbers(), 'position', name, {'roll': 0.125, 'pitch': 0.5}
+            )
+            assert number.equals(value)
 
 
 def test_command_after_a_trajectory(robot, reference):

@@ -27,6 +27,10 @@ class ActuatorArrays:
     once it is over: before that it would have the actuator jump there. Time going backwards ends
     positions; rates are ended by messages.
 
+    Messages that end rates, being zero, end those of the last array as well, though others of its
+    actuators have another mode by now: in it their velocity is zero, and their effort as it was,
+    because without it a load might fall.
+
     :param actuators: The order, each actuator once.
     """
 
@@ -39,6 +43,7 @@ class ActuatorArrays:
         self._values: Array = np.full((len(FIELDS), len(self._index)), np.nan)
         self._arrival: Array = np.full(len(self._index), -np.inf)
         self._latest = -np.inf
+        self._last: Array = np.full(self._values.shape, np.nan)
 
     def update(
         self, messages: Sequence[JointStateRecord], now: float = 0.0
@@ -53,7 +58,8 @@ class ActuatorArrays:
         self._notice(now)
         names = {name for each in messages for name in each.names}
         self._forget([self._index[name] for name in names & self._index.keys()])
-        sent = set()
+        sent: set[int] = set()
+        moving: set[int] = set()
         for message in messages:
             picks = [pick for pick, name in enumerate(message.names) if name in self._index]
             places = [self._index[message.names[pick]] for pick in picks]
@@ -62,13 +68,27 @@ class ActuatorArrays:
                 if len(values) and not np.isnan(values[picks]).all():
                     self._values[row, places] = values[picks]
                     sent.add(row)
+                    if np.nan_to_num(values[picks]).any():
+                        moving.add(row)
         if (self._arrival > now).any():
             sent.discard(0)
-        return [
-            (FIELDS[row], self._values[row].copy())
-            for row in sorted(sent)
-            if not np.isnan(self._values[row]).any()
-        ]
+        arrays = []
+        for row in sorted(sent):
+            values = self._values[row].copy()
+            if row not in moving:
+                self._complete_end(row, values)
+            if not np.isnan(values).any():
+                self._last[row] = values
+                arrays.append((FIELDS[row], values.copy()))
+        return arrays
+
+    def _complete_end(self, row: int, values: Array) -> None:
+        """Fill in, in place, the actuators that are not in the messages that end rates."""
+        interface, last = FIELDS[row], self._last[row]
+        if interface == 'position' or np.isnan(last).any():
+            return
+        missing = np.isnan(values)
+        values[missing] = 0.0 if interface == 'velocity' else last[missing]
 
     def end_at(
         self, names: Sequence[str], position: Array, *, now: float = 0.0, until: float = 0.0

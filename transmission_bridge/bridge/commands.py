@@ -95,6 +95,7 @@ class CommandPath:
         """Forget every command."""
         n_joints = len(self._robot.joint_names)
         self._held = HeldCommands(n_joints, len(self._robot.actuator_names))
+        self._upcoming: list[TrajectoryEnd] = []
         self._ages.reset()
         self._commanded_by = [''] * n_joints
         self._last_shape: CommandShape | None = None
@@ -114,8 +115,10 @@ class CommandPath:
 
     @property
     def held_positions(self) -> Mask:
-        """Which joints hold a position command, shape ``(n_joints,)``."""
+        """Which joints hold a position command, or will by a trajectory, shape ``(n_joints,)``."""
         held: Mask = ~np.isnan(self._held.joints[0])
+        for end in self._upcoming:
+            held |= end.joints
         return held
 
     # -- commands --------------------------------------------------------------------------------
@@ -230,6 +233,8 @@ class CommandPath:
             if np.isfinite(sent, self._mapped).tobytes() != shape.result:
                 self._refuse_unmapped(command)
         self._held.replace(command, sent, shape)
+        if self._upcoming:
+            self._call_off(shape.joints)
         return sent
 
     def _stand_still(self, command: Array, sent: Array) -> None:
@@ -273,23 +278,39 @@ class CommandPath:
                 self.counts[source].contested[name] += 1
             self._commanded_by[place] = source
 
-    def adopt(self, end: TrajectoryEnd, *, source: str, until: float) -> None:
+    def adopt(self, end: TrajectoryEnd, *, source: str, now: float) -> None:
         """
         Take over where a trajectory ends that was sent elsewhere.
 
-        :param until: When it ends [s]; its commands time out from then on. Before, a joint that
-            is not commanded is held where it is measured, and not sent to the end at once.
+        From its start on it is what its joints do; it times out only after its end. Before that, a
+        joint that is not commanded is held where it is measured, and not sent to the end at once.
+        A newer command for one of its joints counts instead of a trajectory that is to start.
+
+        :param now: Time [s].
         """
-        self._held.adopt(end, until)
-        self._last_shape = None
-        self._ages.renew(end.named, until)
         self._credit(np.flatnonzero(end.named), source)
+        self._last_shape = None
+        self._call_off(end.joints)
+        self._upcoming.append(end)
+        self._start_trajectories(now)
+
+    def _call_off(self, joints: Mask) -> None:
+        """Forget trajectories that are to start, where they are for one of these joints."""
+        self._upcoming = [end for end in self._upcoming if not (end.joints & joints).any()]
+
+    def _start_trajectories(self, now: float) -> None:
+        for end in [end for end in self._upcoming if end.start <= now]:
+            self._upcoming.remove(end)
+            self._held.adopt(end)
+            self._ages.renew(end.named, end.until)
 
     # -- ends of commands ------------------------------------------------------------------------
 
     def notice(self, now: float) -> None:
         """
         Look whether time went backwards, so that what was commanded before is over.
+
+        And whether a trajectory starts, so that it is what its joints do.
 
         Rates are still to be ended by :meth:`expire`, where there is a timeout. Every command
         begins with it; before :meth:`held_at` the caller has to.
@@ -298,6 +319,9 @@ class CommandPath:
         """
         if self._ages.went_back(now):
             self._held.forget_positions(rates=not self._ages.matter)
+            self._upcoming = []
+        elif self._upcoming:
+            self._start_trajectories(now)
 
     def expire(self, measured_position: Array, stamp: Stamp, now: float) -> list[JointStateRecord]:
         """

@@ -71,17 +71,13 @@ class HeldCommands:
             np.copyto(self.joints, command, where=shape.joints)
             np.copyto(self.actuators, sent, where=shape.actuators)
 
-    def adopt(self, end: TrajectoryEnd, until: float) -> None:
-        """
-        Hold where a trajectory leads, once it is over.
-
-        :param until: When that is [s].
-        """
+    def adopt(self, end: TrajectoryEnd) -> None:
+        """Hold where a trajectory leads that starts now, once it is over."""
         self.joints[:, end.joints] = np.nan
         self.joints[0, end.joints] = end.joint_position[end.joints]
         self.actuators[:, end.actuators] = np.nan
         self.actuators[0, end.actuators] = end.actuator_position[end.actuators]
-        self._arrival[end.joints] = until
+        self._arrival[end.joints] = end.until
         self._is_under_way = True
 
     def forget(self, joints: Mask | npt.NDArray[np.intp]) -> None:

@@ -101,13 +101,17 @@ class TrajectoryPath:
         self._check_mapped(mapped, read.given, moved)
         for each in changed:
             limits.count_clamped(each, counts)
-        self._commands.adopt(
-            TrajectoryEnd(
-                read.named, joints, read.values[_POSITION, -1], actuators, mapped[_POSITION, -1]
-            ),
-            source=source,
-            until=(now if start is None else start) + trajectory.duration,
+        starts = now if start is None else start
+        end = TrajectoryEnd(
+            named=read.named,
+            joints=joints,
+            joint_position=read.values[_POSITION, -1],
+            actuators=actuators,
+            actuator_position=mapped[_POSITION, -1],
+            start=starts,
+            until=starts + trajectory.duration,
         )
+        self._commands.adopt(end, source=source, now=now)
         return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
 
     def _complete(

@@ -17,7 +17,7 @@ __all__ = ['TrajectoryEnd']
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TrajectoryEnd:
     """
     Where a trajectory leaves the robot.
@@ -27,6 +27,8 @@ class TrajectoryEnd:
     :param joint_position: Where they stay, NaN where that is not known.
     :param actuators: The actuators that move them, shape ``(n_actuators,)``.
     :param actuator_position: Where these stay, NaN where that is not known.
+    :param start: When it starts [s]; former commands go on until then.
+    :param until: When it is over [s].
     """
 
     named: Mask
@@ -34,3 +36,5 @@ class TrajectoryEnd:
     joint_position: Array
     actuators: Mask
     actuator_position: Array
+    start: float
+    until: float
