@@ -77,8 +77,8 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
     executor = EventsExecutor(context=node.context)
     executor.add_node(node)
     pause = Future()
-    with _waking(should_stop, lambda: pause.set_result(None)):
-        try:
+    try:
+        with _waking(should_stop, lambda: pause.set_result(None)):
             while node.context.ok():
                 # A new one each time: the executor leaves a callback in it. Asked afterwards, so
                 # that a request between the two is seen in one or the other.
@@ -86,9 +86,9 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
                 if should_stop():
                     break
                 executor.spin_until_future_complete(pause, timeout_sec=_PERIOD)
-        finally:
-            executor.remove_node(node)
-            executor.shutdown()
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
 
 
 def _spin_single_threaded(node: Node, should_stop: Callable[[], bool]) -> None:
@@ -98,13 +98,14 @@ def _spin_single_threaded(node: Node, should_stop: Callable[[], bool]) -> None:
     executor.add_node(node)
     # A limit costs a timer per wait; who can wake the executor needs none.
     limit = None if isinstance(should_stop, StopRequest) else _PERIOD
-    with _waking(should_stop, lambda: executor.create_task(lambda: None)):
-        try:
+    # What would wake the executor is out of the way before it is gone.
+    try:
+        with _waking(should_stop, lambda: executor.create_task(lambda: None)):
             while node.context.ok() and not should_stop():
                 executor.spin_once(timeout_sec=limit)
-        finally:
-            executor.remove_node(node)
-            executor.shutdown()
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
 
 
 def _waking(should_stop: Callable[[], bool], wake: Callable[[], object]):
