@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+import sys
 
 import pytest
 
@@ -31,7 +32,7 @@ KINDS = ('py', 'xml', 'yaml')
 URDF = resource('urdf', 'one_joint.urdf')
 
 COMMON = {argument.name for argument in launch_plan.arguments(params_file='')}
-MORE = {'bridge': set(), 'demo': {'rviz'}, 'topic_based': {'controllers_file'}}
+MORE = {'bridge': set(), 'demo': {'move', 'rviz'}, 'topic_based': {'controllers_file'}}
 STARTED = {
     'bridge': ['bridge_node'],
     'demo': ['simulated_driver', 'bridge_node'],
@@ -80,6 +81,26 @@ def test_what_is_started(name, kind):
     """The bridge comes alone, or after a driver."""
     nodes, _ = started(name, kind)
     assert [node.node_executable for node in nodes] == STARTED[name]
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_demo_is_moved_on_request(kind):
+    """A node moves the arm, on the topics and in the namespace of the bridge."""
+    context = LaunchContext()
+    context.launch_configurations.update(
+        {'rviz': 'false', 'namespace': 'cell', 'joint_commands_topic': 'wishes'}
+    )
+    movers = [
+        node for node in nodes_of(included('demo', kind), context) if node.node_package is None
+    ]
+    (mover,) = [node for node in movers if node.node_executable == sys.executable]
+    mover._perform_substitutions(context)
+    assert mover.node_name == '/cell/demo_mover'
+    assert ('joint_commands', 'wishes') in mover.expanded_remapping_rules
+    context = LaunchContext()
+    context.launch_configurations.update({'rviz': 'false', 'move': 'false'})
+    nodes = nodes_of(included('demo', kind), context)
+    assert sys.executable not in [node.node_executable for node in nodes]
 
 
 def test_arguments_reach_the_node():

@@ -20,10 +20,10 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.description import load_description
 from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 from transmission_bridge.tools import demo_formulas
 from transmission_bridge.tools.demo_comparison import Comparison, Sample
 from transmission_bridge.tools.demo_formulas import ACTUATORS, JOINTS
-from transmission_bridge.tools.demo_motion import command_at, MOTIONS
 from transmission_bridge.tools.demo_processes import Children, ros_environment
 from transmission_bridge.tools.demo_screen import table_lines
 from transmission_bridge.tools.resources import resource

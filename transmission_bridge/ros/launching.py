@@ -16,6 +16,7 @@ Needs launch and launch_ros. A launch file with a bridge of its own::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError
@@ -24,7 +25,7 @@ from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from transmission_bridge.ros import launch_plan
+from transmission_bridge.ros import demo_mover, launch_plan
 from transmission_bridge.ros.launch_nodes import (
     bridge_arguments,
     bridge_node,
@@ -55,11 +56,11 @@ def bridge_launch() -> LaunchDescription:
 
 
 def demo_launch() -> LaunchDescription:
-    """Return the launch description of the bridge with a simulated driver, and a view of it."""
+    """Return the launch description of bridge and simulated driver, moved and to be seen."""
     declared = launch_plan.arguments(
         params_file=_config('bridge.yaml'), description_file=str(resource('urdf', 'arm.urdf'))
     )
-    return _launch((*declared, _RVIZ), [_driver, _bridge, _view])
+    return _launch((*declared, _MOVE, _RVIZ), [_driver, _bridge, _mover, _view])
 
 
 def topic_based_launch() -> LaunchDescription:
@@ -87,6 +88,13 @@ def topic_based_launch() -> LaunchDescription:
 
 _RVIZ = Argument(
     'rviz', 'true', 'Whether to start RViz, where it is installed.', ('true', 'false')
+)
+
+_MOVE = Argument(
+    'move',
+    'true',
+    'Whether the arm is moved, until somebody else commands it.',
+    ('true', 'false'),
 )
 
 _CONTROLLERS = (
@@ -127,6 +135,24 @@ def _bridge(values: _Values) -> list[LaunchDescriptionEntity]:
 
 def _driver(values: _Values) -> list[LaunchDescriptionEntity]:
     return [node_of(driver_plan(values))]
+
+
+def _mover(values: _Values) -> list[LaunchDescriptionEntity]:
+    """Move the joints; nobody else needs this, so that it is no executable of the package."""
+    if values['move'] != 'true':
+        return []
+    node = Node(
+        executable=sys.executable,
+        name=demo_mover.NAME,
+        namespace=values['namespace'],
+        remappings=[
+            (name, values[f'{name}_topic'])
+            for name in ('joint_states', 'joint_commands', 'actuator_commands')
+        ],
+        arguments=['-m', demo_mover.__name__, '--ros-args', '--log-level', values['log_level']],
+        output='screen',
+    )
+    return [node]
 
 
 def _view(values: _Values) -> list[LaunchDescriptionEntity]:

@@ -10,12 +10,12 @@ from pathlib import Path
 import tempfile
 import time
 
+from transmission_bridge.sim.demo_motion import command_at
 from transmission_bridge.tools import demo_formulas
 from transmission_bridge.tools.command import Exit
 from transmission_bridge.tools.console import Console, printable
 from transmission_bridge.tools.demo_client import DemoClient
 from transmission_bridge.tools.demo_comparison import Comparison, Sample
-from transmission_bridge.tools.demo_motion import command_at
 from transmission_bridge.tools.demo_nodes import NODES, start_nodes
 from transmission_bridge.tools.demo_processes import Child, Children, ros_environment
 from transmission_bridge.tools.demo_screen import LiveScreen, table_lines
