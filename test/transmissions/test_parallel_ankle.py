@@ -94,6 +94,29 @@ def test_a_guess_nearby_and_no_guess_agree(
     assert np.abs(warm - q).max() <= 1e-13
 
 
+@pytest.mark.parametrize('legs', PAIRS)
+def test_a_guess_never_keeps_the_solver_from_converging(legs) -> None:
+    """What is solved without a guess is solved from every guess, in a batch and one by one."""
+    t = ankle(*legs, lower=(-1.2, -0.7), upper=(1.2, 0.7))
+    random = np.random.default_rng(1)
+    q, guess = random.uniform(t.domain.lower, t.domain.upper, size=(2, 400, 2))
+    a = t.joint_to_actuator('position', q)
+    cold = t.actuator_to_joint('position', a)
+    found = np.isfinite(cold).all(axis=-1)
+    assert found.mean() > 0.7
+    a, guess, cold = a[found], guess[found], cold[found]
+    counts: Counter[str] = Counter()
+    warm = t.actuator_to_joint('position', a, guess=guess, report=counts)
+    assert counts['no_convergence'] == 0
+    known = np.isfinite(warm).all(axis=-1)
+    assert known.mean() > 0.8  # the rest is another branch
+    assert np.abs(warm - cold)[known].max() <= 1e-9
+    nothing = np.zeros(2)
+    for each, start, expected in zip(a, guess, warm, strict=True):
+        position, _, _ = t.map_state('actuator_to_joint', each, nothing, nothing, guess=start)
+        assert np.allclose(position, expected, rtol=0.0, atol=1e-9, equal_nan=True)
+
+
 def test_offsets_and_reductions() -> None:
     """Offsets move the foot's zero, reductions multiply the cranks' angles."""
     t = ankle(LEFT, RIGHT, actuator_reduction=(15.0, -12.0), joint_offset=(0.1, -0.05))

@@ -220,6 +220,14 @@ class Mechanism:
             _count(counts, 'domain', known & ~may_reach)
         start = choose(may_reach, self._start(y, guess), np.nan)
         x, slope, converged = solve(self._form.evaluate, y, start, self._span)
+        lost = may_reach & ~converged
+        if guess is not None and not every(~lost):
+            # The guess of a stream, its last solution, would fail with every further sample too.
+            start = choose(lost, self._seeds.nearest(y), np.nan)
+            other_x, other_slope, found = solve(self._form.evaluate, y, start, self._span)
+            x = choose(lost, other_x, x)
+            slope = choose(lost, other_slope, slope)
+            converged = converged | found
         if not every(converged):
             _count(counts, 'no_convergence', may_reach & ~converged)
         x = choose(converged, x, np.nan)

@@ -89,9 +89,10 @@ class PositionDependentTransmission(Transmission):
     ``branch``
         The solution is on another assembly branch: the determinant of ``G`` has another sign.
 
-    The solver starts at ``guess``, where that is inside the domain, else at the nearest entry of a
-    table that is laid over the domain when the transmission is built. Nothing is kept between
-    calls: the caller has the last solution and gives it as ``guess``.
+    The solver starts at ``guess``, where that is inside the domain, else, or where it does
+    not converge from there, at the nearest entry of a table that is laid over the domain when the
+    transmission is built. Nothing is kept between calls: the caller has the last solution and
+    gives it as ``guess``.
 
     :param domain: Positions that are mapped, in the space ``x``.
     :raises TransmissionError: If no position of the domain can be reached, or what the plugin
