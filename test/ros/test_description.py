@@ -27,6 +27,25 @@ ONE_JOINT = """<robot name="one">
 """
 MENDED = ONE_JOINT.format(ratio='5.0')
 
+#: The same with a knee that a cylinder turns.
+LEG = MENDED.replace(
+    '</ros2_control>',
+    """
+    <joint name="knee"/>
+    <transmission name="leg">
+      <plugin>transmission_bridge/CrankSliderTransmission</plugin>
+      <actuator name="cylinder" role="actuator1"/>
+      <joint name="knee" role="joint1"/>
+      <param name="crank_radius">0.1</param>
+      <param name="pivot_distance">{distance}</param>
+      <param name="crank_angle">1.5</param>
+    </transmission>
+  </ros2_control>
+  <joint name="knee" type="continuous"><parent link="tip"/><child link="foot"/></joint>
+  <link name="foot"/>
+""",
+)
+
 #: Malformed texts, and what the log must say of them.
 MALFORMED = {
     'not a number': (ONE_JOINT.format(ratio='fast'), ('line 10', 'transmission', "'fast'")),
@@ -176,6 +195,23 @@ def test_new_description_while_configured(peer, reference, make_bridge, capfd):
     for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
         assert peer.change_state(transition)
     assert hinge_of(peer, reference) == 2.5
+
+
+def test_tuned_value_that_a_new_description_cannot_have(peer, reference, make_bridge, capfd):
+    """It is forgotten with a warning, the node configures, and what still fits is kept."""
+    axis = 'transmissions.leg.offset'
+    hinge = 'transmissions.gear.joints.hinge.offset'
+    publisher = peer.latch(LEG.format(distance=0.4))
+    node = make_bridge({'autostart': True})
+    peer.spin_until(lambda: peer.state() == 'active', 'the start')
+    assert peer.set_parameters({axis: 0.3, hinge: 0.5}).successful
+    publisher.publish(publisher.msg_type(data=LEG.format(distance=0.2)))
+    peer.spin_until(lambda: '0.2' in node._description._received, 'arrival of the description')
+    capfd.readouterr()
+    for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
+        assert peer.change_state(transition)
+    assert "does not fit transmission 'leg' any more and is forgotten" in capfd.readouterr().err
+    assert peer.parameters([axis, hinge]) == {axis: 0.0, hinge: 0.5}
 
 
 @pytest.mark.parametrize('state', ['inactive', 'active'])

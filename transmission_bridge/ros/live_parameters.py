@@ -63,12 +63,12 @@ class LiveParameters:
         """
         declarations = self._declarations(robot)
         overrides = self._node._parameter_overrides  # rclpy has no public access to them
-        values: dict[str, float | bool] = {}
-        for name, (default, _) in declarations.items():
-            if name in self._set_since_start:
-                values[name] = self._set_since_start[name]
-            elif name in overrides:
-                values[name] = checked_type(name, overrides[name].value, default)
+        values: dict[str, float | bool] = {
+            name: checked_type(name, overrides[name].value, default)
+            for name, (default, _) in declarations.items()
+            if name in overrides and name not in self._set_since_start
+        }
+        values |= self._remembered(robot, values)
         tuned = robot.with_parameters(self._nested(values))
         self._declaring = True
         try:
@@ -81,6 +81,39 @@ class LiveParameters:
             self._declaring = False
         self._robot = tuned
         return tuned
+
+    def _remembered(
+        self, robot: RobotTransmissions, from_file: dict[str, float | bool]
+    ) -> dict[str, float | bool]:
+        """
+        Return what was set since the start.
+
+        What another description's mechanism cannot have is forgotten, all of that transmission:
+        it could not be set otherwise before the next configure, which would fail for ever.
+        """
+        kept: dict[str, float | bool] = {}
+        for transmission in robot.transmissions:
+            names = [name for name, place in self._places.items() if place[0] == transmission]
+            ours = {
+                name: self._set_since_start[name]
+                for name in names
+                if name in self._set_since_start
+            }
+            if not ours:
+                continue
+            others = {name: from_file[name] for name in names if name in from_file}
+            try:
+                robot.with_parameters(self._nested(others | ours))
+            except TransmissionBridgeError as error:
+                self._node.get_logger().warning(
+                    f"what was set since the start does not fit transmission '{transmission}' "
+                    f'any more and is forgotten: {error}'
+                )
+                for name in ours:
+                    del self._set_since_start[name]
+            else:
+                kept |= ours
+        return kept
 
     def cleanup(self) -> None:
         """Undeclare the parameters; what was set is remembered for the next configure."""
