@@ -176,6 +176,23 @@ def test_silent_driver(peer, active_bridge, zero, feed):
     assert peer.parameters([LIFT]) == before
 
 
+def test_silent_driver_beside_another_on_its_topic(peer, active_bridge, zero, feed):
+    """A position is not believed that became too old, though its topic is still heard."""
+    active_bridge({'zero_max_age': 0.2, 'zero_joints': ['lift']})
+    feed((1.0,), ('winch',))
+
+    def message():
+        feed((1.0, 2.0), ('left', 'right'))
+        return zero().message
+
+    peer.spin_until(lambda: 'lift is not known' in message(), 'age')
+    before = peer.parameters([LIFT])
+    feed((1.0, 2.0), ('left', 'right'))
+    assert not zero().success
+    assert peer.parameters([LIFT]) == before
+    peer.spin_until(lambda: feed((1.0,), ('winch',)) and zero().success, 'recovery')
+
+
 def test_moving(peer, active_bridge, zero, feed):
     """A joint that moves faster than the threshold is refused."""
     active_bridge({'zero_joints': ['lift'], 'zero_max_velocity': 0.5})

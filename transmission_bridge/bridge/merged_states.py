@@ -119,14 +119,12 @@ class MergedStates:
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
         if rows is not None:
             values[:, places] = rows if picks is None else rows[:, picks]
-            if self._timeout:
-                self._heard[:, places] = now
+            self._heard[:, places] = now
         else:
             for row, numbers in enumerate((data.position, data.velocity, data.effort)):
                 if len(numbers):
                     values[row, places] = numbers if picks is None else numbers[picks]
-                    if self._timeout:
-                        self._heard[row, places] = now
+                    self._heard[row, places] = now
         if not self._all_finite(self._watched):
             self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))
@@ -168,6 +166,16 @@ class MergedStates:
             return self._values
         return np.where(self._too_old(now), np.nan, self._values)
 
+    def ages(self, now: float) -> Array:
+        """
+        Return the seconds since each number was given last, rows as :meth:`values`.
+
+        Infinite for one that never was. What came before time went backwards has a negative age
+        until the next message.
+        """
+        ages: Array = now - self._heard
+        return ages
+
     def stale(self, now: float) -> npt.NDArray[np.bool_]:
         """
         Return which actuators have not been heard of for longer than the timeout.
@@ -182,7 +190,7 @@ class MergedStates:
         return lost | too_old.all(axis=0)
 
     def _too_old(self, now: float) -> npt.NDArray[np.bool_]:
-        return (now - self._heard > self._timeout) | (now < self._latest)
+        return (self.ages(now) > self._timeout) | (now < self._latest)
 
     @property
     def stamp(self) -> Stamp | None:

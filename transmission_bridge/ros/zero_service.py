@@ -11,6 +11,7 @@ The offsets become parameters in one atomic set, so that events of it go out and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import math
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -22,6 +23,7 @@ from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
 from transmission_bridge.ros.live_parameters import PREFIX
 from transmission_bridge.ros.session import Session
+from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['ZeroService']
 
@@ -93,7 +95,7 @@ class ZeroService:
         changes = zero_offsets(
             session.robot,
             wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS)),
-            session.states.merged.values(now),
+            _fresh_values(session, now),
             held=session.commands.held_positions,
             max_velocity=session.options.zero_max_velocity,
         )
@@ -130,6 +132,20 @@ def _check_fresh(session: Session, now: float) -> None:
             raise MessageError(
                 'stale', f'{topic} is stale: no usable message for {age:.1f} s (zero_max_age)'
             )
+
+
+def _fresh_values(session: Session, now: float) -> Array:
+    """
+    Return the actuators' values, positions unknown that are too old.
+
+    Of several drivers on one topic one may have fallen silent, and the topic does not tell.
+    """
+    merged = session.states.merged
+    values = merged.values(now).copy()
+    limit = session.options.zero_max_age
+    if limit:
+        values[0, merged.ages(now)[0] > limit] = math.nan
+    return values
 
 
 def _checked(name: str, value: Any) -> tuple[Any, ...]:
