@@ -21,6 +21,42 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.layout import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
+#: Its rods have a second way to be assembled, near enough to be found from a wrong start.
+ANKLE = """
+<robot name="ankle">
+  <link name="shank"/><link name="cross"/><link name="foot"/>
+  <joint name="pitch" type="continuous"><parent link="shank"/><child link="cross"/></joint>
+  <joint name="roll" type="continuous"><parent link="cross"/><child link="foot"/></joint>
+  <ros2_control name="hardware" type="system">
+    <hardware><plugin>p/P</plugin></hardware>
+    <joint name="pitch"/>
+    <joint name="roll"/>
+    <transmission name="ankle">
+      <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
+      <joint name="pitch" role="joint1">
+        <param name="lower">-1.2</param><param name="upper">1.2</param>
+      </joint>
+      <joint name="roll" role="joint2">
+        <param name="lower">-0.7</param><param name="upper">0.7</param>
+      </joint>
+      <actuator name="behind" role="actuator1">
+        <param name="motor_position">0 0.05 0.2</param>
+        <param name="crank_radius">0.04</param>
+        <param name="crank_angle">3.141592653589793</param>
+        <param name="rod_length">0.2</param>
+        <param name="foot_attachment">-0.04 0.05 0</param>
+      </actuator>
+      <actuator name="ahead" role="actuator2">
+        <param name="motor_position">0 -0.05 0.15</param>
+        <param name="crank_radius">0.05</param>
+        <param name="rod_length">0.15</param>
+        <param name="foot_attachment">0.05 -0.05 0</param>
+      </actuator>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+
 
 class Driver:
     """Feeds a path and the reference model, and compares them after every message."""
@@ -249,6 +285,43 @@ def test_tuning_moves_what_is_known(reference, robot, tuned):
         assert reference.joint_value(
             driver.model.numbers, 'position', name, driver.model.actuators('position')
         ).equals(value)
+
+
+def ankle_path(robot, position):
+    """Return a path of the ankle that has found a position, and what feeds it another one."""
+    path, layouts = StatePath(robot), LayoutTable()
+    layout = layouts.get(robot.actuator_names, (2, 0, 0))
+
+    def move(joints):
+        actuators = robot.joint_to_actuator('position', joints)
+        assert np.isfinite(actuators).all()
+        record = JointStateRecord((1, 0), '', layout.names, actuators, np.empty(0), np.empty(0))
+        path.update('one', layout, record, record.stamp)
+        return path.joint_state()
+
+    assert np.allclose(move(position).position, position, rtol=0.0, atol=1e-12)
+    return path, move
+
+
+def test_tuning_forgets_the_solution():
+    """After a tuning the position is that of the new maps without a guess, not unknown."""
+    ankle = RobotTransmissions(load_description(ANKLE))
+    path, _ = ankle_path(ankle, [0.4, 0.3])
+    tuned = ankle.with_parameters(
+        {'ankle': {'joints': {'pitch': {'offset': -0.1}, 'roll': {'offset': -0.2}}}}
+    )
+    path.use(tuned)
+    assert np.allclose(path.joint_position(), [0.3, 0.1], rtol=0.0, atol=1e-12)
+
+
+def test_a_gap_costs_one_message():
+    """A position that is not found from the last one is found with the next message."""
+    ankle = RobotTransmissions(load_description(ANKLE))
+    path, move = ankle_path(ankle, [0.5, 0.5])
+    elsewhere = [0.2, 0.5]
+    assert move(elsewhere) is None
+    assert path.report.counts == {('ankle', 'branch'): 1}
+    assert np.allclose(move(elsewhere).position, elsewhere, rtol=0.0, atol=1e-12)
 
 
 def test_arrays_are_its_own(reference, driver):

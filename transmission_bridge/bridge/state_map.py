@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from transmission_bridge.bridge.finite import FiniteCheck
 from transmission_bridge.bridge.places import FIELDS
@@ -74,6 +75,19 @@ class StateMap:
         for step in self._maps[0].steps:
             step.call_state(self._direction, values, self._mapped, guess, report)
         return self._mapped
+
+    def unanswered(self, values: Array) -> npt.NDArray[np.bool_]:
+        """
+        Return whose position is unknown in the last result though its transmission had everything.
+
+        :param values: What was mapped.
+        :returns: Shape ``(n_out,)``.
+        """
+        result = np.zeros(self._mapped.shape[1], dtype=np.bool_)
+        for step in self._maps[0].steps:
+            if np.isfinite(values[0, step.inputs]).all():
+                result[step.outputs] = ~np.isfinite(self._mapped[0, step.outputs])
+        return result
 
     @property
     def all_finite(self) -> bool:

@@ -81,11 +81,16 @@ class StatePath:
         self._mapper = StateMap(robot, ACTUATOR_TO_JOINT)
         self._is_dirty = True
         self._keeps_solution = not robot.map_of('position', ACTUATOR_TO_JOINT).is_affine
+        # A solution of other numbers may lead astray, and would with every further message.
+        self._forget_solution()
 
     def reset(self) -> None:
         """Forget everything that drivers have said."""
         self.merged.reset()
         self._is_dirty = True
+        self._forget_solution()
+
+    def _forget_solution(self) -> None:
         self._solution: Array = np.full(len(self._robot.joint_names), np.nan)
 
     def update(
@@ -176,6 +181,9 @@ class StatePath:
         if self._keeps_solution:
             known = True if self._all_known else np.isfinite(joints[0])
             np.copyto(self._solution, joints[0], where=known)
+            if not np.all(known):
+                # Nothing found from there: the next message would fail in the same way.
+                self._solution[self._mapper.unanswered(actuators)] = np.nan
         return joints
 
 
