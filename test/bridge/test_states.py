@@ -261,6 +261,22 @@ def test_stamp_of_what_is_not_used(reference, driver):
     assert driver.path.joint_state().stamp == (5, 0)
 
 
+def test_stamp_of_a_driver_that_timed_out(reference, robot):
+    """The stamp of a driver that timed out, its clock ahead, does not count any more."""
+    path, layouts = StatePath(robot, timeout=1.0), LayoutTable()
+
+    def update(source, names, stamp, now):
+        message = reference.Message(names, position=(1.0,) * len(names), stamp=stamp)
+        layout = layouts.get(message.names, message.lengths)
+        path.update(source, layout, message.received, stamp, now)
+        return path.joint_state(now).stamp
+
+    assert update('ahead', ('winch',), (5000, 0), 0.0) == (5000, 0)
+    assert update('other', ('left', 'right'), (100, 0), 1.0) == (5000, 0)
+    assert update('other', ('left', 'right'), (101, 0), 2.0) == (101, 0)
+    assert update('ahead', ('winch',), (5003, 0), 3.0) == (5003, 0)
+
+
 def test_ten_thousand_names(reference, driver):
     """Of ten thousand names the robot's own are found, and repeated ones refused."""
     names = tuple(f'stranger_{number}' for number in range(9_999))

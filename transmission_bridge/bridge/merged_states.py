@@ -31,11 +31,12 @@ _NOBODY = -1
 
 
 class _Source:
-    """One driver: its number, its newest stamp, and what is known of its layouts."""
+    """One driver: its number, its newest stamp and when it came, and its layouts."""
 
     def __init__(self, number: int, index: Mapping[str, int]) -> None:
         self.number = number
         self.stamp: Stamp | None = None
+        self.heard = -np.inf
         self.layout: Layout | None = None
         self.plan: Places | None = None
         self.plans: PlanCache[Places] = PlanCache(lambda layout: find_places(layout, index))
@@ -131,7 +132,7 @@ class MergedStates:
         if self._unwrap is not None:
             self._unwrap(values[0])
         if plan.count:  # of a message that names no actuator nothing is used, nor its stamp
-            known.stamp = stamp
+            known.stamp, known.heard = stamp, now
 
     def _note_giver(self, source: _Source, layout: Layout, plan: Places) -> None:
         """
@@ -192,13 +193,22 @@ class MergedStates:
     def _too_old(self, now: float) -> npt.NDArray[np.bool_]:
         return (self.ages(now) > self._timeout) | (now < self._latest)
 
-    @property
-    def stamp(self) -> Stamp | None:
-        """Newest stamp among the drivers' newest messages, ``None`` before the first."""
+    def stamp(self, now: float) -> Stamp | None:
+        """
+        Return the newest stamp among the drivers' newest messages, ``None`` before the first.
+
+        Of a driver that timed out nothing is used, nor its stamp: where its clock was ahead, the
+        stamp of the others would stand still.
+        """
         if len(self._sources) == 1:
             (source,) = self._sources.values()
             return source.stamp
-        stamps = [source.stamp for source in self._sources.values() if source.stamp is not None]
+        limit = self._timeout or np.inf
+        stamps = [
+            source.stamp
+            for source in self._sources.values()
+            if source.stamp is not None and now - source.heard <= limit
+        ]
         return max(stamps, default=None)
 
     def _add(self, source: str) -> _Source:

@@ -59,7 +59,7 @@ class ReverseStatePath:
 
         :returns: ``None`` while nothing is known.
         """
-        stamp = self.merged.stamp
+        stamp = self.merged.stamp(0.0)
         if stamp is None:
             return None
         joints = self.merged.values(0.0)

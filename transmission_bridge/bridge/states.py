@@ -128,7 +128,7 @@ class StatePath:
 
         :returns: ``None`` while nothing is known.
         """
-        stamp = self.merged.stamp
+        stamp = self.merged.stamp(now)
         if stamp is None:
             return None
         joints = self._map(self.merged.values(now)).copy()
@@ -142,7 +142,7 @@ class StatePath:
 
         Numbers that are all to be published go to the message without a record between.
         """
-        stamp = self.merged.stamp
+        stamp = self.merged.stamp(now)
         if stamp is None:
             return None
         joints = self._map(self.merged.values(now))
