@@ -85,6 +85,34 @@ def test_empty_again(peer, active_bridge, zero, feed):
     assert feed()['roll'] == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize('name', ['zero_joints', 'zero_positions'])
+def test_parameters_cannot_be_deleted(peer, active_bridge, zero, feed, name):
+    """Deleting a parameter of the service is refused, and the service goes on."""
+    active_bridge()
+    feed()
+    (result,) = peer.set_each_parameter({name: None})
+    assert not result.successful
+    assert 'empty list' in result.reason
+    assert zero().success
+
+
+def test_bug(peer, active_bridge, zero, feed, monkeypatch, capfd):
+    """A bug is answered and logged with its traceback, and the node goes on."""
+
+    def put_bug(*args, **kwargs):
+        raise ZeroDivisionError('put there')
+
+    active_bridge()
+    feed()
+    with monkeypatch.context() as patch:
+        patch.setattr('transmission_bridge.ros.zero_service.zero_offsets', put_bug)
+        response = zero()
+    assert not response.success
+    assert 'put there' in response.message
+    assert 'Traceback' in capfd.readouterr().err
+    assert zero().success
+
+
 def test_one_event(peer, active_bridge, zero, feed):
     """The offsets are set together: one parameter event tells all of them."""
     from rcl_interfaces.msg import ParameterEvent

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import math
+import traceback
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -68,6 +69,12 @@ class ZeroService:
             for parameter in parameters:
                 if parameter.name in _DESCRIPTIONS:
                     _checked(parameter.name, parameter.value)
+                    if parameter.type_ == Parameter.Type.NOT_SET:
+                        # rclpy undeclares what is open in its type: it would be gone.
+                        return SetParametersResult(
+                            successful=False,
+                            reason=f'{parameter.name} cannot be deleted; set it to an empty list',
+                        )
         except ParameterError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -78,6 +85,10 @@ class ZeroService:
             response.success = True
         except TransmissionBridgeError as error:
             response.message = str(error)
+            response.success = False
+        except Exception as error:  # a bug must not cost the executor
+            self._node.get_logger().error(f'~/zero met a bug:\n{traceback.format_exc()}')
+            response.message = f'bug: {error!r}; see the log'
             response.success = False
         return response
 
