@@ -78,6 +78,7 @@ class TimedStates(ReferenceStates):
         self.values = {(each, name): (None, None) for each in FIELDS for name in ACTUATORS}
         self.stamps = {}
         self.heard = {}
+        self.spoke = {}
         self.latest = -math.inf
         self.now = -math.inf
 
@@ -93,7 +94,17 @@ class TimedStates(ReferenceStates):
         for each, values in message.arrays.items():
             for name in message.names if values else ():
                 self.heard[each, name] = now
+        if set(message.names) & set(ACTUATORS):
+            self.spoke[source] = now
         return self.update(source, message)
+
+    def known_stamps(self):
+        """Return the newest stamps of the drivers that did not fall silent."""
+        return [
+            stamp
+            for source, stamp in self.stamps.items()
+            if not self.timeout or self.now - self.spoke[source] <= self.timeout
+        ]
 
     def actuators(self, each):
         """Return the known values of a field by actuator, at the time ``now``."""

@@ -468,7 +468,11 @@ class ReferenceStates:
         }
         if not self.stamps or all(values is None for values in fields.values()):
             return None
-        return Expected(names, fields, max(self.stamps.values()))
+        return Expected(names, fields, max(self.known_stamps()))
+
+    def known_stamps(self):
+        """Return the newest stamps of drivers that count."""
+        return self.stamps.values()
 
 
 class ReferenceCommands:
