@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from transmission_bridge.bridge.arrivals import Arrivals
 from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
@@ -41,7 +42,7 @@ class ActuatorArrays:
     def reset(self) -> None:
         """Forget every command."""
         self._values: Array = np.full((len(FIELDS), len(self._index)), np.nan)
-        self._arrival: Array = np.full(len(self._index), -np.inf)
+        self._arrivals = Arrivals(len(self._index))
         self._latest = -np.inf
         self._last: Array = np.full(self._values.shape, np.nan)
 
@@ -70,7 +71,7 @@ class ActuatorArrays:
                     sent.add(row)
                     if np.nan_to_num(values[picks]).any():
                         moving.add(row)
-        if (self._arrival > now).any():
+        if self._arrivals.under_way(now).any():
             sent.discard(0)
         arrays = []
         for row in sorted(sent):
@@ -79,7 +80,7 @@ class ActuatorArrays:
                 self._complete_end(row, values)
             if not np.isnan(values).any():
                 self._last[row] = values
-                arrays.append((FIELDS[row], values.copy()))
+                arrays.append((FIELDS[row], values))
         return arrays
 
     def _complete_end(self, row: int, values: Array) -> None:
@@ -107,18 +108,18 @@ class ActuatorArrays:
         self._forget(places)
         if len(position):
             self._values[0, places] = position[picks]
-            self._arrival[places] = until
+            self._arrivals.expect(places, until)
 
     def _forget(self, places: Sequence[int]) -> None:
         """Forget the commands of these actuators."""
         self._values[:, places] = np.nan
-        self._arrival[places] = -np.inf
+        self._arrivals.cancel(places)
 
     def _notice(self, now: float) -> None:
         """Look whether time went backwards."""
         if now < self._latest:
             self._values[0] = np.nan
-            self._arrival[:] = -np.inf
+            self._arrivals.cancel_all()
         self._latest = now
 
 

@@ -11,7 +11,7 @@ with, the names. Such a message is repaired from the declarations where they lea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['CommandNames', 'CommandPlan', 'command_names', 'plan_command']
+__all__ = ['CommandNames', 'CommandPlan', 'array_command', 'command_names', 'plan_command']
 
 Index = npt.NDArray[np.intp]
 
@@ -144,6 +144,33 @@ def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> 
         None if len(commandable) == len(named) else np.array(commandable, dtype=np.intp),
         np.array([p for p, name in enumerate(named) if name in known.barred], dtype=np.intp),
     )
+
+
+def array_command(
+    interface: str, names: Sequence[str], values: Array, known: CommandNames
+) -> Array:
+    """
+    Return the command that a plain array of one interface means.
+
+    A wrong size or any value that is not finite drops it all, as ros2_control's
+    forward_command_controller does.
+
+    :param interface: ``position``, ``velocity`` or ``effort``.
+    :param names: The joints that the values are for, each commandable.
+    :param values: One per joint.
+    :returns: As of :meth:`CommandPlan.read`.
+    :raises MessageError: If there are more or fewer values (``size``), or one is NaN or infinite
+        (``not_finite``).
+    """
+    if len(values) != len(names):
+        raise MessageError('size', f'expected {len(names)} values, found {len(values)}')
+    finite = np.isfinite(values)
+    if not finite.all():
+        wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
+        raise MessageError('not_finite', f'no finite {interface} for {shortened(wrong)}')
+    command = np.full((len(FIELDS), known.n_joints), np.nan)
+    command[FIELDS.index(interface), [known.commandable[name] for name in names]] = values
+    return command
 
 
 def command_names(robot: RobotTransmissions) -> CommandNames:

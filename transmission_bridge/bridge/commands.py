@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,21 +12,21 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.actuator_messages import actuator_messages
 from transmission_bridge.bridge.command_ages import CommandAges
-from transmission_bridge.bridge.command_plan import command_names, CommandPlan, plan_command
+from transmission_bridge.bridge.command_plan import array_command, command_names, plan_command
 from transmission_bridge.bridge.command_shape import CommandShape, CommandShapes
+from transmission_bridge.bridge.command_sources import CommandSources
 from transmission_bridge.bridge.held_commands import HeldCommands
 from transmission_bridge.bridge.limits import CommandLimits
 from transmission_bridge.bridge.merged_states import Stamp
-from transmission_bridge.bridge.places import FIELDS, PlanCache, shortened
+from transmission_bridge.bridge.places import FIELDS, PlanCache
 from transmission_bridge.bridge.state_map import StateMap
-from transmission_bridge.bridge.statistics import CommandCounts
 from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
+from transmission_bridge.bridge.unmapped import mend_or_refuse, refuse_infinite, unmapped_by
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import JOINT_TO_ACTUATOR
 
 __all__ = ['CommandPath']
@@ -41,8 +40,7 @@ class CommandPath:
 
     Position, velocity and effort of a message are commands, NaN is no command. A message that
     cannot be used is refused as a whole and changes nothing. Time going backwards ends every
-    command. See
-    :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
+    command. See :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
 
     :param robot: The maps; exchanged by :meth:`use`.
     :param mixed_commands: ``split``, ``nan`` or ``reject``.
@@ -77,12 +75,11 @@ class CommandPath:
         self._ages = CommandAges(len(robot.joint_names), timeout)
         self.report = MapReport()
         self.limits = CommandLimits(robot, limits)
-        self.contested: Counter[str] = Counter()
-        self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
+        self._sources = CommandSources(robot.joint_names)
+        self.contested, self.counts = self._sources.contested, self._sources.counts
         self.use(robot)
-        known = command_names(robot)
-        self._index = known.commandable
-        self._plans: PlanCache[CommandPlan] = PlanCache(lambda layout: plan_command(layout, known))
+        known = self._known = command_names(robot)
+        self._plans = PlanCache(lambda layout: plan_command(layout, known))
         self.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
@@ -93,13 +90,9 @@ class CommandPath:
 
     def reset(self) -> None:
         """Forget every command."""
-        n_joints = len(self._robot.joint_names)
-        self._held = HeldCommands(n_joints, len(self._robot.actuator_names))
-        self._upcoming: list[TrajectoryEnd] = []
+        self._held = HeldCommands(len(self._robot.joint_names), len(self._robot.actuator_names))
         self._ages.reset()
-        self._commanded_by = [''] * n_joints
-        self._last_shape: CommandShape | None = None
-        self._last_source = ''
+        self._sources.reset()
         self._given: Mask = np.empty(self._held.joints.shape, dtype=bool)
         self._mapped: Mask = np.empty(self._held.actuators.shape, dtype=bool)
 
@@ -115,11 +108,8 @@ class CommandPath:
 
     @property
     def held_positions(self) -> Mask:
-        """Which joints hold a position command, or will by a trajectory, shape ``(n_joints,)``."""
-        held: Mask = ~np.isnan(self._held.joints[0])
-        for end in self._upcoming:
-            held |= end.joints
-        return held
+        """See :attr:`HeldCommands.positions`."""
+        return self._held.positions
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -164,23 +154,13 @@ class CommandPath:
         """
         Return the actuator commands that a plain array of one interface means.
 
-        A wrong size or any value that is not finite drops it all, as ros2_control's
-        forward_command_controller does. For the rest see :meth:`command`.
+        For ``interface``, ``names`` and ``values`` see :func:`array_command`, for the rest see
+        :meth:`command`.
 
-        :param interface: ``position``, ``velocity`` or ``effort``.
-        :param names: The joints that the values are for, each commandable.
-        :param values: One per joint.
         :raises MessageError: If it is refused; then nothing has changed.
         """
         self.notice(now)
-        if len(values) != len(names):
-            raise MessageError('size', f'expected {len(names)} values, found {len(values)}')
-        finite = np.isfinite(values)
-        if not finite.all():
-            wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
-            raise MessageError('not_finite', f'no finite {interface} for {shortened(wrong)}')
-        command = np.full(self._held.joints.shape, np.nan)
-        command[FIELDS.index(interface), [self._index[name] for name in names]] = values
+        command = array_command(interface, names, values, self._known)
         return self._apply(command, measured_position, stamp, source, now)
 
     def _apply(
@@ -189,7 +169,7 @@ class CommandPath:
         """Do to a command, which is changed, all that is done to commands."""
         shape = self._shapes.get(np.isfinite(command, self._given))
         if not shape.is_full and np.isinf(command).any():
-            self._refuse_infinite(command)
+            refuse_infinite(self._robot, command)
         if not len(shape.given):
             return []
         if shape.is_mixed and self._mixed == 'reject':
@@ -202,9 +182,7 @@ class CommandPath:
         self.limits.count_clamped(changed, counts)
         if self._ages.matter:
             self._ages.renew(shape.given, now)
-        if shape is not self._last_shape or source != self._last_source:
-            self._last_shape, self._last_source = shape, source
-            self._credit(shape.given, source)
+        self._sources.credit(shape.given, source)
         return shape.records(sent, stamp)
 
     def _complete(
@@ -229,54 +207,9 @@ class CommandPath:
             report=self.report,
         )
         if np.isfinite(sent, self._mapped).tobytes() != shape.result:
-            self._stand_still(command, sent)
-            if np.isfinite(sent, self._mapped).tobytes() != shape.result:
-                self._refuse_unmapped(command)
+            mend_or_refuse(self._robot, command, sent, self._mapped, shape.result)
         self._held.replace(command, sent, shape)
-        if self._upcoming:
-            self._call_off(shape.joints)
         return sent
-
-    def _stand_still(self, command: Array, sent: Array) -> None:
-        """Map, in place, rates of zero, which are zero at every position, known or not."""
-        for binding in self._robot.bindings:
-            still = (command[:, list(binding.joints)] == 0.0).all(axis=1)
-            still[0] = False
-            owned = np.array(binding.actuators)[np.array(binding.owned)]
-            sent[np.ix_(still, owned)] = 0.0
-
-    def _refuse_infinite(self, command: Array) -> None:
-        places = np.flatnonzero(np.isinf(command).any(axis=0))
-        names = [self._robot.joint_names[place] for place in places]
-        raise MessageError('infinite', f'infinite command for {shortened(names)}')
-
-    def _unmapped(self, command: Array) -> list[Binding]:
-        """Return the transmissions that could not map their part of the last command."""
-        lost = []
-        for binding in self._robot.bindings:
-            asked = ~np.isnan(command[:, list(binding.joints)]).all(axis=1)
-            mapped = self._mapped[:, list(binding.actuators)].all(axis=1)
-            if (asked & ~mapped).any():
-                lost.append(binding)
-        return lost
-
-    def _refuse_unmapped(self, command: Array) -> None:
-        """Refuse a command that a transmission could not map: it must not be half applied."""
-        lost = [binding.spec.name for binding in self._unmapped(command)]
-        raise MessageError(
-            'unmapped',
-            f'a command cannot be mapped by {shortened(lost)}: out of its domain, singular, too '
-            'large, or its position is unknown',
-        )
-
-    def _credit(self, joints: npt.NDArray[np.intp], source: str) -> None:
-        """Note who commanded joints; the newest wins."""
-        for place in joints:
-            if self._commanded_by[place] not in ('', source):
-                name = self._robot.joint_names[place]
-                self.contested[name] += 1
-                self.counts[source].contested[name] += 1
-            self._commanded_by[place] = source
 
     def adopt(self, end: TrajectoryEnd, *, source: str, now: float) -> None:
         """
@@ -288,20 +221,12 @@ class CommandPath:
 
         :param now: Time [s].
         """
-        self._credit(np.flatnonzero(end.named), source)
-        self._last_shape = None
-        self._call_off(end.joints)
-        self._upcoming.append(end)
+        self._sources.credit(np.flatnonzero(end.named), source)
+        self._held.await_start(end)
         self._start_trajectories(now)
 
-    def _call_off(self, joints: Mask) -> None:
-        """Forget trajectories that are to start, where they are for one of these joints."""
-        self._upcoming = [end for end in self._upcoming if not (end.joints & joints).any()]
-
     def _start_trajectories(self, now: float) -> None:
-        for end in [end for end in self._upcoming if end.start <= now]:
-            self._upcoming.remove(end)
-            self._held.adopt(end)
+        for end in self._held.start_trajectories(now):
             self._ages.renew(end.named, end.until)
 
     # -- ends of commands ------------------------------------------------------------------------
@@ -319,8 +244,7 @@ class CommandPath:
         """
         if self._ages.went_back(now):
             self._held.forget_positions(rates=not self._ages.matter)
-            self._upcoming = []
-        elif self._upcoming:
+        elif self._held.upcoming:
             self._start_trajectories(now)
 
     def expire(self, measured_position: Array, stamp: Stamp, now: float) -> list[JointStateRecord]:
@@ -347,18 +271,15 @@ class CommandPath:
             sent = self._complete(ending, shape, measured_position, now, hold=True)
         except MessageError:
             # A partner cannot go on where its position is not known: it ends as well.
-            for binding in self._unmapped(ending):
+            for binding in unmapped_by(self._robot, ending, self._mapped):
                 ending[:, list(binding.joints)] *= 0.0
             sent = self._complete(ending, shape, measured_position, now, hold=True)
         self._held.forget(over)
-        self._forget_partners()
-        return shape.records(sent, stamp)
-
-    def _forget_partners(self) -> None:
-        """Forget what coupled joints were made to hold, once no command of theirs is alive."""
+        # What coupled joints were made to hold is over once no command of theirs is alive.
         for group in self._shapes.groups:
             if not self._ages.is_any_alive(group.joints):
                 self._held.forget(group.joints)
+        return shape.records(sent, stamp)
 
     def stop(self, stamp: Stamp) -> list[JointStateRecord]:
         """
