@@ -94,8 +94,7 @@ class TimedStates(ReferenceStates):
         for each, values in message.arrays.items():
             for name in message.names if values else ():
                 self.heard[each, name] = now
-        if set(message.names) & set(ACTUATORS):
-            self.spoke[source] = now
+        self.spoke[source] = now
         return self.update(source, message)
 
     def known_stamps(self):

@@ -418,6 +418,8 @@ class ReferenceStates:
         reasons = {'ragged'} if message.is_ragged else set()
         if len(known) != len(set(known)):
             reasons.add('duplicate_name')
+        if not known and not reasons:
+            reasons.add('foreign')
         if reasons:
             return Refused(reasons)
         for each, array in message.arrays.items():
@@ -430,8 +432,7 @@ class ReferenceStates:
                     self.values[key] = (source, value)
                 elif self.values[key][0] == source:
                     self.values[key] = (source, None)
-        if known:
-            self.stamps[source] = message.stamp
+        self.stamps[source] = message.stamp
         return None
 
     def actuators(self, each):

@@ -109,6 +109,15 @@ def test_stale_input(timeout, used, level):
     assert look(statistics, Window(), timeout=timeout).level == level
 
 
+def test_messages_of_others_are_no_trouble():
+    """What names no actuator of the robot is counted as rejected and not warned of."""
+    statistics, window = TopicStatistics('actuator_states'), Window()
+    statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
+    status = look(statistics, window)
+    assert (status.level, status.message) == (OK, 'receiving')
+    assert (status['accepted'], status['rejected foreign'], status['malformed']) == ('1', '2', '0')
+
+
 def test_age_is_never_negative():
     """A clock that jumped back makes no negative age."""
     statistics = TopicStatistics('t')

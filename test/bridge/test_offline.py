@@ -271,3 +271,17 @@ def test_refused_messages_are_counted_by_source_and_reason():
     assert [data is None for data in result] == [False, True, True, True, False]
     assert converter.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
     assert 'a' in converter.sentences['one', 'duplicate_name']
+
+
+@pytest.mark.parametrize('direction', [ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR])
+def test_messages_of_strangers_become_nothing(direction):
+    """Messages that name nothing of the robot are counted and become none, wherever they are."""
+    robot = ROBOTS['plain']
+    names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
+    good, strange = JointStateWriter(names).write(1, 0), JointStateWriter(['grip']).write(9, 0)
+    converter = OfflineConverter(robot, direction, refuse)
+    messages = [strange, good, *[strange] * 20, good, *[good] * 20, strange]
+    result = converter.convert('one', messages, [1] * len(messages))
+    assert [data is None for data in result] == [data is strange for data in messages]
+    assert converter.refused == {('one', 'foreign'): 22}
+    assert 'grip' in converter.sentences['one', 'foreign']

@@ -96,4 +96,15 @@ def test_a_message_that_cannot_be_used_changes_nothing():
     before = measure(path, ['left', 'right'], effort=[3.0, 4.0])
     with pytest.raises(MessageError):
         measure(path, ['left', 'left'], effort=[9.0, 9.0])
-    assert measure(path, [], effort=[]) == before
+    assert measure(path, ['left'], effort=[3.0]) == before
+
+
+@pytest.mark.parametrize('names', [[], ['gripper']])
+def test_a_message_of_no_actuator_measures_nothing(names):
+    """One that names no actuator of the robot is refused, and older numbers are not repeated."""
+    path = SensorPath(robot_with(), 'torque', 'effort')
+    before = measure(path, ['left', 'right'], effort=[3.0, 4.0])
+    with pytest.raises(MessageError) as caught:
+        measure(path, names, effort=[9.0] * len(names))
+    assert caught.value.reason == 'foreign'
+    assert measure(path, ['left'], effort=[3.0]) == before

@@ -253,12 +253,16 @@ def test_stamp(reference, driver):
         assert driver.path.joint_state().stamp == expected
 
 
-def test_stamp_of_what_is_not_used(reference, driver):
-    """A message that names no actuator of the robot does not set the stamp."""
+def test_message_of_strangers(reference, driver):
+    """A message that names no actuator of the robot changes nothing but the count of its names."""
     driver.update('one', reference.Message(('winch',), position=(1.0,), stamp=(5, 0)))
-    driver.update('one', reference.Message((), stamp=(7, 0)))
-    driver.update('two', reference.Message(('stranger',), position=(1.0,), stamp=(8, 0)))
+    strange = reference.Message(('stranger',), position=(1.0,), velocity=(2.0,), stamp=(8, 0))
+    for source in ('one', 'two'):
+        assert driver.update(source, reference.Message((), stamp=(7, 0))) == 'foreign'
+        assert driver.update(source, strange) == 'foreign'
     assert driver.path.joint_state().stamp == (5, 0)
+    assert driver.path.merged.given == [True, False, False]
+    assert driver.path.merged.unknown_names == {'stranger': 2}
 
 
 def test_stamp_of_a_driver_that_timed_out(reference, robot):

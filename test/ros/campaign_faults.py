@@ -46,7 +46,7 @@ class StateFaults:
 
     KINDS = (
         *('good', 'frozen', 'not_a_number', 'infinite', 'subset', 'shuffled', 'strangers'),
-        *('twice', 'short', 'long', 'none', 'unstamped', 'cut'),
+        *('twice', 'short', 'long', 'none', 'others', 'unstamped', 'cut'),
     )
 
     def __init__(self, random) -> None:
@@ -132,7 +132,10 @@ class StateFaults:
         return Injected(replace(message, effort=self._values(len(ACTUATORS) + 1)), 'ragged')
 
     def _none(self) -> Injected:
-        return Injected(Message((), stamp=self._stamp()))
+        return Injected(Message((), stamp=self._stamp()), 'foreign')
+
+    def _others(self) -> Injected:
+        return Injected(self._of(['ghost', 'phantom']), 'foreign')
 
     def _unstamped(self) -> Injected:
         return Injected(replace(self._of(ACTUATORS), stamp=(0, 0)))

@@ -186,11 +186,12 @@ def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, dia
     found = report.values('actuator_states')
     expected = {
         'received': 33,
-        'accepted': 24,
-        'rejected': 9,
+        'accepted': 22,
+        'rejected': 11,
         'malformed': 9,
         'rejected ragged': 4,
         'rejected duplicate_name': 5,
+        'rejected foreign': 2,
     }
     assert {key: int(found[key]) for key in expected} == expected
     found = report.values('joint_commands')

@@ -114,6 +114,59 @@ def test_refused_messages(peer, reference, active_bridge, capfd):
     assert actuators == []
 
 
+def reliable(*topics):
+    """Return the parameters with which nothing sent to these topics is lost."""
+    return {f'qos_overrides./{each}.subscription.reliability': 'reliable' for each in topics}
+
+
+@pytest.mark.parametrize(
+    ('source', 'target'),
+    [
+        ('actuator_states', 'joint_states'),
+        ('actuator_absolute_positions', 'joint_absolute_positions'),
+        ('actuator_torque_sensors', 'joint_torque_sensors'),
+    ],
+)
+def test_messages_of_others(peer, reference, active_bridge, capfd, source, target):
+    """For a message that names no actuator of the robot nothing is published; it is counted."""
+    node = active_bridge(reliable(source))
+    driver, joints = peer.publisher(source), peer.listen(target)
+    own = [reference.Message(('winch',), (1.0,), (1.0,), (1.0,), (n, 0)) for n in range(1, 4)]
+    peer.exchange(driver, own[0], joints)
+    capfd.readouterr()
+    peer.send(driver, own[1])
+    peer.send(driver, reference.Message(('gripper',), (9.0,), (9.0,), (9.0,), (9, 0)))
+    peer.send(driver, reference.Message((), stamp=(9, 0)))
+    peer.send(driver, own[2])
+    peer.spin_until(lambda: joints[-1].stamp == own[2].stamp, 'the last state')
+    stamps = [each.stamp for each in joints if each.stamp != own[0].stamp]
+    assert stamps == [own[1].stamp, own[2].stamp]
+    assert node._session.inputs.statistics[source].rejected == {'foreign': 2}
+    assert 'dropped' not in capfd.readouterr().err
+
+
+def test_messages_of_others_are_no_turn(peer, reference, active_bridge):
+    """With ``on_all``, a driver that named no actuator of the robot has still to be heard."""
+    topics = ('one', 'two')
+    node = active_bridge(
+        {'publish': 'on_all', 'actuator_state_topics': topics, **reliable(*topics)}
+    )
+    first, second = (peer.publisher(topic) for topic in topics)
+    joints, counts = peer.listen('joint_states'), node._session.inputs.statistics
+    states = node._session.outputs.publishers['joint_states']
+    peer.spin_until(lambda: states.get_subscription_count() == 1, 'the listener')
+    peer.send(first, reference.Message(('winch',), (1.0,), stamp=(1, 0)))
+    peer.spin_until(lambda: counts['one'].accepted == 1, 'the first message')
+    peer.send(second, reference.Message(('gripper',), (9.0,), stamp=(9, 0)))
+    peer.spin_until(lambda: counts['two'].received == 1, 'the message of others')
+    peer.send(first, reference.Message(('winch',), (2.0,), stamp=(2, 0)))
+    peer.spin_until(lambda: counts['one'].accepted == 2, 'the second message')
+    peer.send(second, reference.Message(('finger',), (3.0,), stamp=(3, 0)))
+    peer.spin_until(lambda: joints, 'the states')
+    assert counts['two'].rejected == {'foreign': 1}
+    assert [each.stamp for each in joints] == [(3, 0)]
+
+
 def test_ten_thousand_names(peer, reference, active_bridge):
     """A message of ten thousand names is read like any other, and one of none does no harm."""
     active_bridge()

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.finite import FiniteCheck
-from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache
+from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache, shortened
 from transmission_bridge.bridge.unwrap import Unwrapper
-from transmission_bridge.errors import ParameterError, UnknownNameError
+from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions.affine_map import Array
@@ -102,12 +102,17 @@ class MergedStates:
         """
         Take over a message; see :meth:`StatePath.update`.
 
-        :raises MessageError: If it cannot be used; then nothing has changed.
+        :raises MessageError: If it cannot be used; then nothing has changed but
+            :attr:`unknown_names`. One that names nothing of the robot cannot (``foreign``).
         """
         known = self._sources.get(source) or self._add(source)
         # Looking the layout up may refuse the message, and then nothing must have changed.
         plan = known.plan if layout is known.layout else known.plans.get(layout)
         assert plan is not None
+        if plan.unknown:
+            self._count_unknown(plan.unknown)
+        if not plan.count:
+            raise MessageError('foreign', _foreign(layout.names))
         if now < self._latest:
             self.reset()
             known = self._add(source)
@@ -115,8 +120,6 @@ class MergedStates:
         if layout is not known.layout or self._contested:
             known.plan = plan
             self._note_giver(known, layout, plan)
-        if plan.unknown:
-            self._count_unknown(plan.unknown)
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
         if rows is not None:
             values[:, places] = rows if picks is None else rows[:, picks]
@@ -131,8 +134,7 @@ class MergedStates:
             np.copyto(values, np.nan, where=np.isinf(values))
         if self._unwrap is not None:
             self._unwrap(values[0])
-        if plan.count:  # of a message that names no actuator nothing is used, nor its stamp
-            known.stamp, known.heard = stamp, now
+        known.stamp, known.heard = stamp, now
 
     def _note_giver(self, source: _Source, layout: Layout, plan: Places) -> None:
         """
@@ -224,6 +226,10 @@ class MergedStates:
         for name in names:
             if name in self.unknown_names or len(self.unknown_names) < UNKNOWN_NAMES:
                 self.unknown_names[name] += 1
+
+
+def _foreign(names: tuple[str, ...]) -> str:
+    return f'nothing named is of this robot: {shortened(names)}' if names else 'nothing is named'
 
 
 def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> dict[str, int]:

@@ -151,8 +151,7 @@ class OfflineConverter:
     def _take(self, source: str, layout: Layout, data: JointStateData, received: int) -> None:
         stamp = data.stamp if data.stamp != (0, 0) else divmod(received, _BILLION)
         self._path.update(source, layout, data, stamp)
-        if self._plans.get(layout).count:
-            self._stamps[source] = stamp
+        self._stamps[source] = stamp
 
     # -- many together ---------------------------------------------------------------------------
 
@@ -173,7 +172,7 @@ class OfflineConverter:
         except UnusualMessageError:
             return []
         block = form.leading(messages)
-        if len(block) < 2 or not plan.count:
+        if len(block) < 2:
             return []
         values = np.repeat(self._path.merged.values(0.0)[np.newaxis], len(block), axis=0)
         form.scatter(block, values, plan)

@@ -9,7 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 import math
 
-__all__ = ['CommandCounts', 'TopicStatistics']
+__all__ = ['HARMLESS', 'CommandCounts', 'TopicStatistics']
+
+#: Reasons to refuse a message that are no trouble: robots and grippers may share a topic.
+HARMLESS = frozenset({'foreign'})
 
 
 class TopicStatistics:
