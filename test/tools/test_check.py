@@ -264,6 +264,21 @@ def test_an_alias_for_a_type_that_is_not_there_is_a_warning(run, reversed_robot)
     assert "'no/Such' is not used" in finding['message']
 
 
+def test_a_name_that_cannot_be_a_parameter_is_a_warning(run, reversed_robot):
+    """What the node would only log when it is configured is seen before."""
+    text = reversed_robot.read_text().replace('name="alpha"', 'name="al pha"')
+    reversed_robot.write_text(text, encoding='utf-8')
+    result = run('check', reversed_robot, '--json')
+    names = [
+        each['message'].split("'")[1]
+        for each in result.json['findings']
+        if 'cannot be a parameter' in each['message']
+    ]
+    assert (result.code, len(names)) == (0, 2)
+    assert all('.joints.al pha.' in name for name in names)
+    assert {each['severity'] for each in result.json['findings']} == {'warning'}
+
+
 @pytest.mark.parametrize('aliases', [['a'], ['=b'], ['a='], ['a=b', 'a=c']])
 def test_an_alias_of_another_form_is_a_usage_error(run, reversed_robot, aliases: list[str]):
     """An alias that is no pair, or is given twice, exits with 2."""

@@ -11,25 +11,20 @@ they are validated as one set.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-import re
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from transmission_bridge.bridge.parameter_names import parameter_names
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.ros.declaring import checked_type
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
-__all__ = ['PREFIX', 'LiveParameters']
-
-PREFIX = 'transmissions.'
-
-#: What a parameter file and the command line can carry as a name.
-_NAME = re.compile(r'[\w./-]+')
+__all__ = ['LiveParameters']
 
 #: Ranges shown to tools where the transmission states none; widened to hold the values given.
 _RATIO_RANGE = 1e6
@@ -184,39 +179,23 @@ class LiveParameters:
 
         With the tunable where it is a number; the one parameter that is not comes with ``None``.
         """
-        declarations: dict[str, tuple[float | bool, Tunable | None]] = {}
-        places: dict[str, tuple[str, ParameterPath]] = {}
-        colliding: set[str] = set()
-        for transmission, tunables in robot.tunables.items():
-            entries: list[tuple[ParameterPath, float | bool, Tunable | None]] = [
-                (tunable.path, tunable.value, tunable) for tunable in tunables
-            ]
-            built = robot.transmissions[transmission]
-            if built.n_joints == built.n_actuators:
-                entries.append(
-                    (
-                        (IGNORE_ABSOLUTE_ENCODER,),
-                        transmission in robot.ignore_absolute_encoder,
-                        None,
-                    )
-                )
-            for path, value, tunable in entries:
-                name = PREFIX + '.'.join((transmission, *path))
-                if name in places:
-                    colliding.add(name)
-                elif _NAME.fullmatch(name) is None:
-                    self._warn(name, 'its name cannot stand in a parameter file')
-                else:
-                    places[name] = transmission, path
-                    declarations[name] = value, tunable
-        for name in sorted(colliding):
-            self._warn(name, 'names in the description with dots in them make two of this name')
-            del places[name], declarations[name]
-        self._places = places
-        return declarations
+        names = parameter_names(robot)
+        for finding in names.findings:
+            self._node.get_logger().warning(finding.text)
+        self._places = dict(names.places)
+        return {
+            name: _default(robot, transmission, path)
+            for name, (transmission, path) in self._places.items()
+        }
 
-    def _warn(self, name: str, reason: str) -> None:
-        self._node.get_logger().warning(f"'{name}' cannot be a parameter: {reason}")
+
+def _default(
+    robot: RobotTransmissions, transmission: str, path: ParameterPath
+) -> tuple[float | bool, Tunable | None]:
+    if path == (IGNORE_ABSOLUTE_ENCODER,):
+        return transmission in robot.ignore_absolute_encoder, None
+    (tunable,) = (each for each in robot.tunables[transmission] if each.path == path)
+    return tunable.value, tunable
 
 
 def _descriptor(tunable: Tunable | None, value: float) -> ParameterDescriptor:

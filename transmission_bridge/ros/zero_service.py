@@ -20,9 +20,9 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
+from transmission_bridge.bridge.parameter_names import parameter_name
 from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
-from transmission_bridge.ros.live_parameters import PREFIX
 from transmission_bridge.ros.session import Session
 from transmission_bridge.transmissions.affine_map import Array
 
@@ -111,7 +111,7 @@ class ZeroService:
             max_velocity=session.options.zero_max_velocity,
         )
         parameters = [
-            Parameter(PREFIX + '.'.join((change.transmission, *change.path)), value=change.new)
+            Parameter(parameter_name(change.transmission, change.path), value=change.new)
             for change in changes
         ]
         for parameter, change in zip(parameters, changes, strict=True):

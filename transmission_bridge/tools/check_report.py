@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from transmission_bridge.bridge.parameter_names import parameter_names
 from transmission_bridge.description import (
     Dialect,
     Finding,
@@ -134,7 +135,11 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
     except DescriptionError as error:
         return CheckReport(robot='', findings=(_as_finding(error),))
     transmissions = RobotTransmissions(robot, aliases=aliases)
-    findings: Iterable[Finding] = (*transmissions.findings, *_idle_aliases(robot, aliases))
+    findings: Iterable[Finding] = (
+        *transmissions.findings,
+        *_idle_aliases(robot, aliases),
+        *parameter_names(transmissions).findings,
+    )
     if strict:
         findings = (
             replace(finding, severity='error') if finding.fatal_if_strict else finding

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from transmission_bridge.bridge.parameter_names import parameter_name, PREFIX
 from transmission_bridge.description import load_description, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.export_slots import write_number
-from transmission_bridge.tools.parameter_file import PREFIX
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
@@ -92,9 +92,7 @@ def _places(
     for transmission, tunables in robot.tunables.items():
         paths = [*(tunable.path for tunable in tunables), (IGNORE_ABSOLUTE_ENCODER,)]
         for path in paths:
-            places.setdefault(PREFIX + '.'.join((transmission, *path)), []).append(
-                (transmission, path)
-            )
+            places.setdefault(parameter_name(transmission, path), []).append((transmission, path))
     rejected = {each.name for each in robot.robot.rejected}
     for name in values:
         found = places.get(name, [])
@@ -139,7 +137,7 @@ def _verify(data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]) 
         found = {each.path: each.value for each in read.tunables.get(transmission, ())}
         for each in tunables:
             if found.get(each.path) != each.value:
-                name = PREFIX + '.'.join((transmission, *each.path))
+                name = parameter_name(transmission, each.path)
                 raise UsageError(
                     f'{name} cannot be written: its plugin reads it in a way of its own'
                 )

@@ -19,13 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from transmission_bridge.bridge.parameter_names import PREFIX
 from transmission_bridge.description.numbers import parse_number
 from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.yaml_text import compose_yaml, YamlError
 
-__all__ = ['PREFIX', 'read_parameter_file']
-
-PREFIX = 'transmissions.'
+__all__ = ['read_parameter_file']
 
 _PARAMETERS = 'ros__parameters'
 #: Deepest nesting, and most values; aliases could make a small file endless.
