@@ -271,6 +271,21 @@ def test_names_that_cannot_be_parameters(peer, make_bridge, reference, capfd):
     }
 
 
+def test_an_alias_of_no_type_is_a_warning(make_bridge, peer, reference, capfd):
+    """An alias for a type that the robot does not have is warned of, one that is used is not."""
+    simple = 'transmission_interface/SimpleTransmission'
+    make_bridge(
+        {
+            'robot_description': reference.URDF.replace(simple, 'their/Gearbox'),
+            'plugin_aliases': [f'their/Gearbox={simple}', f'their/Gearbax={simple}'],
+        }
+    )
+    assert peer.change_state('configure')
+    output = capfd.readouterr().err
+    assert "the alias for 'their/Gearbax' is not used" in output
+    assert "the alias for 'their/Gearbox'" not in output
+
+
 def test_parameter_file(meet, harness, reference, start_process, tmp_path):
     """What a real file says arrives, the words ``nan`` and ``off`` without quotes included."""
     path = harness.parameter_file(

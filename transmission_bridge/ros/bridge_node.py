@@ -18,6 +18,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.options import pairs
+from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import DescriptionError
 from transmission_bridge.ros import description_source
@@ -87,12 +88,13 @@ class TransmissionBridge(LifecycleNode):
                 'there is no robot_description: set the parameter, or publish the topic'
             )
         options = read_options(self)
+        aliases = pairs('plugin_aliases', options.plugin_aliases)
         robot = RobotTransmissions(
             description_source.read_description(text),
             pass_through=options.pass_through,
-            aliases=pairs('plugin_aliases', options.plugin_aliases),
+            aliases=aliases,
         )
-        self._log_findings(robot.findings)
+        self._log_findings((*robot.findings, *unused_aliases(robot.robot, aliases)))
         if not robot.joint_names:
             raise DescriptionError(
                 f"nothing to bridge in robot '{robot.robot.name}': no usable transmission and no "

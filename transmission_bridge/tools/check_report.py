@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from transmission_bridge.bridge.parameter_names import parameter_names
+from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import (
     Dialect,
     Finding,
@@ -137,7 +138,7 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
     transmissions = RobotTransmissions(robot, aliases=aliases)
     findings: Iterable[Finding] = (
         *transmissions.findings,
-        *_idle_aliases(robot, aliases),
+        *unused_aliases(robot, aliases),
         *parameter_names(transmissions).findings,
     )
     if strict:
@@ -217,20 +218,6 @@ def _rejected(spec: RejectedTransmission) -> TransmissionReport:
 
 def _member(spec: MemberSpec) -> Member:
     return Member(spec.name, spec.role, spec.mechanical_reduction, spec.offset)
-
-
-def _idle_aliases(robot: RobotDescription, aliases: Mapping[str, str]) -> list[Finding]:
-    types = {spec.type for spec in robot.transmissions}
-    types.update(spec.type for spec in robot.rejected)
-    return [
-        Finding(
-            'warning',
-            f"the alias for '{theirs}' is not used",
-            expected=f'one of {", ".join(sorted(types)) or "no types at all"}',
-        )
-        for theirs in aliases
-        if theirs not in types
-    ]
 
 
 def _as_finding(error: DescriptionError) -> Finding:
