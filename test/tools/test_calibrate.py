@@ -279,6 +279,34 @@ def test_numbers_can_be_kept_and_transmissions_chosen(run, recording):
     assert found['joints.wrist_pitch.offset']['estimated']
 
 
+def test_the_table_says_why_a_number_is_kept(run, recording):
+    """What had no effect, as the ratio of a motor at zero, and what was fixed is told as text."""
+
+    def at_zero(a, q):
+        robot = described()
+        a[:, robot.actuator_names.index('wrist_right_motor')] = 0.0
+        q[:] = robot.actuator_to_joint('position', a)
+        q += np.random.default_rng(7).normal(0.0, 1e-4, q.shape)
+        return a, q
+
+    arguments = (
+        'calibrate', recording(at_zero), '--description', ARM,
+        '--transmission', 'wrist_transmission', '--fix', '*.wrist_roll.offset',
+    )  # fmt: skip
+    found = parameters(run(*arguments, '--json'), 'wrist_transmission')
+    expected = {
+        'actuators.wrist_right_motor.mechanical_reduction': 'no effect on these positions',
+        'joints.wrist_roll.offset': 'fixed by --fix',
+    }
+    rows = {line.split()[0]: line for line in run(*arguments).out.splitlines() if line.strip()}
+    for name, reason in expected.items():
+        assert found[name]['kept'] == reason
+        assert rows[name].endswith(f'kept  {reason}')
+    assert not found['actuators.wrist_left_motor.mechanical_reduction']['estimated']
+    # A warning has this one's reason, which is long.
+    assert rows['actuators.wrist_left_motor.mechanical_reduction'].endswith('kept')
+
+
 def test_noise_may_be_in_the_actuators(run, recording):
     """With noisy actuators the regression the other way round is without bias."""
 

@@ -47,7 +47,8 @@ def rounded(value: float, half_width: float | None) -> str:
 def _row(parameter: Parameter) -> tuple[str, str, str, str]:
     described = f'{parameter.described:.9g}'
     if parameter.half_width is None:
-        return parameter.name, described, 'kept', ''
+        # What is more than was to be expected is a warning, in a sentence of its own.
+        return parameter.name, described, 'kept', '' if parameter.warns else parameter.kept
     if math.isinf(parameter.half_width):
         interval = 'unknown: no more measurements than numbers'
     else:
