@@ -344,7 +344,7 @@ def test_transmission_that_raises(peer, make_bridge, reference, diagnostics, mon
     def put_bug(*args):
         raise ZeroDivisionError('inside the plugin')
 
-    monkeypatch.setattr(CrankSliderTransmission, 'map_sample', put_bug)
+    monkeypatch.setattr(CrankSliderTransmission, 'sample_map', lambda *_: put_bug)
     make_bridge({'robot_description': KNEE})
     peer.start()
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')

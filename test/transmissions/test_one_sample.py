@@ -14,7 +14,6 @@ import pytest
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import (
     Domain,
-    MapReport,
     matrix_of,
     PositionDependentTransmission,
     vector_of,
@@ -29,7 +28,6 @@ from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransm
 from transmission_bridge.transmissions.seeds import seed_table
 from transmission_bridge.transmissions.slider_linkages import GuidedSlider, HingedCylinder
 from transmission_bridge.transmissions.square import SQUARES
-from transmission_bridge.transmissions.step import Step
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 NAN = (math.nan, math.nan)
@@ -125,8 +123,8 @@ def test_it_is_what_the_batch_says(name: str, direction: str) -> None:
     ]
     nearby = out + 1e-3 * (out[::-1] - out)
     for row in range(len(out)):
-        sample = t.map_sample(
-            direction, *(each[row].tolist() for each in (position, velocity, effort, nearby))
+        sample = t.sample_map(direction)(
+            *(each[row].tolist() for each in (position, velocity, effort, nearby))
         )
         assert sample is not None
         for numbers, batch in zip(sample, expected, strict=True):
@@ -149,7 +147,7 @@ def test_one_sample_is_the_same_however_it_is_asked(name: str) -> None:
                 function('velocity', 2.0 * at, at=at, guess=guess),
                 function('effort', 3.0 * at, at=at, guess=guess),
             ]
-            for some, others in ((together, alone), (t.map_sample(direction, *numbers), alone)):
+            for some, others in ((together, alone), (t.sample_map(direction)(*numbers), alone)):
                 for one, other in zip(some, others, strict=True):
                     assert np.array_equal(one, other)
 
@@ -159,18 +157,18 @@ def test_what_has_to_be_counted_is_left_alone() -> None:
     t, one = crank(), (1.0,)
     (low,), (high,) = t.domain.lower, t.domain.upper
     for position in (low - 0.1, high + 0.1, low, high, math.nan, math.inf, 1e300):
-        assert t.map_sample('joint_to_actuator', (position,), one, one, one) is None
+        assert t.sample_map('joint_to_actuator')((position,), one, one, one) is None
     for stroke in (0.5, -0.5, math.nan, math.inf):
         counts: Counter[str] = Counter()
-        assert t.map_sample('actuator_to_joint', (stroke,), one, one, one) is None
+        assert t.sample_map('actuator_to_joint')((stroke,), one, one, one) is None
         t.map_state('actuator_to_joint', np.array([stroke]), *np.ones((2, 1)), report=counts)
         assert counts == ({'domain': 1} if math.isfinite(stroke) else {})
     t = ankle()
-    assert t.map_sample('joint_to_actuator', (0.0, 1.0), one * 2, one * 2, one * 2) is None
+    assert t.sample_map('joint_to_actuator')((0.0, 1.0), one * 2, one * 2, one * 2) is None
     a = t.joint_to_actuator('position', (0.0, 0.1)).tolist()
-    assert t.map_sample('actuator_to_joint', a, one * 2, one * 2, NAN) is None
-    assert t.map_sample('actuator_to_joint', a, one * 2, one * 2, (0.0, 9.0)) is None
-    assert t.map_sample('actuator_to_joint', (1e3, 1e3), one * 2, one * 2, (0.0, 0.0)) is None
+    assert t.sample_map('actuator_to_joint')(a, one * 2, one * 2, NAN) is None
+    assert t.sample_map('actuator_to_joint')(a, one * 2, one * 2, (0.0, 9.0)) is None
+    assert t.sample_map('actuator_to_joint')((1e3, 1e3), one * 2, one * 2, (0.0, 0.0)) is None
 
 
 def test_a_start_far_off_ends_where_batches_do() -> None:
@@ -180,7 +178,7 @@ def test_a_start_far_off_ends_where_batches_do() -> None:
     a = t.joint_to_actuator('position', q)
     solved = 0
     for row, start in enumerate(q[::-1]):
-        sample = t.map_sample('actuator_to_joint', *[a[row].tolist()] * 3, start.tolist())
+        sample = t.sample_map('actuator_to_joint')(*[a[row].tolist()] * 3, start.tolist())
         if sample is not None:
             solved += 1
             assert np.abs(np.array(sample[0]) - q[row]).max() <= 1e-12
@@ -190,8 +188,8 @@ def test_a_start_far_off_ends_where_batches_do() -> None:
 
 def test_unknown_rates_touch_what_depends_on_them() -> None:
     """A velocity that is not known leaves position and effort as they are."""
-    position, velocity, effort = crank().map_sample(
-        'joint_to_actuator', (0.1,), (math.nan,), (2.0,), NAN
+    position, velocity, effort = crank().sample_map('joint_to_actuator')(
+        (0.1,), (math.nan,), (2.0,), NAN
     )
     assert math.isnan(velocity[0])
     assert math.isfinite(position[0])
@@ -200,8 +198,7 @@ def test_unknown_rates_touch_what_depends_on_them() -> None:
 
 def test_other_than_square_is_left_to_arrays() -> None:
     """With more actuators than joints there is no answer in plain numbers, but one in arrays."""
-    ones = (1.0, 1.0)
-    assert Pair().map_sample('actuator_to_joint', (0.5, -0.5), ones, ones, (0.5,)) is None
+    assert Pair().sample_map('actuator_to_joint') is None
     state = Pair().map_state('actuator_to_joint', np.array([0.5, -0.5]), *np.ones((2, 2)))
     assert abs(state[0][0] - 0.5) < 1e-12
 
@@ -225,10 +222,10 @@ def test_a_changed_mechanism_is_not_mapped_by_the_old_numbers() -> None:
             return super().joint_position(0.5 * actuator_position)
 
     t, ones = Longer(GuidedSlider(0.04, 0.12), 1.5), (1.0,)
-    stroke, speed, _ = t.map_sample('joint_to_actuator', (0.2,), ones, ones, ones)
+    stroke, speed, _ = t.sample_map('joint_to_actuator')((0.2,), ones, ones, ones)
     assert np.array_equal(stroke, t.joint_to_actuator('position', [[0.2]])[0])
     assert np.array_equal(speed, t.joint_to_actuator('velocity', [[1.0]], at=[[0.2]])[0])
-    assert abs(t.map_sample('actuator_to_joint', stroke, ones, ones, ones)[0][0] - 0.2) < 1e-13
+    assert abs(t.sample_map('actuator_to_joint')(stroke, ones, ones, ones)[0][0] - 0.2) < 1e-13
 
 
 @pytest.mark.parametrize('answer', [((1.0, 2.0), (1.0,)), ((1.0,), (1.0, 2.0)), ((), ())])
@@ -246,73 +243,13 @@ def test_another_number_of_numbers_is_refused(answer) -> None:
         Odd()
 
 
-def step_of(transmission: PositionDependentTransmission) -> Step:
-    """Return the step of a robot whose second of two actuators moves its first of two joints."""
-    second, first = np.array([1]), np.array([0])
-    return Step(
-        'swing', transmission, second, first, np.array([0]), first, transmission.map_sample
-    )
-
-
-def test_a_step_writes_its_own_joints_only() -> None:
-    """Position, velocity and effort go to the places of the outputs, and nothing else changes."""
-    t = Swing()
-    rows, mapped = np.array([[9.0, 0.7], [9.0, 2.0], [9.0, 3.0]]), np.full((3, 2), 5.0)
-    report = MapReport()
-    step_of(t).call_state('actuator_to_joint', rows, mapped, np.array([0.4, 8.0]), report)
-    expected = t.map_state('actuator_to_joint', *rows[:, 1:], guess=np.array([0.4]))
-    assert np.array_equal(mapped[:, :1], expected)
-    assert (mapped[:, 1] == 5.0).all()
-    assert not report.counts
-    rows[0, 1] = 99.0
-    step_of(t).call_state('actuator_to_joint', rows, mapped, np.array([0.4, 8.0]), report)
-    assert np.isnan(mapped[:, 0]).all()
-    assert (mapped[:, 1] == 5.0).all()
-    assert report.counts == {('swing', 'domain'): 1}
-
-
-@pytest.mark.parametrize(
-    ('answer', 'said'),
-    [
-        (None, 'inside the plugin'),
-        (((0.1,), ()), 'IndexError'),
-        (((), (1.0,)), 'IndexError'),
-        ((('x',), (1.0,)), 'TypeError'),
-    ],
-)
-def test_a_failing_map_of_a_sample_costs_its_own_joints(answer, said) -> None:
-    """What a plugin raises or miscounts in a map of a sample is reported with its traceback."""
-
-    class Failing(Swing):
-        """Fails once it is in use."""
-
-        fails = False
-
-        def actuator_sample(self, joint_position):
-            """Raise, or give something else."""
-            if not self.fails:
-                return super().actuator_sample(joint_position)
-            if answer is None:
-                raise RuntimeError('inside the plugin')
-            return answer
-
-    t = Failing()
-    t.fails = True
-    report, mapped = MapReport(), np.full((3, 2), 5.0)
-    step_of(t).call_state('actuator_to_joint', np.ones((3, 2)), mapped, np.zeros(2), report)
-    assert np.isnan(mapped[:, 0]).all()
-    assert (mapped[:, 1] == 5.0).all()
-    assert report.counts == {('swing', 'exception'): 1}
-    assert said in report.errors['swing']
-
-
 def test_the_steps_of_the_solver_are_those_of_batches() -> None:
     """The solver of one sample stops at the same solution as that of batches, to rounding."""
     t = ankle()
     target = t.joint_to_actuator('position', [[0.1, 0.2]])
     start = np.array([[0.0, 0.0]])
     x, _, converged = solve(t.actuator_position_and_jacobian, target, start, t.domain.span)
-    sample = t.map_sample('actuator_to_joint', *[target[0].tolist()] * 3, (0.0, 0.0))
+    sample = t.sample_map('actuator_to_joint')(*[target[0].tolist()] * 3, (0.0, 0.0))
     assert converged.all()
     assert np.abs(np.array(sample[0]) - x[0]).max() <= 1e-15
 
@@ -332,7 +269,7 @@ def one_of(evaluate, low: float = -20.0, high: float = 4.0) -> OneSample:
 def test_only_a_regular_jacobian_is_trusted(value, slope, answered) -> None:
     """A gain far from the typical one, of the other sign or unknown is not answered here."""
     one = one_of(lambda x: ((value,), (slope,)))
-    assert (one.state(True, (0.5,), (1.0,), (1.0,), ()) is not None) == answered
+    assert (one.along((0.5,), (1.0,), (1.0,), ()) is not None) == answered
 
 
 def test_gains_of_any_unit_are_measured_by_the_typical_one() -> None:
@@ -344,7 +281,7 @@ def test_gains_of_any_unit_are_measured_by_the_typical_one() -> None:
             one = OneSample(
                 SampleForm(lambda x, slope=share * gain: (x, (slope,))), t.domain, seeds, 1e8
             )
-            assert (one.state(True, (0.5,), (1.0,), (1.0,), ()) is not None) == answered
+            assert (one.along((0.5,), (1.0,), (1.0,), ()) is not None) == answered
 
 
 def test_a_whole_step_that_does_not_help_ends_it() -> None:
@@ -354,10 +291,10 @@ def test_a_whole_step_that_does_not_help_ends_it() -> None:
         return ((x,), (1.0,)) if x < 0.0 else ((math.atan(x),), (1.0 / (1.0 + x * x),))
 
     one = one_of(bent)
-    found = one.state(False, (-0.5,), (1.0,), (1.0,), (0.5,))
+    found = one.back((-0.5,), (1.0,), (1.0,), (0.5,))
     assert found is not None
     assert abs(found[0][0] + 0.5) < 1e-13
-    assert one.state(False, (-0.5,), (1.0,), (1.0,), (3.0,)) is None
+    assert one.back((-0.5,), (1.0,), (1.0,), (3.0,)) is None
 
 
 def test_a_solution_or_a_start_outside_the_domain_is_left_alone() -> None:
@@ -365,10 +302,10 @@ def test_a_solution_or_a_start_outside_the_domain_is_left_alone() -> None:
     t = ankle()
     outside = (0.0, 0.31)
     a, _ = t.actuator_sample(outside)
-    assert t.map_sample('actuator_to_joint', a, a, a, (0.0, 0.29)) is None
+    assert t.sample_map('actuator_to_joint')(a, a, a, (0.0, 0.29)) is None
     a, _ = t.actuator_sample((0.0, 0.29))
-    assert t.map_sample('actuator_to_joint', a, a, a, outside) is None
-    assert t.map_sample('actuator_to_joint', a, a, a, (0.0, 0.28)) is not None
+    assert t.sample_map('actuator_to_joint')(a, a, a, outside) is None
+    assert t.sample_map('actuator_to_joint')(a, a, a, (0.0, 0.28)) is not None
 
 
 @pytest.mark.parametrize('name', ['sin', 'cos', 'sqrt', 'rint'])
@@ -404,9 +341,12 @@ def test_small_matrices_by_numpy(rows: int) -> None:
         largest, smallest = values[0], values[-1]
         assert abs(product - np.sign(np.linalg.det(matrix)) * largest * smallest) <= 1e-14
         assert largest * (1.0 - 1e-15) <= bound <= 1.5 * largest
-        assert np.allclose(square.apply(entries, numbers), matrix @ vector, rtol=0, atol=1e-14)
-        assert np.allclose(
-            square.apply_transposed(entries, numbers), matrix.T @ vector, rtol=0, atol=1e-14
-        )
-        identity = matrix @ np.reshape(square.inverse(entries), (rows, rows))
-        assert np.allclose(identity, np.eye(rows), rtol=0, atol=1e-14 * (bound**2 / abs(product)))
+        tolerance = 1e-14 * (1.0 + bound**2 / abs(product))
+        for along, speeds, forces in (
+            (True, matrix, np.linalg.inv(matrix).T),
+            (False, np.linalg.inv(matrix), matrix.T),
+        ):
+            velocity, effort = square.rates(along, entries, numbers, numbers[::-1])
+            scale = tolerance * (1.0 + np.abs(speeds).max() + np.abs(forces).max())
+            assert np.abs(velocity - speeds @ vector).max() <= scale
+            assert np.abs(effort - forces @ vector[::-1]).max() <= scale

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+import copy
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ import pytest
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.ankle_leg import AnkleLeg
+from transmission_bridge.transmissions.elementary import NUMBERS
 from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
 
 LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}
@@ -115,6 +117,45 @@ def test_a_guess_never_keeps_the_solver_from_converging(legs) -> None:
     for each, start, expected in zip(a, guess, warm, strict=True):
         position, _, _ = t.map_state('actuator_to_joint', each, nothing, nothing, guess=start)
         assert np.allclose(position, expected, rtol=0.0, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize('legs', PAIRS)
+def test_a_solution_nearby_is_the_solution(legs) -> None:
+    """The quicker way near a start ends at the foot and its Jacobian, or says nothing."""
+    options = {'actuator_reduction': (15.0, -12.0), 'joint_offset': (0.1, -0.05)}
+    t = ankle(*legs, **options)
+    random = np.random.default_rng(2)
+    q = random.uniform(t.domain.lower, t.domain.upper, size=(1000, 2))
+    a = t.joint_to_actuator('position', q)
+    q, a = (each[np.isfinite(a).all(axis=-1)] for each in (q, a))
+    jacobians = t.actuator_jacobian(q)
+    condition, slopes = np.linalg.cond(jacobians), jacobians.reshape(-1, 4)
+    assert condition.max() < 100.0
+    for reach, least in ((1e-4, 1.0), (0.03, 0.95), (1.0, 0.0)):
+        starts = q + random.uniform(-reach, reach, q.shape)
+        answered = 0
+        for angles, start, foot, slope, cond in zip(a, starts, q, slopes, condition, strict=True):
+            found = t.joint_position_near(angles.tolist(), start.tolist())
+            if found is not None and np.abs(found[0] - foot).max() < 0.1:
+                answered += 1
+                assert np.abs(found[0] - foot).max() <= 1e-14 * cond
+                assert np.abs(found[1] - slope).max() <= 1e-12 * cond * np.abs(slope).max()
+        assert answered >= least * len(q)
+
+
+def test_the_other_elbow_is_not_a_solution_nearby() -> None:
+    """Crank angles that the rods reach with an elbow turned over are left to the solver."""
+    t = ankle(LEFT, RIGHT)
+    leg = t._legs[0]
+    other = copy.copy(leg)
+    other.side = -leg.side
+    q = np.array([0.1, 0.05])
+    a = t.joint_to_actuator('position', q)
+    foot = rotation(*q) @ np.array(LEFT['foot'])
+    turned_over = other.angle(tuple(foot), NUMBERS)
+    assert np.abs(residuals((LEFT,), [turned_over], q)).max() <= 1e-15
+    assert t.joint_position_near(a.tolist(), q.tolist()) is not None
+    assert t.joint_position_near([turned_over, a[1]], q.tolist()) is None
 
 
 def test_offsets_and_reductions() -> None:

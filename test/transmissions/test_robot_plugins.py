@@ -297,7 +297,7 @@ def test_a_stream_has_what_the_plugin_says_of_a_state(with_plugin, cls, expected
     """Where a subclass overrides ``map_state``, its answer is what a stream has."""
     t = with_plugin(cls)
     state, report = StateMap(t, 'actuator_to_joint'), MapReport()
-    mapped = state.of_instant(np.full((3, 3), 2.0), np.zeros(3), report)
+    mapped = state.of_instant(np.full((3, 3), 2.0), report)
     assert mapped[:, 1].tolist() == expected
     assert mapped[0].tolist() == [0.5, expected[0], 0.25]
     assert not report.counts

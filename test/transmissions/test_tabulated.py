@@ -15,6 +15,7 @@ import pytest
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.curve_sample import CurveSample
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
@@ -70,6 +71,33 @@ def test_the_inverse_is_the_inverse(table, shares) -> None:
         <= 1e-15 * (np.abs(y).max() + np.ptp(y))
         + 4e-16 * np.abs(x).max() * np.abs(curve.slope(found))
     ).all()
+
+
+@example((np.array([0.0, 1.0, 8.5]), np.array([0.0, 1.0, 2.0])), [0.0, 1.0])
+@given(tables(), st.lists(st.floats(-0.1, 1.1), min_size=1, max_size=20))
+def test_one_sample_of_a_curve_is_that_of_a_batch(table, shares) -> None:
+    """One number at a time the curve, its slope and its inverse are those of arrays."""
+    x, y = table
+    curve = MonotoneCubic(x, y)
+    one = CurveSample(curve)
+    fine = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(x)])
+    steepest = np.abs(curve.slope(fine)).max()
+    for share in shares:
+        at, value = (each[0] + share * (each[-1] - each[0]) for each in (x, y))
+        expected, back = curve.value(np.array(at)), curve.inverse(np.array(value))
+        if np.isnan(expected):
+            with pytest.raises(ValueError, match='outside'):
+                one.value_and_slope(at)
+        else:
+            found, slope = one.value_and_slope(at)
+            assert abs(found - expected) <= 1e-15 * np.abs(y).max()
+            assert abs(slope - curve.slope(np.array(at))) <= 1e-14 * steepest
+        if np.isnan(back):
+            with pytest.raises(ValueError, match='outside'):
+                one.inverse(value)
+        else:
+            missed = abs(curve.value(np.array(one.inverse(value))) - value)
+            assert missed <= 4e-15 * (np.abs(y).max() + np.abs(x).max() * steepest)
 
 
 def test_a_parabola_s_slopes_by_hand() -> None:

@@ -90,6 +90,7 @@ class CommandPath:
 
     def reset(self) -> None:
         """Forget every command."""
+        self._mapper.forget()
         self._held = HeldCommands(len(self._robot.joint_names), len(self._robot.actuator_names))
         self._ages.reset()
         self._sources.reset()
@@ -197,15 +198,7 @@ class CommandPath:
         """Complete, map and remember a command; nothing is remembered of one that is refused."""
         for group in shape.partial:
             group.complete(command, self._held.at(now), measured_position, hold=hold)
-        at = measured_position
-        if self._mapper.is_bent:  # velocities use the commanded position, else the measured one
-            at = np.where(np.isnan(command[0]), measured_position, command[0])
-        sent = self._mapper(
-            command,
-            (at, at, measured_position),
-            guess=self._held.actuator_position,
-            report=self.report,
-        )
+        sent = self._mapper.of_command(command, measured_position, self.report)
         if np.isfinite(sent, self._mapped).tobytes() != shape.result:
             mend_or_refuse(self._robot, command, sent, self._mapped, shape.result)
         self._held.replace(command, sent, shape)

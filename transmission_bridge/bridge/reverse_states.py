@@ -37,7 +37,6 @@ class ReverseStatePath:
     def __init__(self, robot: RobotTransmissions) -> None:
         self._names = robot.actuator_names
         self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
-        self._solution: Array = np.full(len(self._names), np.nan)
         self.merged = MergedStates(robot.joint_names, driver_names={}, wrap_period={}, timeout=0.0)
         self.report = MapReport()
 
@@ -62,12 +61,7 @@ class ReverseStatePath:
         stamp = self.merged.stamp(0.0)
         if stamp is None:
             return None
-        joints = self.merged.values(0.0)
-        position = joints[0]
-        mapped = self._mapper(
-            joints, (position, position, position), self._solution, self.report
-        ).copy()
-        np.copyto(self._solution, mapped[0], where=np.isfinite(mapped[0]))
+        mapped = self._mapper.of_instant(self.merged.values(0.0), self.report).copy()
         known = np.isfinite(mapped).any(axis=0)
         if not known.any():
             return None

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.bridge.finite import FiniteCheck
 from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import AffineMap, Array
 from transmission_bridge.transmissions.interfaces import Direction
+from transmission_bridge.transmissions.step import Step
+from transmission_bridge.transmissions.stream_step import StreamStep
 
 __all__ = ['StateMap']
 
@@ -22,7 +23,7 @@ class StateMap:
     The three interfaces of a JointState stacked into one affine map.
 
     One call for all of them costs little more than a call for one. Position-dependent
-    transmissions are called afterwards, where there are any.
+    transmissions are called afterwards, where there are any; they begin at the last solution.
 
     :param robot: The maps.
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
@@ -30,64 +31,67 @@ class StateMap:
     """
 
     def __init__(self, robot: RobotTransmissions, direction: Direction) -> None:
-        self._maps = tuple(robot.map_of(interface, direction) for interface in FIELDS)
-        affine = AffineMap.stacked([each.affine for each in self._maps])
+        maps = [robot.map_of(interface, direction) for interface in FIELDS]
+        affine = AffineMap.stacked([each.affine for each in maps])
         self._run = affine.workspace().run
-        self._direction: Direction = direction
-        self.is_bent = not all(each.is_affine for each in self._maps)
-        # A transmission that lacks one of the interfaces has to be called for each of the others.
-        names = [[step.name for step in each.steps] for each in self._maps]
-        self._maps_instants = all(each == names[0] for each in names)
-        self._mapped: Array = np.empty((len(FIELDS), self._maps[0].affine.n_out))
+        self._mapped: Array = np.empty((len(FIELDS), maps[0].affine.n_out))
         self._flat: Array = self._mapped.reshape(-1)
         self._check = FiniteCheck(self._flat.size)
+        # A transmission that lacks an interface is called for the others.
+        called: dict[str, tuple[Step, dict[int, str]]] = {}
+        for row, each in enumerate(maps):
+            for step in each.steps:
+                called.setdefault(step.name, (step, {}))[1][row] = each.interface
+        self.is_bent = bool(called)
+        #: The steps, and where their inputs stand among those of all of them.
+        self._steps: list[tuple[StreamStep, slice]] = []
+        inputs: list[int] = []
+        for step, interfaces in called.values():
+            part = slice(len(inputs), len(inputs) + len(step.inputs))
+            self._steps.append((StreamStep(step, direction, interfaces, self._mapped), part))
+            inputs += step.inputs.tolist()
+        self._inputs = np.array(inputs, dtype=np.intp)
 
-    def __call__(
-        self, values: Array, at: tuple[Array, Array, Array], guess: Array, report: MapReport
-    ) -> Array:
-        """
-        Map rows position, velocity, effort.
+    def forget(self) -> None:
+        """Forget the last solutions."""
+        for step, _ in self._steps:
+            step.forget()
 
-        :param values: Shape ``(3, n_in)``, C-contiguous.
-        :param at: For each row the positions in the input's space that its Jacobian is taken at.
-        :param guess: Positions in the output's space near which a solution is sought.
-        :param report: Collects what became NaN and why.
-        :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
-        """
-        self._run(values.reshape(-1), self._flat)
-        if self.is_bent:
-            for row, each in enumerate(self._maps):
-                each.bend(self._mapped[row], values[row], at[row], None, guess, report)
-        return self._mapped
-
-    def of_instant(self, values: Array, guess: Array, report: MapReport) -> Array:
+    def of_instant(self, values: Array, report: MapReport) -> Array:
         """
         Map rows position, velocity, effort that belong together: Jacobians are those of row 0.
 
         A transmission that has to find its position finds it once.
 
-        :param values: As in a call, and the same for the other parameters and the result.
+        :param values: Shape ``(3, n_in)``, C-contiguous.
+        :param report: Collects what became NaN and why.
+        :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
-        if not self._maps_instants:
-            at = values[0]
-            return self(values, (at, at, at), guess, report)
         self._run(values.reshape(-1), self._flat)
-        for step in self._maps[0].steps:
-            step.call_state(self._direction, values, self._mapped, guess, report)
+        if self.is_bent:
+            rows = values.take(self._inputs, axis=1).tolist()
+            for step, part in self._steps:
+                step.map_instant([row[part] for row in rows], values, report)
         return self._mapped
 
-    def unanswered(self, values: Array) -> npt.NDArray[np.bool_]:
+    def of_command(self, values: Array, measured: Array, report: MapReport) -> Array:
         """
-        Return whose position is unknown in the last result though its transmission had everything.
+        Map rows position, velocity, effort that are commanded, NaN where they are not.
 
-        :param values: What was mapped.
-        :returns: Shape ``(n_out,)``.
+        Velocity is mapped where the commanded position is, else the measured one; effort at the
+        measured position.
+
+        :param measured: Positions, shape ``(n_in,)``, NaN where unknown.
         """
-        result = np.zeros(self._mapped.shape[1], dtype=np.bool_)
-        for step in self._maps[0].steps:
-            if np.isfinite(values[0, step.inputs]).all():
-                result[step.outputs] = ~np.isfinite(self._mapped[0, step.outputs])
-        return result
+        self._run(values.reshape(-1), self._flat)
+        if self.is_bent:
+            at = np.where(np.isnan(values[0]), measured, values[0])
+            places = (at, at, measured)
+            rows = values.take(self._inputs, axis=1).tolist()
+            rows += [at.take(self._inputs).tolist(), measured.take(self._inputs).tolist()]
+            for step, part in self._steps:
+                step.map_command([row[part] for row in rows], values, places, report)
+        return self._mapped
 
     @property
     def all_finite(self) -> bool:

@@ -77,21 +77,14 @@ class StatePath:
 
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages; joints and actuators must be the same."""
-        self._robot = robot
         self._mapper = StateMap(robot, ACTUATOR_TO_JOINT)
         self._is_dirty = True
-        self._keeps_solution = not robot.map_of('position', ACTUATOR_TO_JOINT).is_affine
-        # A solution of other numbers may lead astray, and would with every further message.
-        self._forget_solution()
 
     def reset(self) -> None:
         """Forget everything that drivers have said."""
         self.merged.reset()
+        self._mapper.forget()
         self._is_dirty = True
-        self._forget_solution()
-
-    def _forget_solution(self) -> None:
-        self._solution: Array = np.full(len(self._robot.joint_names), np.nan)
 
     def update(
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
@@ -173,17 +166,10 @@ class StatePath:
         return JointStateRecord(stamp, '', names, *(_known_or_empty(row) for row in joints))
 
     def _map(self, actuators: Array) -> Array:
-        """Map everything, beginning an iterative solution at the last one found."""
-        joints = self._mapper.of_instant(actuators, self._solution, self.report)
+        joints = self._mapper.of_instant(actuators, self.report)
         self._joints = joints
         self._all_known = self._mapper.all_finite
         self._is_dirty = False
-        if self._keeps_solution:
-            known = True if self._all_known else np.isfinite(joints[0])
-            np.copyto(self._solution, joints[0], where=known)
-            if not np.all(known):
-                # Nothing found from there: the next message would fail in the same way.
-                self._solution[self._mapper.unanswered(actuators)] = np.nan
         return joints
 
 

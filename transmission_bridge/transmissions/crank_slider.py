@@ -147,7 +147,7 @@ class CrankSliderTransmission(PositionDependentTransmission):
 
     def actuator_jacobian_rate(self, joint_position: Array, joint_velocity: Array) -> Array:
         """Return ``d/dt da/dj``, shape ``(..., 1, 1)``."""
-        curvature = self._law.strokes(self._crank(component(joint_position, 0)), ARRAYS)[2]
+        curvature = self._law.curvature(self._crank(component(joint_position, 0)), ARRAYS)
         ratio = self._actuator_ratio * self._joint_ratio * self._joint_ratio
         return matrix_of((ratio * (curvature * component(joint_velocity, 0)),))
 
@@ -165,7 +165,7 @@ class CrankSliderTransmission(PositionDependentTransmission):
         return (self._joint_of(actuator_position[0], NUMBERS),)
 
     def _actuator(self, position: Real, of: Elementary[Real]) -> tuple[Real, Real]:
-        stroke, slope, _ = self._law.strokes(self._crank(position), of)
+        stroke, slope = self._law.stroke_and_slope(self._crank(position), of)
         return (
             self._actuator_ratio * (stroke - self._stroke_at_zero),
             self._actuator_ratio * self._joint_ratio * slope,

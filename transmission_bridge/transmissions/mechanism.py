@@ -22,7 +22,7 @@ from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import Quantity
 from transmission_bridge.transmissions.newton import solve
-from transmission_bridge.transmissions.one_sample import OneSample, SampleForm
+from transmission_bridge.transmissions.one_sample import OneSample, SampleForm, SampleMap, State
 from transmission_bridge.transmissions.seeds import seed_table
 from transmission_bridge.transmissions.small_matrix import (
     apply,
@@ -34,11 +34,19 @@ from transmission_bridge.transmissions.small_matrix import (
     orientation,
     singular_values,
 )
-from transmission_bridge.transmissions.square import Numbers, SQUARES
+from transmission_bridge.transmissions.square import SQUARES
 
 __all__ = ['POSITIONS', 'ClosedForm', 'Mechanism']
 
 POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
+
+#: Where the quantities stand in a state.
+_PLACE = {
+    Quantity.POSITION: 0,
+    Quantity.ABSOLUTE_POSITION: 0,
+    Quantity.VELOCITY: 1,
+    Quantity.EFFORT: 2,
+}
 
 Mask = npt.NDArray[np.bool_]
 
@@ -114,11 +122,10 @@ class Mechanism:
         :param guess: Where to start a solution, in ``x``.
         """
         value, at = arrays[0], arrays[0 if quantity in POSITIONS else 1]
-        if self._one is not None and value.ndim == 1 and quantity is not Quantity.ACCELERATION:
-            start = self._sample_start(along, at, guess)
-            sample = self._one.mapped(quantity, along, value.tolist(), at.tolist(), start)
-            if sample is not None:
-                return np.array(sample)
+        if value.ndim == 1 and quantity is not Quantity.ACCELERATION:
+            state = self._sample_state(along, (at, value, value), guess)
+            if state is not None:
+                return np.array(state[_PLACE[quantity]])
         if quantity in POSITIONS:
             return self._position(along, value, guess, counts)
         x, slope = self._locate(along, at, guess, counts)
@@ -145,13 +152,9 @@ class Mechanism:
     ) -> tuple[Array, Array, Array]:
         """Map position, velocity and effort of one sample; the position is found once."""
         position, velocity, effort = arrays
-        if self._one is not None:
-            start = self._sample_start(along, position, guess)
-            sample = self._one.state(
-                along, position.tolist(), velocity.tolist(), effort.tolist(), start
-            )
-            if sample is not None:
-                return np.array(sample[0]), np.array(sample[1]), np.array(sample[2])
+        state = self._sample_state(along, arrays, guess)
+        if state is not None:
+            return np.array(state[0]), np.array(state[1]), np.array(state[2])
         x, slope = self._locate(along, position, guess, counts)
         here = self._regular(x, slope, False, counts)
         steep = self._regular(x, here, True, counts)
@@ -160,18 +163,11 @@ class Mechanism:
             return y, apply(here, velocity), apply_transposed(inverse(steep), effort)
         return x, apply(inverse(steep), velocity), apply_transposed(here, effort)
 
-    def sample_state(
-        self, along: bool, position: Numbers, velocity: Numbers, effort: Numbers, start: Numbers
-    ) -> tuple[Numbers, Numbers, Numbers] | None:
-        """
-        Do the same in plain numbers.
-
-        :param start: ``x`` where a solution is sought.
-        :returns: ``None`` where it takes more than that.
-        """
+    def sample_map(self, along: bool) -> SampleMap | None:
+        """Return the map of one sample in plain numbers, if there is one."""
         if self._one is None:
             return None
-        return self._one.state(along, position, velocity, effort, start)
+        return self._one.along if along else self._one.back
 
     def jacobian(self, along: bool, at: Array) -> Array:
         """Return ``G`` at ``x``, or ``G^-1`` at ``y``; NaN where it does not exist."""
@@ -243,11 +239,17 @@ class Mechanism:
         usable = self._domain.contains(guess)
         return guess if every(usable) else choose(usable, guess, self._seeds.nearest(y))
 
-    def _sample_start(self, along: bool, position: Array, guess: Array | None) -> Numbers:
-        if along or self._form.inverse_value is not None:
-            return ()  # nothing is solved
-        start: list[float] = self._start(position, guess).tolist()
-        return start
+    def _sample_state(
+        self, along: bool, arrays: tuple[Array, Array, Array], guess: Array | None
+    ) -> State | None:
+        """Map position, velocity and effort of one sample, where that takes plain numbers."""
+        sample_map = self.sample_map(along)
+        if sample_map is None:
+            return None
+        position, velocity, effort = (array.tolist() for array in arrays)
+        solves = not along and self._form.inverse_value is None
+        start = self._start(arrays[0], guess).tolist() if solves else ()
+        return sample_map(position, velocity, effort, start)
 
     # -- what is watched -------------------------------------------------------------------------
 

@@ -46,6 +46,11 @@ class MonotoneCubic:
         self._cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
         self._rising = self._sign * self.y
 
+    @property
+    def coefficients(self) -> tuple[Array, Array, Array]:
+        """Those of ``t``, ``t^2`` and ``t^3`` with ``t = x - x_k``, one each per piece."""
+        return self._linear, self._square, self._cube
+
     def value(self, x: Array) -> Array:
         """Return the curve, NaN outside the table."""
         piece, t = self._piece(x)

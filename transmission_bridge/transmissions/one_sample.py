@@ -16,12 +16,17 @@ from dataclasses import dataclass
 import math
 
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.interfaces import Quantity
 from transmission_bridge.transmissions.newton import END_GAME, STALL_TOLERANCE, STEP_TOLERANCE
 from transmission_bridge.transmissions.seeds import SeedTable
 from transmission_bridge.transmissions.square import Bounds, Numbers, SQUARES
 
-__all__ = ['OneSample', 'SampleForm']
+__all__ = ['OneSample', 'SampleForm', 'SampleMap', 'State']
+
+#: Position, velocity and effort.
+State = tuple[Numbers, Numbers, Numbers]
+
+#: Maps position, velocity and effort, beginning a solution at a start; see :class:`OneSample`.
+SampleMap = Callable[[Numbers, Numbers, Numbers, Numbers], State | None]
 
 #: Evaluations after which the solution is left to the solver of batches. From the last solution
 #: of a stream it takes two to four.
@@ -37,10 +42,13 @@ class SampleForm:
 
     :param evaluate: ``g`` and the entries of ``G``, row by row.
     :param inverse_value: ``g^-1``, or ``None``: it is solved.
+    :param solve_nearby: ``x`` and ``G`` of ``y`` from a start near it, if the mechanism has a
+        quicker way than steps by ``evaluate``; ``None`` for what it leaves to these.
     """
 
     evaluate: Callable[[Numbers], tuple[Numbers, Numbers]]
     inverse_value: Callable[[Numbers], Numbers] | None = None
+    solve_nearby: Callable[[Numbers, Numbers], tuple[Numbers, Numbers] | None] | None = None
 
 
 class OneSample:
@@ -63,6 +71,7 @@ class OneSample:
     ) -> None:
         self._evaluate = form.evaluate
         self._inverse_value = form.inverse_value
+        self._solve_nearby = form.solve_nearby
         self._square = SQUARES[len(domain.lower)]
         self._span = tuple(domain.span.tolist())
         self._bounds: Bounds = domain.bounds
@@ -71,92 +80,82 @@ class OneSample:
         self._condition_limit = condition_limit
         self._gain = seeds.gain
 
-    def state(
-        self, along: bool, position: Numbers, velocity: Numbers, effort: Numbers, start: Numbers
-    ) -> tuple[Numbers, Numbers, Numbers] | None:
+    def along(
+        self, position: Numbers, velocity: Numbers, effort: Numbers, _start: Numbers = ()
+    ) -> State | None:
         """
-        Map position, velocity and effort of one instant.
+        Map position, velocity and effort of one instant from ``x`` to ``y``.
 
-        :param along: From ``x`` to ``y``, else back.
+        :returns: ``None`` where it is left to the mechanism.
+        """
+        try:
+            if not self._square.within(self._bounds, position):
+                return None
+            mapped, slope = self._evaluate(position)
+        except (ArithmeticError, ValueError):
+            return None
+        if not (self._is_regular(slope) and all(map(math.isfinite, mapped))):
+            return None
+        return mapped, *self._square.rates(True, slope, velocity, effort)
+
+    def back(
+        self, position: Numbers, velocity: Numbers, effort: Numbers, start: Numbers
+    ) -> State | None:
+        """
+        Map position, velocity and effort of one instant from ``y`` to ``x``.
+
         :param start: ``x`` where a solution is sought.
         :returns: ``None`` where it is left to the mechanism.
         """
-        found = self._located(along, position, start)
-        if found is None:
-            return None
-        mapped, slope = found
-        square = self._square
-        inverse = square.inverse(slope)
-        if along:
-            return mapped, square.apply(slope, velocity), square.apply_transposed(inverse, effort)
-        return mapped, square.apply(inverse, velocity), square.apply_transposed(slope, effort)
-
-    def mapped(
-        self, quantity: Quantity, along: bool, value: Numbers, at: Numbers, start: Numbers
-    ) -> Numbers | None:
-        """
-        Map position, velocity or effort.
-
-        :param at: The position; the value itself where that is a position.
-        """
-        found = self._located(along, at, start)
-        if found is None:
-            return None
-        mapped, slope = found
-        square = self._square
-        if quantity is Quantity.VELOCITY:
-            return square.apply(slope if along else square.inverse(slope), value)
-        if quantity is Quantity.EFFORT:
-            return square.apply_transposed(square.inverse(slope) if along else slope, value)
-        return mapped
-
-    def _located(
-        self, along: bool, position: Numbers, start: Numbers
-    ) -> tuple[Numbers, Numbers] | None:
-        """Return the position in the other space and ``G``, if all is well."""
         try:
-            if along:
-                x = position
-            elif self._inverse_value is not None:
-                x = self._inverse_value(position)
+            if self._inverse_value is not None:
+                mapped = self._inverse_value(position)
+                if not self._square.within(self._bounds, mapped):
+                    return None
+                _, slope = self._evaluate(mapped)
             else:
-                return self._solved(position, start)
-            if not self._square.within(self._bounds, x):
-                return None
-            y, slope = self._evaluate(x)
+                found = self._solved(position, start)
+                if found is None:
+                    return None
+                mapped, slope = found
         except (ArithmeticError, ValueError):
             return None
         if not self._is_regular(slope):
             return None
-        if not along:
-            return x, slope
-        return (y, slope) if all(map(math.isfinite, y)) else None
+        return mapped, *self._square.rates(False, slope, velocity, effort)
 
     def _solved(self, y: Numbers, x: Numbers) -> tuple[Numbers, Numbers] | None:
-        """Take whole steps from a start in the domain, as long as each is an improvement."""
-        square, evaluate = self._square, self._evaluate
+        """Return the solution that a start in the domain leads to."""
+        square = self._square
         # What cannot be reached need not be sought.
         if not (square.within(self._reach, y) and square.within(self._bounds, x)):
             return None
+        found = self._solve_nearby(y, x) if self._solve_nearby is not None else None
+        if found is None:
+            found = self._stepped(y, x)
+        if found is None or not (
+            square.within(self._bounds, found[0]) and self._is_regular(found[1])
+        ):
+            return None
+        return found
+
+    def _stepped(self, y: Numbers, x: Numbers) -> tuple[Numbers, Numbers] | None:
+        """Take whole steps, as long as each is an improvement."""
+        square, evaluate = self._square, self._evaluate
         value, slope = evaluate(x)
         ahead, size, miss = square.step(x, value, slope, y, self._span)
         for _ in range(EVALUATION_LIMIT):
             if size <= _STEP:
-                x = ahead
-                break
+                return ahead, slope
             value, next_slope = evaluate(ahead)
             after, next_size, next_miss = square.step(ahead, value, next_slope, y, self._span)
             if next_miss < miss or next_size < size <= _END_GAME:
                 x, ahead, slope, size, miss = ahead, after, next_slope, next_size, next_miss
             elif size <= _STALL:
-                break
+                return x, slope
             else:
                 return None
-        else:
-            return None
-        if not (square.within(self._bounds, x) and self._is_regular(slope)):
-            return None
-        return x, slope
+        return None
 
     def _is_regular(self, slope: Numbers) -> bool:
         """Tell whether ``G`` is surely regular, not too large, and on the branch."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.ankle_leg import AnkleLeg, rotated, Vector
+from transmission_bridge.transmissions.ankle_solver import AnkleSolver
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.elementary import ARRAYS, Elementary, NUMBERS, Real
 from transmission_bridge.transmissions.linear import ratios
@@ -71,6 +72,7 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
         pitch, roll = middle
         cosines = self._cosines(pitch, roll, NUMBERS)
         self._legs = tuple(leg.chosen(rotated(leg.foot, cosines)[0]) for leg in legs)
+        self._solver = AnkleSolver(self._legs, self._ratios, self._offset)
         super().__init__(domain)
 
     @classmethod
@@ -127,6 +129,12 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
         """Return ``a`` and ``da/dq`` of one sample."""
         pitch, roll = joint_position
         return self._actuators(pitch, roll, NUMBERS)
+
+    def joint_position_near(
+        self, actuator_position: Numbers, joint_position: Numbers
+    ) -> tuple[Numbers, Numbers] | None:
+        """Return ``q`` near a start, and ``da/dq``; see :class:`AnkleSolver`."""
+        return self._solver(actuator_position, joint_position)
 
     def _actuators(
         self, pitch: Real, roll: Real, of: Elementary[Real]

@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.directional import directional_derivative
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
@@ -24,18 +22,18 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
     quantity_of,
 )
-from transmission_bridge.transmissions.mechanism import ClosedForm, Mechanism, POSITIONS
-from transmission_bridge.transmissions.one_sample import SampleForm
-from transmission_bridge.transmissions.square import Numbers
+from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS
+from transmission_bridge.transmissions.one_sample import SampleMap
+from transmission_bridge.transmissions.position_maps import PositionMaps
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
-__all__ = ['PositionDependentTransmission', 'is_current']
+__all__ = ['PositionDependentTransmission']
 
 #: Samples mapped at a time; what the solver needs for them stays in the cache.
 CHUNK_ROWS = 2048
 
 
-class PositionDependentTransmission(Transmission):
+class PositionDependentTransmission(PositionMaps, Transmission):
     """
     A mechanism given by one position map and its Jacobian; every interface follows.
 
@@ -57,8 +55,9 @@ class PositionDependentTransmission(Transmission):
     arithmetic. A plugin with as many joints as actuators, one or two, may give
     :meth:`joint_sample` or :meth:`actuator_sample` as well, and :meth:`joint_position_sample` or
     :meth:`actuator_position_sample` for the closed inverse: the same equations in plain numbers.
-    One sample and a batch then agree to rounding. These methods may raise ``ValueError`` or
-    ``ArithmeticError`` where there is no answer.
+    One sample and a batch then agree to rounding. Where the way back is solved,
+    :meth:`joint_position_near` or :meth:`actuator_position_near` may give a quicker solution than
+    these. All of them may raise ``ValueError`` or ``ArithmeticError`` where there is no answer.
 
     With ``x`` the space that the given Jacobian ``G`` starts from and ``y = g(x)`` the other one:
 
@@ -103,137 +102,30 @@ class PositionDependentTransmission(Transmission):
     condition_limit: ClassVar[float] = 1e8
 
     def __init__(self, domain: Domain) -> None:
-        cls = type(self)
+        name = type(self).__name__
         self._domain = domain
-        self._starts_at_joint = _given(cls, 'actuator_jacobian')
+        self._starts_at_joint = self._gives('actuator_jacobian')
         space = 'joint' if self._starts_at_joint else 'actuator'
         other = 'actuator' if self._starts_at_joint else 'joint'
-        if not (_given(cls, f'{other}_jacobian') and _given(cls, f'{other}_position')):
+        if not (self._gives(f'{other}_jacobian') and self._gives(f'{other}_position')):
             raise TransmissionError(
-                f'{cls.__name__} gives no position map with its Jacobian',
+                f'{name} gives no position map with its Jacobian',
                 expected='joint_position and joint_jacobian, or actuator_position and '
                 'actuator_jacobian',
             )
         if domain.space != space:
             raise TransmissionError(
-                f'{cls.__name__} gives {other}_jacobian, its domain is in the other space',
+                f'{name} gives {other}_jacobian, its domain is in the other space',
                 expected=f'{space} positions',
                 found=f'{domain.space} positions',
             )
-        closed_form = ClosedForm(
-            value=getattr(self, f'{other}_position'),
-            slope=getattr(self, f'{other}_jacobian'),
-            slope_rate=getattr(self, f'{other}_jacobian_rate'),
-            evaluate=getattr(self, f'{other}_position_and_jacobian'),
-            inverse_value=getattr(self, f'{space}_position')
-            if _given(cls, f'{space}_position')
-            else None,
-        )
-        names = [f'{other}_{name}' for name in ('position', 'jacobian', 'position_and_jacobian')]
-        sample_form = SampleForm(
-            evaluate=self._own(f'{other}_sample', names),
-            inverse_value=self._own(f'{space}_position_sample', [f'{space}_position'])
-            if closed_form.inverse_value is not None
-            else None,
-        )
         with np.errstate(all='ignore'):
-            self._mechanism = Mechanism(closed_form, sample_form, domain, self.condition_limit)
-
-    # -- what a plugin gives ---------------------------------------------------------------------
-
-    def joint_position(self, actuator_position: Array) -> Array:
-        """
-        Return ``q = f(a)``.
-
-        :param actuator_position: Shape ``(..., n_actuators)``.
-        :returns: Shape ``(..., n_joints)``, NaN where the mechanism cannot be.
-        """
-        raise NotImplementedError
-
-    def joint_jacobian(self, actuator_position: Array) -> Array:
-        """
-        Return ``dq/da``.
-
-        :param actuator_position: Shape ``(..., n_actuators)``.
-        :returns: Shape ``(..., n_joints, n_actuators)``.
-        """
-        raise NotImplementedError
-
-    def joint_jacobian_rate(self, actuator_position: Array, actuator_velocity: Array) -> Array:
-        """
-        Return ``d/dt dq/da``; by default from :meth:`joint_jacobian`, to about 1e-12.
-
-        See :func:`~transmission_bridge.transmissions.directional.directional_derivative`.
-
-        :returns: Shape ``(..., n_joints, n_actuators)``.
-        """
-        return directional_derivative(
-            self.joint_jacobian, actuator_position, actuator_velocity, self._domain.span
-        )
-
-    def joint_position_and_jacobian(self, actuator_position: Array) -> tuple[Array, Array]:
-        """Return both at once; to be overridden where they have much in common."""
-        return self.joint_position(actuator_position), self.joint_jacobian(actuator_position)
-
-    def joint_sample(self, actuator_position: Numbers) -> tuple[Numbers, Numbers]:
-        """
-        Return ``q`` and the entries of ``dq/da`` row by row, of one sample in plain numbers.
-
-        By default by :meth:`joint_position_and_jacobian`.
-        """
-        return _sample(self.joint_position_and_jacobian, actuator_position)
-
-    def joint_position_sample(self, actuator_position: Numbers) -> Numbers:
-        """Return ``q`` of one sample in plain numbers; by default by :meth:`joint_position`."""
-        return _position_sample(self.joint_position, actuator_position)
-
-    def actuator_position(self, joint_position: Array) -> Array:
-        """
-        Return ``a = f^-1(q)``.
-
-        :param joint_position: Shape ``(..., n_joints)``.
-        :returns: Shape ``(..., n_actuators)``, NaN where the mechanism cannot be.
-        """
-        raise NotImplementedError
-
-    def actuator_jacobian(self, joint_position: Array) -> Array:
-        """
-        Return ``da/dq``.
-
-        :param joint_position: Shape ``(..., n_joints)``.
-        :returns: Shape ``(..., n_actuators, n_joints)``.
-        """
-        raise NotImplementedError
-
-    def actuator_jacobian_rate(self, joint_position: Array, joint_velocity: Array) -> Array:
-        """
-        Return ``d/dt da/dq``; by default from :meth:`actuator_jacobian`, to about 1e-12.
-
-        See :func:`~transmission_bridge.transmissions.directional.directional_derivative`.
-
-        :returns: Shape ``(..., n_actuators, n_joints)``.
-        """
-        return directional_derivative(
-            self.actuator_jacobian, joint_position, joint_velocity, self._domain.span
-        )
-
-    def actuator_position_and_jacobian(self, joint_position: Array) -> tuple[Array, Array]:
-        """Return both at once; to be overridden where they have much in common."""
-        return self.actuator_position(joint_position), self.actuator_jacobian(joint_position)
-
-    def actuator_sample(self, joint_position: Numbers) -> tuple[Numbers, Numbers]:
-        """
-        Return ``a`` and the entries of ``da/dq`` row by row, of one sample in plain numbers.
-
-        By default by :meth:`actuator_position_and_jacobian`.
-        """
-        return _sample(self.actuator_position_and_jacobian, joint_position)
-
-    def actuator_position_sample(self, joint_position: Numbers) -> Numbers:
-        """Return ``a`` of one sample in plain numbers; by default by :meth:`actuator_position`."""
-        return _position_sample(self.actuator_position, joint_position)
-
-    # -- what everybody else asks ----------------------------------------------------------------
+            self._mechanism = Mechanism(
+                self._closed_form(space, other),
+                self._sample_form(space, other),
+                domain,
+                self.condition_limit,
+            )
 
     @property
     def domain(self) -> Domain:
@@ -304,25 +196,20 @@ class PositionDependentTransmission(Transmission):
         with np.errstate(all='ignore'):
             return self._mechanism.mapped_state(along, arrays, start, counts)
 
-    def map_sample(
-        self,
-        direction: Direction,
-        position: Numbers,
-        velocity: Numbers,
-        effort: Numbers,
-        guess: Numbers,
-    ) -> tuple[Numbers, Numbers, Numbers] | None:
+    def sample_map(self, direction: Direction) -> SampleMap | None:
         """
-        Do the same with plain numbers, for a stream that has no time for arrays.
+        Return what does the same with plain numbers, for a stream that has no time for arrays.
 
-        Numbers of the right count are taken for granted.
+        It maps position, velocity, effort and a start of the solution, NaN if there is none, to
+        position, velocity and effort. Numbers of the right count are taken for granted. It
+        returns ``None`` where there is something to be looked at closely, or counted:
+        :meth:`map_state` has to be asked.
 
-        :param guess: Where to start an iterative solution, NaN if that is not known.
-        :returns: ``None`` where there is something to be looked at closely, or counted:
-            :meth:`map_state` has to be asked.
+        :returns: ``None`` if this mechanism cannot be mapped so.
         """
-        along = self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
-        return self._mechanism.sample_state(along, position, velocity, effort, guess)
+        return self._mechanism.sample_map(
+            self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
+        )
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """
@@ -376,13 +263,6 @@ class PositionDependentTransmission(Transmission):
                 result[rows] = self._mechanism.mapped(quantity, along, part, nearby, counts)
         return result.reshape(*value.shape[:-1], n_out)
 
-    def _own(self, name: str, sources: list[str]) -> Callable[..., Any]:
-        """Return a method, the base's where a subclass has since overridden what it is about."""
-        if is_current(type(self), name, sources):
-            own: Callable[..., Any] = getattr(self, name)
-            return own
-        return partial(getattr(PositionDependentTransmission, name), self)
-
     def _needed(
         self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
     ) -> Array:
@@ -395,33 +275,6 @@ class PositionDependentTransmission(Transmission):
                 found='None',
             )
         return _shaped(name, values, shape)
-
-
-def _given(cls: type[PositionDependentTransmission], name: str) -> bool:
-    return getattr(cls, name) is not getattr(PositionDependentTransmission, name)
-
-
-def is_current(cls: type, name: str, sources: Iterable[str]) -> bool:
-    """Tell whether no subclass has overridden one of the sources, but not the method ``name``."""
-    first = {
-        each: next(place for place, owner in enumerate(cls.__mro__) if each in vars(owner))
-        for each in (name, *sources)
-    }
-    return first.pop(name) <= min(first.values())
-
-
-def _sample(
-    function: Callable[[Array], tuple[Array, Array]], position: Numbers
-) -> tuple[Numbers, Numbers]:
-    with np.errstate(all='ignore'):
-        value, slope = function(np.array(position))
-    return value.tolist(), slope.ravel().tolist()
-
-
-def _position_sample(function: Callable[[Array], Array], position: Numbers) -> Numbers:
-    with np.errstate(all='ignore'):
-        value: list[float] = function(np.array(position)).tolist()
-    return value
 
 
 def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -18,12 +18,11 @@ from transmission_bridge.transmissions.interfaces import (
     quantity_of,
 )
 from transmission_bridge.transmissions.linear import LinearTransmission
-from transmission_bridge.transmissions.position_dependent import (
-    is_current,
-    PositionDependentTransmission,
-)
+from transmission_bridge.transmissions.one_sample import SampleMap
+from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.position_maps import is_current
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.step import SampleMap, Step
+from transmission_bridge.transmissions.step import Step
 from transmission_bridge.transmissions.transmission import Transmission
 
 __all__ = ['RobotMap', 'compile_map', 'is_linear']
@@ -165,7 +164,7 @@ def compile_map(
                     outputs,
                     selected,
                     guesses,
-                    _sample_map(binding.transmission),
+                    _sample_map(binding.transmission, direction),
                 )
             )
     return RobotMap(
@@ -173,12 +172,12 @@ def compile_map(
     )
 
 
-def _sample_map(transmission: Transmission) -> SampleMap | None:
+def _sample_map(transmission: Transmission, direction: Direction) -> SampleMap | None:
     """Return the map of one instant in plain numbers, if it still is what ``map_state`` does."""
     if isinstance(transmission, PositionDependentTransmission) and is_current(
-        type(transmission), 'map_sample', ['map_state']
+        type(transmission), 'sample_map', ['map_state']
     ):
-        return transmission.map_sample
+        return transmission.sample_map(direction)
     return None
 
 

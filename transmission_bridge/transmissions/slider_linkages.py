@@ -40,14 +40,20 @@ class GuidedSlider:
     rod: float
     offset: float = 0.0
 
-    def strokes(self, angle: Real, of: Elementary[Real]) -> tuple[Real, Real, Real]:
-        """Return ``s``, ``ds/dphi`` and its derivative."""
+    def stroke_and_slope(self, angle: Real, of: Elementary[Real]) -> tuple[Real, Real]:
+        """Return ``s`` and ``ds/dphi``."""
+        along, across = self.crank * of.cos(angle), self.crank * of.sin(angle)
+        lift = across - self.offset
+        reach = of.sqrt((self.rod - lift) * (self.rod + lift))
+        return along + reach, -lift * along / reach - across
+
+    def curvature(self, angle: Real, of: Elementary[Real]) -> Real:
+        """Return the derivative of ``ds/dphi``."""
         along, across = self.crank * of.cos(angle), self.crank * of.sin(angle)
         lift = across - self.offset
         reach = of.sqrt((self.rod - lift) * (self.rod + lift))
         reach_slope = -lift * along / reach
-        curvature = (lift * across - along * along - reach_slope * reach_slope) / reach
-        return along + reach, reach_slope - across, curvature - along
+        return (lift * across - along * along - reach_slope * reach_slope) / reach - along
 
     def angle(self, stroke: Real, side: float, of: Elementary[Real]) -> Real:
         """
@@ -113,15 +119,18 @@ class HingedCylinder:
     base: float
     offset: float = 0.0
 
-    def strokes(self, angle: Real, of: Elementary[Real]) -> tuple[Real, Real, Real]:
-        """Return ``s``, ``ds/dphi`` and its derivative."""
+    def stroke_and_slope(self, angle: Real, of: Elementary[Real]) -> tuple[Real, Real]:
+        """Return ``s`` and ``ds/dphi``."""
         # 1 - cos(phi) = 2 sin^2(phi / 2) does not cancel at small angles.
         half = of.sin(0.5 * angle)
         square = (self.crank - self.base) * (self.crank - self.base) - self.offset * self.offset
         stroke = of.sqrt(square + 4.0 * self.crank * self.base * half * half)
-        slope = self.crank * self.base * of.sin(angle) / stroke
-        curvature = (self.crank * self.base * of.cos(angle) - slope * slope) / stroke
-        return stroke, slope, curvature
+        return stroke, self.crank * self.base * of.sin(angle) / stroke
+
+    def curvature(self, angle: Real, of: Elementary[Real]) -> Real:
+        """Return the derivative of ``ds/dphi``."""
+        stroke, slope = self.stroke_and_slope(angle, of)
+        return (self.crank * self.base * of.cos(angle) - slope * slope) / stroke
 
     def angle(self, stroke: Real, side: float, of: Elementary[Real]) -> Real:
         """

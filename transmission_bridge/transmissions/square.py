@@ -42,18 +42,14 @@ class Square(ABC):
 
     @staticmethod
     @abstractmethod
-    def inverse(matrix: Numbers) -> Numbers:
-        """Return ``G^-1``; the determinant must not be zero."""
+    def rates(
+        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """
+        Return velocity and effort in the other space; the determinant must not be zero.
 
-    @staticmethod
-    @abstractmethod
-    def apply(matrix: Numbers, vector: Numbers) -> Numbers:
-        """Return ``G v``."""
-
-    @staticmethod
-    @abstractmethod
-    def apply_transposed(matrix: Numbers, vector: Numbers) -> Numbers:
-        """Return ``G^T v``."""
+        :param along: Whether to ``G v`` and ``G^-T tau``, else to ``G^-1 v`` and ``G^T tau``.
+        """
 
     @staticmethod
     @abstractmethod
@@ -80,16 +76,13 @@ class _OneByOne(Square):
         return a * abs(a), abs(a)
 
     @staticmethod
-    def inverse(matrix: Numbers) -> Numbers:
-        return (1.0 / matrix[0],)
-
-    @staticmethod
-    def apply(matrix: Numbers, vector: Numbers) -> Numbers:
-        return (matrix[0] * vector[0],)
-
-    @staticmethod
-    def apply_transposed(matrix: Numbers, vector: Numbers) -> Numbers:
-        return (matrix[0] * vector[0],)
+    def rates(
+        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        (a,) = matrix
+        if along:
+            return (a * velocity[0],), (effort[0] / a,)
+        return (velocity[0] / a,), (a * effort[0],)
 
     @staticmethod
     def step(
@@ -113,22 +106,22 @@ class _TwoByTwo(Square):
         return a * d - b * c, math.sqrt(a * a + b * b + c * c + d * d)
 
     @staticmethod
-    def inverse(matrix: Numbers) -> Numbers:
+    def rates(
+        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers
+    ) -> tuple[Numbers, Numbers]:
         a, b, c, d = matrix
         determinant = a * d - b * c
-        return d / determinant, -b / determinant, -c / determinant, a / determinant
-
-    @staticmethod
-    def apply(matrix: Numbers, vector: Numbers) -> Numbers:
-        a, b, c, d = matrix
-        first, second = vector
-        return a * first + b * second, c * first + d * second
-
-    @staticmethod
-    def apply_transposed(matrix: Numbers, vector: Numbers) -> Numbers:
-        a, b, c, d = matrix
-        first, second = vector
-        return a * first + c * second, b * first + d * second
+        v, w = velocity
+        e, f = effort
+        if along:
+            return (
+                (a * v + b * w, c * v + d * w),
+                ((d * e - c * f) / determinant, (a * f - b * e) / determinant),
+            )
+        return (
+            ((d * v - b * w) / determinant, (a * w - c * v) / determinant),
+            (a * e + c * f, b * e + d * f),
+        )
 
     @staticmethod
     def step(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +15,13 @@ import numpy.typing as npt
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import Direction
+from transmission_bridge.transmissions.one_sample import SampleMap
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.square import Numbers
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
 __all__ = ['Step']
 
 Index = npt.NDArray[np.intp]
-
-#: See :meth:`PositionDependentTransmission.map_sample`.
-SampleMap = Callable[
-    [Direction, Numbers, Numbers, Numbers, Numbers], tuple[Numbers, Numbers, Numbers] | None
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +34,7 @@ class Step:
     :param outputs: Places in the robot's array of the outputs that the robot takes.
     :param selected: Which of the transmission's outputs these are.
     :param results: Places of all of its outputs, taken or not.
-    :param map_sample: Its map of one instant in plain numbers, if there is one.
+    :param sample_map: Its map of one instant in plain numbers, if there is one.
     """
 
     name: str
@@ -48,12 +43,7 @@ class Step:
     outputs: Index
     selected: Index
     results: Index
-    map_sample: SampleMap | None = None
-    _wanted: tuple[tuple[int, int], ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        wanted = zip(self.outputs.tolist(), self.selected.tolist(), strict=True)
-        object.__setattr__(self, '_wanted', tuple(wanted))
+    sample_map: SampleMap | None = None
 
     def call(
         self,
@@ -86,41 +76,25 @@ class Step:
                 ),
             )
 
-        return self._guarded(map_values, values.shape[:-1], 1, report)[0]
+        mapped = self._guarded(map_values, values.shape[:-1], 1, report)[0]
+        return mapped[..., self.selected]
 
     def call_state(
-        self, direction: Direction, rows: Array, mapped: Array, guess: Array, report: MapReport
-    ) -> None:
+        self, direction: Direction, rows: Array, guess: Array, report: MapReport
+    ) -> Array:
         """
         Map position, velocity and effort of one instant.
 
         :param rows: The robot's inputs, shape ``(3, n_in)``.
-        :param mapped: The robot's outputs, shape ``(3, n_out)``; the selected ones are
-            overwritten, with NaN if the transmission raises.
-        :param guess: The robot's positions of the last instant, shape ``(n_out,)``.
+        :param guess: Where a solution is sought, shape ``(n_results,)``.
+        :returns: All outputs of the transmission, shape ``(3, n_results)``; NaN if it raises.
         """
-        if self.map_sample is not None:
-            position, velocity, effort = rows.take(self.inputs, axis=1).tolist()
-            start = guess.take(self.results).tolist()
-            try:
-                results = self.map_sample(direction, position, velocity, effort, start)
-                if results is not None:
-                    for row, result in enumerate(results):
-                        for place, selected in self._wanted:
-                            mapped[row, place] = result[selected]
-                    return
-            except (Exception, SystemExit):  # a plugin's bug
-                report.add_exception(self.name)
-                mapped[:, self.outputs] = np.nan
-                return
         arrays = rows[:, self.inputs]
 
         def map_rows(counts: Counter[str]) -> tuple[Array, ...]:
-            return self.transmission.map_state(
-                direction, *arrays, guess=guess[self.results], report=counts
-            )
+            return self.transmission.map_state(direction, *arrays, guess=guess, report=counts)
 
-        mapped[:, self.outputs] = self._guarded(map_rows, (), len(rows), report)
+        return np.array(self._guarded(map_rows, (), len(rows), report))
 
     def _guarded(
         self,
@@ -133,8 +107,7 @@ class Step:
         counts: Counter[str] = Counter()
         try:
             results = tuple(
-                as_values('result', result, len(self.results))[..., self.selected]
-                for result in function(counts)
+                as_values('result', result, len(self.results)) for result in function(counts)
             )
             for result in results:
                 if result.shape[:-1] != shape:
@@ -144,7 +117,7 @@ class Step:
         except (Exception, SystemExit):  # whatever a third party raises
             if report is not None:
                 report.add_exception(self.name)
-            unknown = np.full((*shape, len(self.outputs)), np.nan)
+            unknown = np.full((*shape, len(self.results)), np.nan)
             return (unknown,) * count
         if report is not None and counts:
             report.add(self.name, counts)

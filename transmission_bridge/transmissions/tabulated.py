@@ -14,12 +14,14 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.curve_sample import CurveSample
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.square import Numbers
 
 __all__ = ['TabulatedTransmission']
 
@@ -78,6 +80,7 @@ class TabulatedTransmission(PositionDependentTransmission):
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
             x, y = x[::-1], y[::-1]
         self._curve = MonotoneCubic(x, y)
+        self._sample = CurveSample(self._curve)
         ends = sorted((self._actuator_ratio * x[[0, -1]]).tolist())
         super().__init__(Domain('actuator', (ends[0],), (ends[1],)))
 
@@ -129,6 +132,19 @@ class TabulatedTransmission(PositionDependentTransmission):
         """Return ``a``, solved within a piece of the curve."""
         value = self._joint_ratio * (component(joint_position, 0) - self._offset)
         return vector_of(self._actuator_ratio * self._curve.inverse(value))
+
+    def joint_sample(self, actuator_position: Numbers) -> tuple[Numbers, Numbers]:
+        """Return ``j`` and ``dj/da`` of one sample."""
+        curve, slope = self._sample.value_and_slope(actuator_position[0] / self._actuator_ratio)
+        return (
+            (curve / self._joint_ratio + self._offset,),
+            (slope / (self._actuator_ratio * self._joint_ratio),),
+        )
+
+    def actuator_position_sample(self, joint_position: Numbers) -> Numbers:
+        """Return ``a`` of one sample."""
+        value = self._joint_ratio * (joint_position[0] - self._offset)
+        return (self._actuator_ratio * self._sample.inverse(value),)
 
 
 def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
