@@ -28,14 +28,12 @@ class HeldCommands:
     :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN where there is
         none. Of a joint that a trajectory moves it is where that leads.
     :ivar actuators: What was sent for these, shape ``(3, n_actuators)``.
-    :ivar actuator_position: The first row of these, for as long as this lives.
     :ivar upcoming: Trajectories that are to start.
     """
 
     def __init__(self, n_joints: int, n_actuators: int) -> None:
         self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
         self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
-        self.actuator_position: Array = self.actuators[0]
         self.upcoming: list[TrajectoryEnd] = []
         self._arrivals = Arrivals(n_joints)
 
