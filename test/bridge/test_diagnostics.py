@@ -110,9 +110,12 @@ def test_stale_input(timeout, used, level):
 
 
 def test_messages_of_others_are_no_trouble():
-    """What names no actuator of the robot is counted as rejected and not warned of."""
+    """What names no actuator is counted as rejected, and warned of only if all messages do."""
     statistics, window = TopicStatistics('actuator_states'), Window()
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
+    status = look(statistics, Window())
+    assert (status.level, status.message) == (WARN, 'messages rejected: foreign')
+    statistics.used = 9.0
     status = look(statistics, window)
     assert (status.level, status.message) == (OK, 'receiving')
     assert (status['accepted'], status['rejected foreign'], status['malformed']) == ('1', '2', '0')

@@ -145,6 +145,18 @@ def test_messages_of_others(peer, reference, active_bridge, capfd, source, targe
     assert 'dropped' not in capfd.readouterr().err
 
 
+def test_a_driver_with_other_names(peer, reference, active_bridge, capfd):
+    """A driver whose names are all unknown is told so, with the names that are expected."""
+    node = active_bridge(reliable('actuator_states'))
+    driver, counts = peer.publisher('actuator_states'), node._session.inputs.statistics
+    peer.send(driver, reference.Message(('motor_a', 'motor_b'), (1.0, 2.0), stamp=(1, 0)))
+    peer.spin_until(lambda: counts['actuator_states'].received == 1, 'the message')
+    error = capfd.readouterr().err
+    assert 'expected some of' in error
+    assert 'winch' in error
+    assert 'found motor_a, motor_b' in error
+
+
 def test_messages_of_others_are_no_turn(peer, reference, active_bridge):
     """With ``on_all``, a driver that named no actuator of the robot has still to be heard."""
     topics = ('one', 'two')

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import math
 
-from transmission_bridge.bridge.statistics import CommandCounts, HARMLESS, TopicStatistics
+from transmission_bridge.bridge.statistics import CommandCounts, TopicStatistics
 
 __all__ = [
     'ERROR',
@@ -183,7 +183,7 @@ def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[
     grown = [
         reason
         for reason, count in statistics.rejected.items()
-        if reason not in HARMLESS and window.grown((view, statistics.topic, reason), count)
+        if statistics.is_trouble(reason) and window.grown((view, statistics.topic, reason), count)
     ]
     return [(WARN, f'messages rejected: {", ".join(grown)}')] if grown else []
 

@@ -112,7 +112,7 @@ class MergedStates:
         if plan.unknown:
             self._count_unknown(plan.unknown)
         if not plan.count:
-            raise MessageError('foreign', _foreign(layout.names))
+            raise MessageError('foreign', _foreign(layout.names, tuple(self._index)))
         if now < self._latest:
             self.reset()
             known = self._add(source)
@@ -228,8 +228,11 @@ class MergedStates:
                 self.unknown_names[name] += 1
 
 
-def _foreign(names: tuple[str, ...]) -> str:
-    return f'nothing named is of this robot: {shortened(names)}' if names else 'nothing is named'
+def _foreign(names: tuple[str, ...], known: tuple[str, ...]) -> str:
+    return (
+        f'nothing named is known: expected some of {shortened(known)}, '
+        f'found {shortened(names) or "none"}'
+    )
 
 
 def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> dict[str, int]:

@@ -9,10 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 import math
 
-__all__ = ['HARMLESS', 'CommandCounts', 'TopicStatistics']
-
-#: Reasons to refuse a message that are no trouble: robots and grippers may share a topic.
-HARMLESS = frozenset({'foreign'})
+__all__ = ['CommandCounts', 'TopicStatistics']
 
 
 class TopicStatistics:
@@ -37,6 +34,15 @@ class TopicStatistics:
     def accepted(self) -> int:
         """Messages that were used."""
         return self.received - sum(self.rejected.values())
+
+    def is_trouble(self, reason: str) -> bool:
+        """
+        Tell whether somebody should look why messages are refused.
+
+        Messages about others are no trouble, as robots and grippers may share a topic, unless
+        they are all that ever came.
+        """
+        return reason != 'foreign' or self.used == -math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.bridge.statistics import HARMLESS, TopicStatistics
+from transmission_bridge.bridge.statistics import TopicStatistics
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
@@ -100,7 +100,7 @@ class Inputs:
                 statistics.used = now
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
-                if error.reason not in HARMLESS:
+                if statistics.is_trouble(error.reason):
                     log.warning((topic, error.reason), f'{topic}: {error}; message dropped')
             except Exception:  # a bug must cost one message, not the executor
                 statistics.rejected['bug'] += 1
