@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-import sys
 
 import pytest
 
@@ -16,17 +14,9 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.fixture(scope='session')
-def reference():
+def reference(load):
     """Return the module ``reference`` of this folder."""
-    name = 'bridge_reference'
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            name, Path(__file__).with_name('reference.py')
-        )
-        # Dataclasses look their module up.
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    return load('bridge_reference', Path(__file__).with_name('reference.py'))
 
 
 @pytest.fixture(scope='session')

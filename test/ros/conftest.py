@@ -6,11 +6,8 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 from pathlib import Path
-import sys
 import time
-import warnings
 
 import pytest
 
@@ -18,32 +15,10 @@ from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
 
 
-def _load(name, path):
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        # Dataclasses look their module up.
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
 @pytest.fixture(scope='session')
-def harness(tmp_path_factory):
-    """Return the module ``harness`` of this folder."""
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        patch.setenv('ROS_LOG_DIR', str(tmp_path_factory.mktemp('log')))
-        patch.setenv('RCUTILS_COLORIZED_OUTPUT', '0')
-        # rclpy's parser of message definitions imports modules that Python has deprecated.
-        warnings.simplefilter('ignore', DeprecationWarning)
-        pytest.importorskip('rclpy', reason='rclpy is not installed')
-        yield _load('ros_harness', Path(__file__).with_name('harness.py'))
-
-
-@pytest.fixture(scope='session')
-def reference():
+def reference(load):
     """Return the reference model of the bridge room's tests."""
-    return _load('bridge_reference', Path(__file__).parents[1] / 'bridge' / 'reference.py')
+    return load('bridge_reference', Path(__file__).parents[1] / 'bridge' / 'reference.py')
 
 
 @pytest.fixture(scope='session')

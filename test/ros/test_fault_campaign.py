@@ -10,12 +10,10 @@ makes of the messages before it; nothing crashes; and the bridge comes back by i
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 from pathlib import Path
 import signal
-import sys
 import time
 from types import SimpleNamespace
 
@@ -58,23 +56,15 @@ TUNINGS = 12
 BETWEEN = 30
 
 
-def _load(name, path):
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
 @pytest.fixture(scope='session')
-def campaign(reference):
+def campaign(load, reference):
     """Return what the campaign is made of, by module."""
     here = Path(__file__).parent
-    model = _load('bridge_command_model', here.parent / 'bridge' / 'command_model.py')
+    model = load('bridge_command_model', here.parent / 'bridge' / 'command_model.py')
     return SimpleNamespace(
         model=model,
-        faults=_load('campaign_faults', here / 'campaign_faults.py'),
-        replay=_load('campaign_replay', here / 'campaign_replay.py'),
+        faults=load('campaign_faults', here / 'campaign_faults.py'),
+        replay=load('campaign_replay', here / 'campaign_replay.py'),
     )
 
 
