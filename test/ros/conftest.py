@@ -110,7 +110,9 @@ def make_bridge(harness, peer):
         return node
 
     yield make
-    for node in nodes:
+    # ``make`` outlives the peer: what it still held would escape the peer's collector.
+    while nodes:
+        node = nodes.pop()
         node.end()
         peer.executor.remove_node(node)
         node.destroy_node()
