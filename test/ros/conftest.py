@@ -134,3 +134,25 @@ def active_bridge(make_bridge, peer, reference):
         return node
 
     return make
+
+
+@pytest.fixture
+def command_each_mode(reference):
+    """
+    Return a function that commands joints of the active bridge in each mode.
+
+    It takes the peer and what it hears on ``actuator_commands``, which is empty afterwards.
+    """
+    nan = float('nan')
+    command = reference.Message(
+        ('roll', 'pitch', 'lift', 'finger'),
+        position=(0.1, 0.2, nan, nan),
+        velocity=(nan, nan, 0.5, nan),
+        effort=(nan, nan, nan, 0.7),
+    )
+
+    def send(peer, actuators):
+        peer.exchange(peer.publisher('joint_commands'), command, actuators, answers=3)
+        del actuators[:]
+
+    return send

@@ -206,21 +206,6 @@ def connect(peer, harness, reference, prefix=''):
     )
 
 
-def tuning_of(number):
-    """Return changes that every joint and every actuator but the finger's sees."""
-    return {
-        ('reduction', 'lift'): -4.0 - number,
-        ('offset', 'lift'): 0.01 * number,
-        ('reduction', 'dial'): 10.0 + number,
-        ('offset', 'roll'): 0.1 + 0.01 * number,
-        ('offset', 'pitch'): -0.2 - 0.01 * number,
-        ('reduction', 'left'): 2.0 + 0.1 * number,
-        ('reduction', 'right'): -3.0 - 0.1 * number,
-        ('reduction', 'shoulder'): -0.9 - 0.1 * number,
-        ('reduction', 'crank'): -25.0 - number,
-    }
-
-
 def refused_sets(good):
     """Return sets of parameters that must be refused whole, each beside good values."""
     first = next(iter(good))
@@ -262,7 +247,7 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
         for tuning in tunings:
             release()
             wait_for_more(peer, answers, 'answers', BETWEEN // 4)
-            changes = tuning_of(tuning)
+            changes = reference.tuning_of(tuning)
             numbers.append(numbers[-1].tuned(changes))
             values = {reference.parameter_name(key): value for key, value in changes.items()}
             assert peer.set_parameters(values).successful
@@ -654,7 +639,7 @@ def test_two_robots(meet, harness, reference, campaign, launch):
         stream.release(itertools.islice(injected, BETWEEN))
 
     def tune(name, number):
-        changes = tuning_of(number)
+        changes = reference.tuning_of(number)
         values = {reference.parameter_name(key): value for key, value in changes.items()}
         assert peer.set_parameters(values, f'{name}/{NODE}').successful
         numbers[name].append(numbers[name][-1].tuned(changes))
