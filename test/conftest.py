@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.metadata
 import importlib.util
 import os
 from pathlib import Path
@@ -15,6 +16,8 @@ import warnings
 
 from hypothesis import settings
 import pytest
+
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
 # Some tests run pytest on files of their own; colcon's options are for this run, not for those.
 os.environ.pop('PYTEST_ADDOPTS', None)
@@ -46,6 +49,17 @@ def load():
         return sys.modules[name]
 
     return load_once
+
+
+@pytest.fixture(scope='session')
+def built_in_types():
+    """Return the names under which this package itself brings transmissions."""
+    distribution = importlib.metadata.distribution('transmission_bridge')
+    return {
+        entry_point.name
+        for entry_point in distribution.entry_points
+        if entry_point.group == ENTRY_POINT_GROUP
+    }
 
 
 # -- the harness of the node's tests, for the rooms that talk to nodes ---------------------------
