@@ -1,14 +1,23 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""One behaviour for the whole suite."""
+"""One behaviour for the whole suite, and what several of its rooms share."""
 
 from __future__ import annotations
 
+import gc
+import importlib.metadata
+import importlib.util
 import os
+from pathlib import Path
 import signal
+import sys
+import warnings
 
 from hypothesis import settings
+import pytest
+
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
 # Some tests run pytest on files of their own; colcon's options are for this run, not for those.
 os.environ.pop('PYTEST_ADDOPTS', None)
@@ -25,3 +34,60 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+@pytest.fixture(scope='session')
+def load():
+    """Return a function that gives the module in a file, loaded once under a name."""
+
+    def load_once(name, path):
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, path)
+            # Dataclasses look their module up.
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[name])
+        return sys.modules[name]
+
+    return load_once
+
+
+@pytest.fixture(scope='session')
+def built_in_types():
+    """Return the names under which this package itself brings transmissions."""
+    distribution = importlib.metadata.distribution('transmission_bridge')
+    return {
+        entry_point.name
+        for entry_point in distribution.entry_points
+        if entry_point.group == ENTRY_POINT_GROUP
+    }
+
+
+# -- the harness of the node's tests, for the rooms that talk to nodes ---------------------------
+
+
+@pytest.fixture(scope='session')
+def load_harness(load, tmp_path_factory):
+    """Return a function that gives the harness of the node's tests, loaded under a name."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        patch.setenv('ROS_LOG_DIR', str(tmp_path_factory.mktemp('log')))
+        patch.setenv('RCUTILS_COLORIZED_OUTPUT', '0')
+        # rclpy's parser of message definitions imports modules that Python has deprecated.
+        warnings.simplefilter('ignore', DeprecationWarning)
+        pytest.importorskip('rclpy', reason='rclpy is not installed')
+        yield lambda name: load(name, Path(__file__).parent / 'ros' / 'harness.py')
+
+
+@pytest.fixture(scope='session')
+def harness(load_harness):
+    """Return the harness of the node's tests."""
+    return load_harness('ros_harness')
+
+
+@pytest.fixture
+def peer(harness):
+    """Return a :class:`Peer` in the domain of the processes."""
+    peer = harness.Peer()
+    yield peer
+    peer.destroy()
+    gc.collect()

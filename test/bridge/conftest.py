@@ -1,32 +1,29 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The reference model, and the robot that it is a model of."""
+"""The reference model, the robot that it is a model of, and small robots."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-import sys
 
 import pytest
 
 from transmission_bridge.description import load_description
+from transmission_bridge.messages.layout import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.fixture(scope='session')
-def reference():
+def reference(load):
     """Return the module ``reference`` of this folder."""
-    name = 'bridge_reference'
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            name, Path(__file__).with_name('reference.py')
-        )
-        # Dataclasses look their module up.
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    return load('bridge_reference', Path(__file__).with_name('reference.py'))
+
+
+@pytest.fixture(scope='session')
+def robots(load):
+    """Return the module ``robots`` of this folder."""
+    return load('bridge_robots', Path(__file__).with_name('robots.py'))
 
 
 @pytest.fixture(scope='session')
@@ -43,3 +40,15 @@ def robot(reference):
 def tuned(robot, reference):
     """Return a function from changes to maps, from the URDF's own numbers on."""
     return lambda changes: robot.with_parameters(reference.nested(changes))
+
+
+@pytest.fixture
+def feed():
+    """Return a function that sends a state path a message (of the reference, or a record)."""
+    layouts = LayoutTable()
+
+    def send(path, message, source='driver', now=0.0):
+        layout = layouts.get(message.names, message.lengths)
+        path.update(source, layout, getattr(message, 'received', message), message.stamp, now)
+
+    return send

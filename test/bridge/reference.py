@@ -179,6 +179,21 @@ def nested(changes):
     return result
 
 
+def tuning_of(number):
+    """Return changes that every joint and every actuator but the finger's sees."""
+    return {
+        ('reduction', 'lift'): -4.0 - number,
+        ('offset', 'lift'): 0.01 * number,
+        ('reduction', 'dial'): 10.0 + number,
+        ('offset', 'roll'): 0.1 + 0.01 * number,
+        ('offset', 'pitch'): -0.2 - 0.01 * number,
+        ('reduction', 'left'): 2.0 + 0.1 * number,
+        ('reduction', 'right'): -3.0 - 0.1 * number,
+        ('reduction', 'shoulder'): -0.9 - 0.1 * number,
+        ('reduction', 'crank'): -25.0 - number,
+    }
+
+
 # -- formulas ------------------------------------------------------------------------------------
 
 

@@ -33,29 +33,13 @@ BENT = RobotTransmissions(
     )
 )
 
-#: An ankle whose ratio depends on its position, beside a differential.
-COUPLED = RobotTransmissions(
-    load_description(
-        """<robot name="coupled"><ros2_control name="drives" type="system">
-<joint name="pitch"/><joint name="roll"/><joint name="bow"/><joint name="stern"/>
-<transmission name="ankle"><plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
-<joint name="pitch" role="joint1"><param name="lower">-0.9</param><param name="upper">0.6</param>
-</joint>
-<joint name="roll" role="joint2"><param name="lower">-0.4</param><param name="upper">0.4</param>
-</joint>
-<actuator name="upper" role="actuator1"><param name="motor_position">0 0.05 0.24</param>
-<param name="crank_radius">0.05</param><param name="rod_length">0.24</param>
-<param name="foot_attachment">0.05 0.05 0</param></actuator>
-<actuator name="lower" role="actuator2"><param name="motor_position">0 -0.05 0.15</param>
-<param name="crank_radius">0.05</param><param name="rod_length">0.15</param>
-<param name="foot_attachment">0.05 -0.05 0</param></actuator></transmission>
-<transmission name="wings"><plugin>transmission_interface/DifferentialTransmission</plugin>
-<joint name="bow" role="joint1"/><joint name="stern" role="joint2"/>
-<actuator name="port" role="actuator1"/><actuator name="starboard" role="actuator2"/>
-</transmission></ros2_control></robot>""",
-        strict=True,
-    )
-)
+WINGS = """
+<transmission name="wings">
+  <plugin>transmission_interface/DifferentialTransmission</plugin>
+  <joint name="bow" role="joint1"/><joint name="stern" role="joint2"/>
+  <actuator name="port" role="actuator1"/><actuator name="starboard" role="actuator2"/>
+</transmission>
+"""
 
 
 class Path:
@@ -165,9 +149,10 @@ def test_ends_where_the_position_is_not_known(reference):
     assert path.expire(12.0) == {'velocity': {'spindle': 0.0, 'hub': 0.0}}
 
 
-def test_partner_goes_on_where_another_cannot(reference):
+def test_partner_goes_on_where_another_cannot(reference, robots):
     """A partner ends as well where its position is not known, and no other does for that."""
-    path = Path(reference, COUPLED)
+    text = robots.urdf(('pitch', 'roll', 'bow', 'stern'), robots.ANKLE + WINGS)
+    path = Path(reference, RobotTransmissions(load_description(text, strict=True)))
     path.command(10.0, velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})
     path.command(10.75, velocity={'roll': 0.2, 'stern': 2.0})
     path.measured[:] = math.nan

@@ -26,7 +26,6 @@ from transmission_bridge.bridge.robot_diagnostics import actuator_status, transm
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.statistics import CommandCounts, TopicStatistics
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 
 
@@ -182,13 +181,17 @@ def test_both_views_of_a_rejection():
 # -- the robot -----------------------------------------------------------------------------------
 
 
-def fed(robot, reference, *messages, **options):
-    """Return a state path that has taken these messages."""
-    states = StatePath(robot, **options)
-    for message in messages:
-        layout = Layout(message.names, message.lengths)
-        states.update('driver', layout, message.received, (1, 0), 1.0)
-    return states
+@pytest.fixture
+def fed(robot, feed):
+    """Return a function that makes a state path that has taken these messages."""
+
+    def make(*messages, **options):
+        states = StatePath(robot, **options)
+        for message in messages:
+            feed(states, message, now=1.0)
+        return states
+
+    return make
 
 
 def of_robot(robot, states, window=None, now=1.0):
@@ -200,9 +203,9 @@ def of_robot(robot, states, window=None, now=1.0):
     return {status.name.removeprefix('transmission '): status for status in statuses}
 
 
-def test_loaded(robot, reference):
+def test_loaded(robot, fed):
     """A transmission that is loaded and has had nothing to complain about is OK."""
-    statuses = of_robot(robot, fed(robot, reference))
+    statuses = of_robot(robot, fed())
     assert set(statuses) == {'hoist', 'gauge', 'wrist', 'arm'}
     wrist = statuses['wrist']
     assert (wrist.level, wrist.message, wrist['loaded']) == (OK, 'loaded', 'True')
@@ -210,12 +213,10 @@ def test_loaded(robot, reference):
     assert {wrist[key] for key in ('NaN', 'domain', 'singular', 'exception')} == {'0'}
 
 
-def test_nan_is_counted(robot, reference):
+def test_nan_is_counted(robot, reference, fed):
     """Every number that is none counts for its transmissions; only positions are a warning."""
     nan, inf = math.nan, math.inf
     states = fed(
-        robot,
-        reference,
         reference.Message(('left', 'winch'), position=(nan, 1.0)),
         reference.Message(('winch', 'left'), position=(1.0, inf), velocity=(nan, 0.0)),
         reference.Message(('left', 'finger'), position=(1.0, nan)),
@@ -236,9 +237,9 @@ def test_nan_is_counted(robot, reference):
     assert status['not finite left position'] == '2'
 
 
-def test_stale_actuators(robot, reference):
+def test_stale_actuators(robot, reference, fed):
     """An actuator that timed out is an error of its transmissions, and recovers by itself."""
-    states = fed(robot, reference, reference.Message(('winch',), position=(1.0,)), timeout=0.5)
+    states = fed(reference.Message(('winch',), position=(1.0,)), timeout=0.5)
     fresh, late = of_robot(robot, states, now=1.4), of_robot(robot, states, now=1.6)
     assert [fresh[name].level for name in ('hoist', 'gauge', 'wrist')] == [OK, OK, ERROR]
     assert [late[name].level for name in ('hoist', 'gauge', 'wrist')] == [ERROR] * 3
@@ -250,39 +251,29 @@ def test_stale_actuators(robot, reference):
     assert status['known'] == '1'
 
 
-def test_unknown_names(robot, reference):
+def test_unknown_names(robot, reference, fed):
     """Names that the robot does not have are counted, and no trouble."""
-    states = fed(robot, reference, *[reference.Message(('ghost', 'winch'), (1.0, 1.0))] * 3)
+    states = fed(*[reference.Message(('ghost', 'winch'), (1.0, 1.0))] * 3)
     status = actuator_status(robot, states.merged, stale=np.zeros(6, dtype=bool), now=1.0)
     assert (status.level, status['unknown name ghost']) == (OK, '3')
 
 
 BROKEN = """
-<robot name="broken">
-  <link name="base"/><link name="a"/><link name="b"/>
-  <joint name="one" type="continuous"><parent link="base"/><child link="a"/></joint>
-  <joint name="two" type="continuous"><parent link="base"/><child link="b"/></joint>
-  <ros2_control name="hardware" type="system">
-    <hardware><plugin>broken/Hardware</plugin></hardware>
-    <joint name="one"><command_interface name="position"/></joint>
-    <joint name="two"><command_interface name="position"/></joint>
-    <transmission name="nowhere">
-      <plugin>nowhere/NoTransmission</plugin>
-      <actuator name="m1" role="actuator1"/><joint name="one" role="joint1"/>
-    </transmission>
-    <transmission name="zero">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="m2" role="actuator1"/>
-      <joint name="two" role="joint1"><mechanical_reduction>0.0</mechanical_reduction></joint>
-    </transmission>
-  </ros2_control>
-</robot>
+<transmission name="nowhere">
+  <plugin>nowhere/NoTransmission</plugin>
+  <actuator name="m1" role="actuator1"/><joint name="one" role="joint1"/>
+</transmission>
+<transmission name="zero">
+  <plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="m2" role="actuator1"/>
+  <joint name="two" role="joint1"><mechanical_reduction>0.0</mechanical_reduction></joint>
+</transmission>
 """
 
 
-def test_failed_to_load():
+def test_failed_to_load(robots):
     """A transmission that cannot be used is an error that says why, for as long as it is so."""
-    robot = RobotTransmissions(load_description(BROKEN))
+    robot = RobotTransmissions(load_description(robots.urdf(('one', 'two'), BROKEN)))
     states, window = StatePath(robot), Window()
     for _ in range(2):
         statuses = of_robot(robot, states, window)

@@ -13,7 +13,6 @@ import pytest
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.layout import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 TOPIC_BASED = (
@@ -64,12 +63,11 @@ DECLARED = [
 ALL = [[1.0] * 5, [2.0] * 5, [3.0] * 5]
 
 
-def published(plugin, choice, **options):
+def published(feed, plugin, choice, **options):
     """Return the three arrays for joints at 1, that turn at 2, with an effort of 3."""
     robot = RobotTransmissions(load_description(URDF.format(plugin=plugin), strict=True))
     path = StatePath(robot, undeclared=choice, **options)
-    record = JointStateRecord((1, 0), '', NAMES, *np.array(ALL))
-    path.update('', LayoutTable().get(record.names, record.lengths), record, record.stamp)
+    feed(path, JointStateRecord((1, 0), '', NAMES, *np.array(ALL)))
     found = path.joint_state()
     assert found.names == NAMES
     return [found.position, found.velocity, found.effort]
@@ -85,13 +83,13 @@ def published(plugin, choice, **options):
         (OTHER, 'hide', DECLARED),
     ],
 )
-def test_undeclared_interfaces(plugin, choice, expected):
+def test_undeclared_interfaces(feed, plugin, choice, expected):
     """Topic-based hardware is given no number for a state interface that was not declared."""
-    assert np.array_equal(published(plugin, choice), expected, equal_nan=True)
+    assert np.array_equal(published(feed, plugin, choice), expected, equal_nan=True)
 
 
 @pytest.mark.parametrize('plugin', TOPIC_BASED)
-def test_hidden_is_not_filled(plugin):
+def test_hidden_is_not_filled(feed, plugin):
     """Also where unknown rates are zero."""
-    found = published(plugin, 'auto', unknown_rates='zero')
+    found = published(feed, plugin, 'auto', unknown_rates='zero')
     assert np.array_equal(found, DECLARED, equal_nan=True)

@@ -23,38 +23,28 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 #: Its rods have a second way to be assembled, near enough to be found from a wrong start.
 ANKLE = """
-<robot name="ankle">
-  <link name="shank"/><link name="cross"/><link name="foot"/>
-  <joint name="pitch" type="continuous"><parent link="shank"/><child link="cross"/></joint>
-  <joint name="roll" type="continuous"><parent link="cross"/><child link="foot"/></joint>
-  <ros2_control name="hardware" type="system">
-    <hardware><plugin>p/P</plugin></hardware>
-    <joint name="pitch"/>
-    <joint name="roll"/>
-    <transmission name="ankle">
-      <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
-      <joint name="pitch" role="joint1">
-        <param name="lower">-1.2</param><param name="upper">1.2</param>
-      </joint>
-      <joint name="roll" role="joint2">
-        <param name="lower">-0.7</param><param name="upper">0.7</param>
-      </joint>
-      <actuator name="behind" role="actuator1">
-        <param name="motor_position">0 0.05 0.2</param>
-        <param name="crank_radius">0.04</param>
-        <param name="crank_angle">3.141592653589793</param>
-        <param name="rod_length">0.2</param>
-        <param name="foot_attachment">-0.04 0.05 0</param>
-      </actuator>
-      <actuator name="ahead" role="actuator2">
-        <param name="motor_position">0 -0.05 0.15</param>
-        <param name="crank_radius">0.05</param>
-        <param name="rod_length">0.15</param>
-        <param name="foot_attachment">0.05 -0.05 0</param>
-      </actuator>
-    </transmission>
-  </ros2_control>
-</robot>
+<transmission name="ankle">
+  <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
+  <joint name="pitch" role="joint1">
+    <param name="lower">-1.2</param><param name="upper">1.2</param>
+  </joint>
+  <joint name="roll" role="joint2">
+    <param name="lower">-0.7</param><param name="upper">0.7</param>
+  </joint>
+  <actuator name="behind" role="actuator1">
+    <param name="motor_position">0 0.05 0.2</param>
+    <param name="crank_radius">0.04</param>
+    <param name="crank_angle">3.141592653589793</param>
+    <param name="rod_length">0.2</param>
+    <param name="foot_attachment">-0.04 0.05 0</param>
+  </actuator>
+  <actuator name="ahead" role="actuator2">
+    <param name="motor_position">0 -0.05 0.15</param>
+    <param name="crank_radius">0.05</param>
+    <param name="rod_length">0.15</param>
+    <param name="foot_attachment">0.05 -0.05 0</param>
+  </actuator>
+</transmission>
 """
 
 
@@ -219,7 +209,7 @@ def test_unknown_values(reference, driver):
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
-def test_too_large_is_unknown(unknown_rates):
+def test_too_large_is_unknown(feed, unknown_rates):
     """A rate that is finite before the transmission and infinite behind it is unknown."""
     text = Path(__file__).parents[2].joinpath('urdf', 'one_joint.urdf').read_text()
     plain = RobotTransmissions(load_description(text))
@@ -230,8 +220,7 @@ def test_too_large_is_unknown(unknown_rates):
     )
     states = StatePath(robot, unknown_rates=unknown_rates)
     rows = np.array([[1.0], [1e308], [1e308]])
-    record = JointStateRecord((1, 0), '', robot.actuator_names, *rows)
-    states.update('', LayoutTable().get(record.names, record.lengths), record, record.stamp)
+    feed(states, JointStateRecord((1, 0), '', robot.actuator_names, *rows))
     with np.errstate(over='ignore'):
         found = states.joint_state()
         assert states.encoded(JointStateEncoder()) == JointStateEncoder().encode(found)
@@ -265,14 +254,13 @@ def test_message_of_strangers(reference, driver):
     assert driver.path.merged.unknown_names == {'stranger': 2}
 
 
-def test_stamp_of_a_driver_that_timed_out(reference, robot):
+def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
     """The stamp of a driver that timed out, its clock ahead, does not count any more."""
-    path, layouts = StatePath(robot, timeout=1.0), LayoutTable()
+    path = StatePath(robot, timeout=1.0)
 
     def update(source, names, stamp, now):
         message = reference.Message(names, position=(1.0,) * len(names), stamp=stamp)
-        layout = layouts.get(message.names, message.lengths)
-        path.update(source, layout, message.received, stamp, now)
+        feed(path, message, source, now)
         return path.joint_state(now).stamp
 
     assert update('ahead', ('winch',), (5000, 0), 0.0) == (5000, 0)
@@ -307,26 +295,33 @@ def test_tuning_moves_what_is_known(reference, robot, tuned):
         ).equals(value)
 
 
-def ankle_path(robot, position):
+@pytest.fixture
+def ankle(robots):
+    """Return the maps of the ankle."""
+    return RobotTransmissions(load_description(robots.urdf(('pitch', 'roll'), ANKLE)))
+
+
+def ankle_path(robot, feed, position):
     """Return a path of the ankle that has found a position, and what feeds it another one."""
-    path, layouts = StatePath(robot), LayoutTable()
-    layout = layouts.get(robot.actuator_names, (2, 0, 0))
+    path = StatePath(robot)
 
     def move(joints):
         actuators = robot.joint_to_actuator('position', joints)
         assert np.isfinite(actuators).all()
-        record = JointStateRecord((1, 0), '', layout.names, actuators, np.empty(0), np.empty(0))
-        path.update('one', layout, record, record.stamp)
+        nothing = np.empty(0)
+        feed(
+            path,
+            JointStateRecord((1, 0), '', robot.actuator_names, actuators, nothing, nothing),
+        )
         return path.joint_state()
 
     assert np.allclose(move(position).position, position, rtol=0.0, atol=1e-12)
     return path, move
 
 
-def test_tuning_forgets_the_solution():
+def test_tuning_forgets_the_solution(ankle, feed):
     """After a tuning the position is that of the new maps without a guess, not unknown."""
-    ankle = RobotTransmissions(load_description(ANKLE))
-    path, _ = ankle_path(ankle, [0.4, 0.3])
+    path, _ = ankle_path(ankle, feed, [0.4, 0.3])
     tuned = ankle.with_parameters(
         {'ankle': {'joints': {'pitch': {'offset': -0.1}, 'roll': {'offset': -0.2}}}}
     )
@@ -334,10 +329,9 @@ def test_tuning_forgets_the_solution():
     assert np.allclose(path.joint_position(), [0.3, 0.1], rtol=0.0, atol=1e-12)
 
 
-def test_a_gap_costs_one_message():
+def test_a_gap_costs_one_message(ankle, feed):
     """A position that is not found from the last one is found with the next message."""
-    ankle = RobotTransmissions(load_description(ANKLE))
-    path, move = ankle_path(ankle, [0.5, 0.5])
+    path, move = ankle_path(ankle, feed, [0.5, 0.5])
     elsewhere = [0.2, 0.5]
     assert move(elsewhere) is None
     assert path.report.counts == {('ankle', 'branch'): 1}
@@ -363,16 +357,14 @@ def test_arrays_are_its_own(reference, driver):
 class Drivers:
     """Feeds a path with a timeout of half a second."""
 
-    def __init__(self, reference, robot):
+    def __init__(self, reference, robot, feed):
         self.path = StatePath(robot, timeout=0.5)
         self._message = reference.Message
-        self._layouts = LayoutTable()
+        self._feed = feed
 
     def send(self, source, now, *names, **arrays):
         """Send a message."""
-        message = self._message(names, stamp=(1, 0), **arrays)
-        layout = self._layouts.get(message.names, message.lengths)
-        self.path.update(source, layout, message.received, message.stamp, now)
+        self._feed(self.path, self._message(names, stamp=(1, 0), **arrays), source, now)
 
     def known(self, now):
         """Return which actuators' positions, velocities and efforts are known."""
@@ -384,9 +376,9 @@ class Drivers:
 
 
 @pytest.fixture
-def drivers(reference, robot):
+def drivers(reference, robot, feed):
     """Return :class:`Drivers`."""
-    return Drivers(reference, robot)
+    return Drivers(reference, robot, feed)
 
 
 def test_silent_driver(drivers, reference):

@@ -12,18 +12,15 @@ from transmission_bridge.bridge.diagnostics import ERROR, input_status, OK, Wind
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.statistics import TopicStatistics
 from transmission_bridge.bridge.trigger import Trigger
-from transmission_bridge.messages.layout import LayoutTable
 
 
 @pytest.fixture
-def heard(reference, robot):
+def heard(reference, robot, feed):
     """Return a function that makes a path that has heard of every actuator at 100 s."""
 
     def make(**options):
         path = StatePath(robot, **options)
-        message = reference.Message(reference.ACTUATORS, position=(1.0,) * 6)
-        layout = LayoutTable().get(message.names, message.lengths)
-        path.update('one', layout, message.record, message.stamp, 100.0)
+        feed(path, reference.Message(reference.ACTUATORS, position=(1.0,) * 6), now=100.0)
         return path
 
     return make
@@ -38,13 +35,11 @@ def test_states_with_a_timeout(heard):
     assert path.joint_state(40.0) is None
 
 
-def test_states_after_a_message(reference, heard):
+def test_states_after_a_message(reference, heard, feed):
     """The first message afterwards is all that is known."""
     for options in ({}, {'timeout': 0.5}):
         path = heard(**options)
-        message = reference.Message(('winch',), position=(1.0,))
-        layout = LayoutTable().get(message.names, message.lengths)
-        path.update('one', layout, message.record, message.stamp, 40.0)
+        feed(path, reference.Message(('winch',), position=(1.0,)), now=40.0)
         assert path.joint_state(40.25).names == ('dial', 'lift')
 
 

@@ -52,14 +52,7 @@ LIMITED = """
     <joint name="knee"><command_interface name="position"/></joint>
     <joint name="near"><command_interface name="position"/></joint>
     <joint name="far"><command_interface name="position"/></joint>
-    <transmission name="leg">
-      <plugin>transmission_bridge/CrankSliderTransmission</plugin>
-      <actuator name="cylinder" role="actuator1"/>
-      <joint name="knee" role="joint1"/>
-      <param name="crank_radius">0.1</param>
-      <param name="pivot_distance">0.4</param>
-      <param name="crank_angle">1.5</param>
-    </transmission>
+    {leg}
     <transmission name="tendon">
       <plugin>transmission_bridge/CoupledTransmission</plugin>
       <actuator name="motor" role="actuator1"/>
@@ -73,9 +66,9 @@ LIMITED = """
 
 
 @pytest.fixture(scope='module')
-def limited():
+def limited(robots):
     """Return the maps of the limited robot."""
-    return RobotTransmissions(load_description(LIMITED, strict=True))
+    return RobotTransmissions(load_description(LIMITED.format(leg=robots.leg()), strict=True))
 
 
 def make(robot, partial_commands='hold', limits='clamp'):

@@ -19,72 +19,19 @@ JOINTS = ('elbow', 'dial', 'roll', 'lift', 'pitch', 'shoulder')
 ANGLES = st.floats(-100.0, 100.0)
 RATIOS = st.one_of(st.floats(0.1, 200.0), st.floats(-200.0, -0.1))
 
-#: A knee with a bound in joint coordinates, and a wrist whose two offsets depend on each other.
-KNEE = """
-<robot name="knee">
-  <link name="base"/><link name="a"/>
-  <joint name="knee" type="continuous"><parent link="base"/><child link="a"/></joint>
-  <ros2_control name="hardware" type="system">
-    <hardware><plugin>knee/Hardware</plugin></hardware>
-    <joint name="knee"><command_interface name="position"/></joint>
-    <transmission name="leg">
-      <plugin>transmission_bridge/CrankSliderTransmission</plugin>
-      <actuator name="cylinder" role="actuator1"/>
-      <joint name="knee" role="joint1"><param name="upper">0.5</param></joint>
-      <param name="crank_radius">0.1</param>
-      <param name="pivot_distance">0.4</param>
-      <param name="crank_angle">1.5</param>
-    </transmission>
-  </ros2_control>
-</robot>
-"""
 
-#: An ankle whose joint positions are solved for.
-ANKLE = """
-<robot name="ankle">
-  <link name="base"/><link name="a"/><link name="b"/>
-  <joint name="pitch" type="continuous"><parent link="base"/><child link="a"/></joint>
-  <joint name="roll" type="continuous"><parent link="a"/><child link="b"/></joint>
-  <ros2_control name="hardware" type="system">
-    <hardware><plugin>ankle/Hardware</plugin></hardware>
-    <joint name="pitch"><command_interface name="position"/></joint>
-    <joint name="roll"><command_interface name="position"/></joint>
-    <transmission name="foot">
-      <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
-      <joint name="pitch" role="joint1">
-        <param name="lower">-0.9</param><param name="upper">0.6</param>
-      </joint>
-      <joint name="roll" role="joint2">
-        <param name="lower">-0.4</param><param name="upper">0.4</param>
-      </joint>
-      <actuator name="upper" role="actuator1">
-        <param name="motor_position">0 0.05 0.24</param>
-        <param name="crank_radius">0.05</param>
-        <param name="rod_length">0.24</param>
-        <param name="foot_attachment">0.05 0.05 0</param>
-      </actuator>
-      <actuator name="lower" role="actuator2">
-        <param name="motor_position">0 -0.05 0.15</param>
-        <param name="crank_radius">0.05</param>
-        <param name="rod_length">0.15</param>
-        <param name="foot_attachment">0.05 -0.05 0</param>
-      </actuator>
-    </transmission>
-  </ros2_control>
-</robot>
-"""
+@pytest.fixture(scope='module')
+def knee(robots):
+    """Return the maps of a knee with a bound in joint coordinates."""
+    text = robots.urdf(('knee',), robots.leg('<param name="upper">0.5</param>'))
+    return RobotTransmissions(load_description(text, strict=True))
 
 
 @pytest.fixture(scope='module')
-def knee():
-    """Return the maps of the knee."""
-    return RobotTransmissions(load_description(KNEE, strict=True))
-
-
-@pytest.fixture(scope='module')
-def ankle():
-    """Return the maps of the ankle."""
-    return RobotTransmissions(load_description(ANKLE, strict=True))
+def ankle(robots):
+    """Return the maps of an ankle whose joint positions are solved for."""
+    text = robots.urdf(('pitch', 'roll'), robots.ANKLE)
+    return RobotTransmissions(load_description(text, strict=True))
 
 
 def zero(robot, wanted, position, velocity=None, held=(), max_velocity=0.01):

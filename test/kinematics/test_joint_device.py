@@ -88,16 +88,21 @@ def mimicked(robot, values):
     return full
 
 
-@given(SEEDS, st.data())
-def test_transform_is_that_of_the_joints(random_urdf, seed, data):
-    """For any base, end and joints the pose is the product of the joints' own transforms."""
+def any_device(random_urdf, seed, data):
+    """Return a robot, any base, end and joints of a device of it, and a configuration."""
     robot = load_description(random_urdf(seed, 12, branching=True, mimics=True))
     movable = [spec.name for spec in robot.joints if spec.is_scalar]
     links = [link.name for link in robot.links]
     base, end = data.draw(st.sampled_from(links)), data.draw(st.sampled_from(links))
     names = data.draw(st.lists(st.sampled_from(movable), unique=True, min_size=1))
+    return robot, base, end, names, np.random.default_rng(seed).uniform(-3.0, 3.0, len(names))
+
+
+@given(SEEDS, st.data())
+def test_transform_is_that_of_the_joints(random_urdf, seed, data):
+    """For any base, end and joints the pose is the product of the joints' own transforms."""
+    robot, base, end, names, q = any_device(random_urdf, seed, data)
     device = JointDevice.from_description(robot, base=base, end=end, joints=names)
-    q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(names))
     values = mimicked(robot, dict(zip(names, q.tolist(), strict=True)))
     np.testing.assert_allclose(
         device.base_t_end(q), by_joints(robot, values, base, end), rtol=0.0, atol=1e-13
@@ -114,13 +119,8 @@ def test_transform_is_that_of_the_joints(random_urdf, seed, data):
 @given(SEEDS, st.data())
 def test_jacobian_is_the_difference_quotient(random_urdf, central_difference, seed, data):
     """For any base, end and joints the Jacobian is the derivative of the pose, mimics included."""
-    robot = load_description(random_urdf(seed, 12, branching=True, mimics=True))
-    movable = [spec.name for spec in robot.joints if spec.is_scalar]
-    links = [link.name for link in robot.links]
-    base, end = data.draw(st.sampled_from(links)), data.draw(st.sampled_from(links))
-    names = data.draw(st.lists(st.sampled_from(movable), unique=True, min_size=1))
+    robot, base, end, names, q = any_device(random_urdf, seed, data)
     device = JointDevice.from_description(robot, base=base, end=end, joints=names)
-    q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(names))
     jacobian, rotation = device.base_j_end(q), device.base_t_end(q)[:3, :3]
     for column, unit in enumerate(np.eye(len(names))):
         rate = central_difference(lambda step: device.base_t_end(q + step * unit))

@@ -9,7 +9,6 @@ The plain processes get the command lines that launch would give them, from the 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 import subprocess
@@ -30,14 +29,9 @@ SCENARIOS = (
 
 
 @pytest.fixture
-def scenarios(harness):
+def scenarios(load, harness):
     """Return the functions by name."""
-    name = 'launch_scenarios'
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, FOLDER / 'scenarios.py')
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name].ALL
+    return load('launch_scenarios', FOLDER / 'scenarios.py').ALL
 
 
 def test_every_scenario_is_run(scenarios):

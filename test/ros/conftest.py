@@ -6,11 +6,8 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 from pathlib import Path
-import sys
 import time
-import warnings
 
 import pytest
 
@@ -18,32 +15,16 @@ from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
 
 
-def _load(name, path):
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        # Dataclasses look their module up.
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
 @pytest.fixture(scope='session')
-def harness(tmp_path_factory):
-    """Return the module ``harness`` of this folder."""
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        patch.setenv('ROS_LOG_DIR', str(tmp_path_factory.mktemp('log')))
-        patch.setenv('RCUTILS_COLORIZED_OUTPUT', '0')
-        # rclpy's parser of message definitions imports modules that Python has deprecated.
-        warnings.simplefilter('ignore', DeprecationWarning)
-        pytest.importorskip('rclpy', reason='rclpy is not installed')
-        yield _load('ros_harness', Path(__file__).with_name('harness.py'))
-
-
-@pytest.fixture(scope='session')
-def reference():
+def reference(load):
     """Return the reference model of the bridge room's tests."""
-    return _load('bridge_reference', Path(__file__).parents[1] / 'bridge' / 'reference.py')
+    return load('bridge_reference', Path(__file__).parents[1] / 'bridge' / 'reference.py')
+
+
+@pytest.fixture(scope='session')
+def robots(load):
+    """Return the small robots of the bridge room's tests."""
+    return load('bridge_robots', Path(__file__).parents[1] / 'bridge' / 'robots.py')
 
 
 @pytest.fixture(scope='session')
@@ -135,7 +116,9 @@ def make_bridge(harness, peer):
         return node
 
     yield make
-    for node in nodes:
+    # ``make`` outlives the peer: what it still held would escape the peer's collector.
+    while nodes:
+        node = nodes.pop()
         node.end()
         peer.executor.remove_node(node)
         node.destroy_node()
@@ -151,3 +134,25 @@ def active_bridge(make_bridge, peer, reference):
         return node
 
     return make
+
+
+@pytest.fixture
+def command_each_mode(reference):
+    """
+    Return a function that commands joints of the active bridge in each mode.
+
+    It takes the peer and what it hears on ``actuator_commands``, which is empty afterwards.
+    """
+    nan = float('nan')
+    command = reference.Message(
+        ('roll', 'pitch', 'lift', 'finger'),
+        position=(0.1, 0.2, nan, nan),
+        velocity=(nan, nan, 0.5, nan),
+        effort=(nan, nan, nan, 0.7),
+    )
+
+    def send(peer, actuators):
+        peer.exchange(peer.publisher('joint_commands'), command, actuators, answers=3)
+        del actuators[:]
+
+    return send

@@ -10,11 +10,7 @@ import pytest
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-ONE_JOINT = """<robot name="one">
-  <link name="base"/><link name="tip"/>
-  <joint name="hinge" type="continuous"><parent link="base"/><child link="tip"/></joint>
-  <ros2_control name="h" type="system"><hardware><plugin>p/P</plugin></hardware>
-    <joint name="hinge"><command_interface name="position"/></joint>
+GEAR = """
     <transmission name="gear">
       <plugin>transmission_interface/SimpleTransmission</plugin>
       <actuator name="motor" role="actuator1"/>
@@ -22,29 +18,15 @@ ONE_JOINT = """<robot name="one">
         <mechanical_reduction>{ratio}</mechanical_reduction>
       </joint>
     </transmission>
-  </ros2_control>
+"""
+ONE_JOINT = f"""<robot name="one">
+  <link name="base"/><link name="tip"/>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="tip"/></joint>
+  <ros2_control name="h" type="system"><hardware><plugin>p/P</plugin></hardware>
+    <joint name="hinge"><command_interface name="position"/></joint>{GEAR}  </ros2_control>
 </robot>
 """
 MENDED = ONE_JOINT.format(ratio='5.0')
-
-#: The same with a knee that a cylinder turns.
-LEG = MENDED.replace(
-    '</ros2_control>',
-    """
-    <joint name="knee"/>
-    <transmission name="leg">
-      <plugin>transmission_bridge/CrankSliderTransmission</plugin>
-      <actuator name="cylinder" role="actuator1"/>
-      <joint name="knee" role="joint1"/>
-      <param name="crank_radius">0.1</param>
-      <param name="pivot_distance">{distance}</param>
-      <param name="crank_angle">1.5</param>
-    </transmission>
-  </ros2_control>
-  <joint name="knee" type="continuous"><parent link="tip"/><child link="foot"/></joint>
-  <link name="foot"/>
-""",
-)
 
 #: Malformed texts, and what the log must say of them.
 MALFORMED = {
@@ -197,15 +179,19 @@ def test_new_description_while_configured(peer, reference, make_bridge, capfd):
     assert hinge_of(peer, reference) == 2.5
 
 
-def test_tuned_value_that_a_new_description_cannot_have(peer, reference, make_bridge, capfd):
+def test_tuned_value_that_a_new_description_cannot_have(peer, robots, make_bridge, capfd):
     """It is forgotten with a warning, the node configures, and what still fits is kept."""
     axis = 'transmissions.leg.offset'
     hinge = 'transmissions.gear.joints.hinge.offset'
-    publisher = peer.latch(LEG.format(distance=0.4))
+    first, second = (
+        robots.urdf(('hinge', 'knee'), GEAR.format(ratio='5.0') + robots.leg(distance=distance))
+        for distance in (0.4, 0.2)
+    )
+    publisher = peer.latch(first)
     node = make_bridge({'autostart': True})
     peer.spin_until(lambda: peer.state() == 'active', 'the start')
     assert peer.set_parameters({axis: 0.3, hinge: 0.5}).successful
-    publisher.publish(publisher.msg_type(data=LEG.format(distance=0.2)))
+    publisher.publish(publisher.msg_type(data=second))
     peer.spin_until(lambda: '0.2' in node._description._received, 'arrival of the description')
     capfd.readouterr()
     for transition in ('deactivate', 'cleanup', 'configure', 'activate'):

@@ -25,27 +25,6 @@ DEEP = {
 #: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
 INCOMPATIBLE = pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
 
-#: A joint behind a mechanism whose ratio depends on its position, and one behind nothing.
-KNEE = """
-<robot name="knee">
-  <link name="base"/><link name="a"/><link name="b"/>
-  <joint name="knee" type="continuous"><parent link="base"/><child link="a"/></joint>
-  <joint name="neck" type="continuous"><parent link="base"/><child link="b"/></joint>
-  <ros2_control name="hardware" type="system">
-    <hardware><plugin>knee/Hardware</plugin></hardware>
-    <joint name="knee"/>
-    <transmission name="leg">
-      <plugin>transmission_bridge/CrankSliderTransmission</plugin>
-      <actuator name="cylinder" role="actuator1"/>
-      <joint name="knee" role="joint1"/>
-      <param name="crank_radius">0.1</param>
-      <param name="pivot_distance">0.4</param>
-      <param name="crank_angle">1.5</param>
-    </transmission>
-  </ros2_control>
-</robot>
-"""
-
 
 class Report:
     """One message, its statuses by name without the node's."""
@@ -64,6 +43,11 @@ class Report:
     def values(self, name):
         """Return the values of a status as a dictionary."""
         return {each.key: each.value for each in self.statuses[name].values}
+
+    def counts(self, name, keys):
+        """Return those values of a status that are counts."""
+        values = self.values(name)
+        return {key: int(values[key]) for key in keys}
 
 
 @pytest.fixture
@@ -183,7 +167,6 @@ def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, dia
         )
 
     report = diagnostics(all_taken)
-    found = report.values('actuator_states')
     expected = {
         'received': 33,
         'accepted': 22,
@@ -193,8 +176,7 @@ def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, dia
         'rejected duplicate_name': 5,
         'rejected foreign': 2,
     }
-    assert {key: int(found[key]) for key in expected} == expected
-    found = report.values('joint_commands')
+    assert report.counts('actuator_states', expected) == expected
     expected = {
         'received': 28,
         'accepted': 8,
@@ -206,7 +188,7 @@ def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, dia
         'rejected infinite': 5,
         'rejected partial': 6,
     }
-    assert {key: int(found[key]) for key in expected} == expected
+    assert report.counts('joint_commands', expected) == expected
     source = report.values('commands of joint_commands')
     assert {key: int(source[key]) for key in expected if key in source} == {
         key: count for key, count in expected.items() if key not in ('received', 'malformed')
@@ -337,7 +319,9 @@ def test_failed_transmission(peer, make_bridge, reference, diagnostics):
     assert report['life cycle'].level == WARN
 
 
-def test_transmission_that_raises(peer, make_bridge, reference, diagnostics, monkeypatch, capfd):
+def test_transmission_that_raises(
+    peer, make_bridge, reference, robots, diagnostics, monkeypatch, capfd
+):
     """Its traceback is logged once and in every report, and all but its own joints go on."""
     from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
 
@@ -345,7 +329,8 @@ def test_transmission_that_raises(peer, make_bridge, reference, diagnostics, mon
         raise ZeroDivisionError('inside the plugin')
 
     monkeypatch.setattr(CrankSliderTransmission, 'sample_map', lambda *_: put_bug)
-    make_bridge({'robot_description': KNEE})
+    # A joint behind a mechanism whose ratio depends on its position, and one behind nothing.
+    make_bridge({'robot_description': robots.urdf(('knee', 'neck'), robots.leg())})
     peer.start()
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     message = reference.Message(('cylinder', 'neck'), position=(0.4, 1.5), stamp=(3, 0))

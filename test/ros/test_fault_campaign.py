@@ -10,12 +10,10 @@ makes of the messages before it; nothing crashes; and the bridge comes back by i
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 from pathlib import Path
 import signal
-import sys
 import time
 from types import SimpleNamespace
 
@@ -58,23 +56,15 @@ TUNINGS = 12
 BETWEEN = 30
 
 
-def _load(name, path):
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
 @pytest.fixture(scope='session')
-def campaign(reference):
+def campaign(load, reference):
     """Return what the campaign is made of, by module."""
     here = Path(__file__).parent
-    model = _load('bridge_command_model', here.parent / 'bridge' / 'command_model.py')
+    model = load('bridge_command_model', here.parent / 'bridge' / 'command_model.py')
     return SimpleNamespace(
         model=model,
-        faults=_load('campaign_faults', here / 'campaign_faults.py'),
-        replay=_load('campaign_replay', here / 'campaign_replay.py'),
+        faults=load('campaign_faults', here / 'campaign_faults.py'),
+        replay=load('campaign_replay', here / 'campaign_replay.py'),
     )
 
 
@@ -216,21 +206,6 @@ def connect(peer, harness, reference, prefix=''):
     )
 
 
-def tuning_of(number):
-    """Return changes that every joint and every actuator but the finger's sees."""
-    return {
-        ('reduction', 'lift'): -4.0 - number,
-        ('offset', 'lift'): 0.01 * number,
-        ('reduction', 'dial'): 10.0 + number,
-        ('offset', 'roll'): 0.1 + 0.01 * number,
-        ('offset', 'pitch'): -0.2 - 0.01 * number,
-        ('reduction', 'left'): 2.0 + 0.1 * number,
-        ('reduction', 'right'): -3.0 - 0.1 * number,
-        ('reduction', 'shoulder'): -0.9 - 0.1 * number,
-        ('reduction', 'crank'): -25.0 - number,
-    }
-
-
 def refused_sets(good):
     """Return sets of parameters that must be refused whole, each beside good values."""
     first = next(iter(good))
@@ -272,7 +247,7 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
         for tuning in tunings:
             release()
             wait_for_more(peer, answers, 'answers', BETWEEN // 4)
-            changes = tuning_of(tuning)
+            changes = reference.tuning_of(tuning)
             numbers.append(numbers[-1].tuned(changes))
             values = {reference.parameter_name(key): value for key, value in changes.items()}
             assert peer.set_parameters(values).successful
@@ -664,7 +639,7 @@ def test_two_robots(meet, harness, reference, campaign, launch):
         stream.release(itertools.islice(injected, BETWEEN))
 
     def tune(name, number):
-        changes = tuning_of(number)
+        changes = reference.tuning_of(number)
         values = {reference.parameter_name(key): value for key, value in changes.items()}
         assert peer.set_parameters(values, f'{name}/{NODE}').successful
         numbers[name].append(numbers[name][-1].tuned(changes))

@@ -237,21 +237,6 @@ STOPS = {
 }
 
 
-def commanded(peer, reference, actuators):
-    """Command one joint in each mode; return the publisher."""
-    controller = peer.publisher('joint_commands')
-    nan = float('nan')
-    command = reference.Message(
-        ('roll', 'pitch', 'lift', 'finger'),
-        position=(0.1, 0.2, nan, nan),
-        velocity=(nan, nan, 0.5, nan),
-        effort=(nan, nan, nan, 0.7),
-    )
-    peer.exchange(controller, command, actuators, answers=3)
-    del actuators[:]
-    return controller
-
-
 def check_last(peer, actuators, expected):
     """Check what was sent last: zeros of these actuators in these modes, one message each."""
     peer.spin_until(lambda: len(actuators) >= len(expected), 'the last command')
@@ -269,11 +254,11 @@ def check_last(peer, actuators, expected):
 
 @pytest.mark.parametrize(('parameters', 'expected'), STOPS.values(), ids=STOPS)
 @pytest.mark.parametrize('transition', ['deactivate', 'active_shutdown'])
-def test_last_command(peer, reference, active_bridge, parameters, expected, transition):
+def test_last_command(peer, command_each_mode, active_bridge, parameters, expected, transition):
     """Leaving the active state sends what on_stop says, once, to what was commanded a rate."""
     active_bridge(parameters)
     actuators = peer.listen('actuator_commands')
-    commanded(peer, reference, actuators)
+    command_each_mode(peer, actuators)
     assert peer.change_state(transition)
     check_last(peer, actuators, expected)
     if transition == 'deactivate':

@@ -165,17 +165,7 @@ def test_tuning_under_traffic(meet, reference, robot, bridge_process, executor):
             ),
             'traffic',
         )
-        # Something in every transmission, on both sides of it.
-        changes = {
-            ('reduction', 'lift'): -4.0 - tuning,
-            ('offset', 'lift'): 0.01 * tuning,
-            ('reduction', 'dial'): 10.0 + tuning,
-            ('offset', 'roll'): 0.1 + 0.01 * tuning,
-            ('offset', 'pitch'): -0.2 - 0.01 * tuning,
-            ('reduction', 'left'): 2.0 + 0.1 * tuning,
-            ('reduction', 'shoulder'): -0.9 - 0.1 * tuning,
-            ('reduction', 'crank'): -25.0 - tuning,
-        }
+        changes = reference.tuning_of(tuning)
         numbers = numbers.tuned(changes)
         robot = robot.with_parameters(reference.nested(changes))
         generations.append(Generation(reference, robot, numbers))
@@ -293,24 +283,15 @@ def test_malformed_and_mended(meet, harness, reference, start_process, tmp_path)
 
 @executors
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_signal_while_active(meet, reference, bridge_process, executor, number):
+def test_signal_while_active(meet, command_each_mode, bridge_process, executor, number):
     """A signal sends zero rates to what was commanded a rate, then the process ends with 0."""
     process = bridge_process(
         '--executor', executor, ros=('-p', 'autostart:=true', '-p', 'zero_effort:=true')
     )
     peer = meet('transmission_bridge')
     actuators = peer.listen('actuator_commands')
-    controller = peer.publisher('joint_commands')
     peer.spin_until(lambda: peer.state() == 'active', 'the start')
-    nan = math.nan
-    command = reference.Message(
-        ('roll', 'pitch', 'lift', 'finger'),
-        position=(0.1, 0.2, nan, nan),
-        velocity=(nan, nan, 0.5, nan),
-        effort=(nan, nan, nan, 0.7),
-    )
-    peer.exchange(controller, command, actuators, answers=3)
-    del actuators[:]
+    command_each_mode(peer, actuators)
     ended_well(process, number)
     peer.spin_until(lambda: len(actuators) >= 2, 'the last command')
     assert [

@@ -223,37 +223,29 @@ def test_unmatched_override(peer, active_bridge, capfd):
         assert any(f"'{name}'" in line for line in warned)
 
 
-COLLIDING = """<robot name="r">
-  <link name="base"/><link name="a"/><link name="b"/><link name="c"/>
-  <joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>
-  <joint name="x.joints.j" type="continuous"><parent link="base"/><child link="b"/></joint>
-  <joint name="with space" type="continuous"><parent link="base"/><child link="c"/></joint>
-  <ros2_control name="h" type="system"><hardware><plugin>p/P</plugin></hardware>
-    <joint name="j"><command_interface name="position"/></joint>
-    <joint name="x.joints.j"><command_interface name="position"/></joint>
-    <joint name="with space"><command_interface name="position"/></joint>
-    <transmission name="t">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="m1" role="actuator1"/>
-      <joint name="x.joints.j" role="joint1"><mechanical_reduction>2.0</mechanical_reduction></joint>
-    </transmission>
-    <transmission name="t.joints.x">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="m2" role="actuator1"/>
-      <joint name="j" role="joint1"><mechanical_reduction>3.0</mechanical_reduction></joint>
-    </transmission>
-    <transmission name="s">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <actuator name="m3" role="actuator1"/>
-      <joint name="with space" role="joint1"><mechanical_reduction>4.0</mechanical_reduction></joint>
-    </transmission>
-  </ros2_control>
-</robot>"""  # noqa: E501
+COLLIDING = """
+<transmission name="t">
+  <plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="m1" role="actuator1"/>
+  <joint name="x.joints.j" role="joint1"><mechanical_reduction>2.0</mechanical_reduction></joint>
+</transmission>
+<transmission name="t.joints.x">
+  <plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="m2" role="actuator1"/>
+  <joint name="j" role="joint1"><mechanical_reduction>3.0</mechanical_reduction></joint>
+</transmission>
+<transmission name="s">
+  <plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="m3" role="actuator1"/>
+  <joint name="with space" role="joint1"><mechanical_reduction>4.0</mechanical_reduction></joint>
+</transmission>
+"""
 
 
-def test_names_that_cannot_be_parameters(peer, make_bridge, reference, capfd):
+def test_names_that_cannot_be_parameters(peer, make_bridge, reference, robots, capfd):
     """Names that collide, or cannot stand in a file, are warned of, and the robot runs."""
-    make_bridge({'robot_description': COLLIDING})
+    text = robots.urdf(('j', 'x.joints.j', 'with space'), COLLIDING)
+    make_bridge({'robot_description': text})
     peer.start()
     output = capfd.readouterr().err
     for leaf in ('mechanical_reduction', 'offset'):

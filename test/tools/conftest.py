@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+import importlib
 import io
 import json
 from pathlib import Path
@@ -109,6 +110,23 @@ def run() -> Run:
         ):
             code = main([str(argument) for argument in arguments])
         return Result(code, out.getvalue(), err.getvalue())
+
+    return call
+
+
+@pytest.fixture
+def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that makes an optional library one that is not installed."""
+
+    def call(library: str) -> None:
+        real = importlib.import_module
+
+        def without(name: str, *rest: object) -> Any:
+            if name.startswith(library):
+                raise ImportError(f'No module named {name!r}')
+            return real(name, *rest)
+
+        monkeypatch.setattr('importlib.import_module', without)
 
     return call
 

@@ -95,29 +95,22 @@ def test_the_demo_passes_and_says_so_in_its_last_line():
 
 @pytest.mark.ros
 @pytest.mark.usefixtures('rclpy')
-def test_one_wrong_sign_fails_and_names_the_joint(sabotaged):
-    """With the sign of the differential's second joint flipped, the demo says which it is."""
-    copy = sabotaged(
-        'transmissions/differential.py',
-        '-reciprocal(2 * jr2 * ar2)',
-        'reciprocal(2 * jr2 * ar2)',
-    )
+@pytest.mark.parametrize(
+    ('factor', 'wrong', 'right'),
+    [
+        ('reciprocal(2 * jr2 * ar2)', "joint 'wrist_roll'", "'elbow'"),
+        ('jr2 * ar2]]', "actuator 'wrist_right_motor'", "'wrist_left_motor'"),
+    ],
+    ids=['states', 'commands'],
+)
+def test_one_wrong_sign_fails_and_names_what_is_wrong(sabotaged, factor, wrong, right):
+    """With one sign of the differential flipped, the demo says whose position it spoils."""
+    copy = sabotaged('transmissions/differential.py', f'-{factor}', factor)
     result = _demo('--seconds', '2', **copy)
     assert result.returncode == 1
-    assert "position of joint 'wrist_roll' is " in result.stderr
-    assert "'elbow'" not in result.stderr
+    assert f'position of {wrong} is ' in result.stderr
+    assert right not in result.stderr
     assert result.stdout.splitlines()[-1].startswith('demo FAILED: ')
-
-
-@pytest.mark.ros
-@pytest.mark.usefixtures('rclpy')
-def test_one_wrong_sign_in_commands_fails_and_names_the_actuator(sabotaged):
-    """With the sign of a command flipped, the demo says whose it is."""
-    copy = sabotaged('transmissions/differential.py', '-jr2 * ar2]]', 'jr2 * ar2]]')
-    result = _demo('--seconds', '2', **copy)
-    assert result.returncode == 1
-    assert "position of actuator 'wrist_right_motor' is " in result.stderr
-    assert "'wrist_left_motor'" not in result.stderr
 
 
 @pytest.mark.ros

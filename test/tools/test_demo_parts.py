@@ -10,7 +10,6 @@ import math
 import os
 from pathlib import Path
 import signal
-import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,12 +203,12 @@ def test_the_table_fits_a_small_terminal_and_stays_in_place():
 # -- processes -----------------------------------------------------------------------------------
 
 STUBBORN = """
-import signal, sys, time
+import signal
 for number in {ignored!r}:
     signal.signal(number, signal.SIG_IGN)
 print('ready', flush=True)
 while True:
-    time.sleep(1)
+    signal.pause()
 """
 
 
@@ -227,10 +226,9 @@ def test_processes_end_however_stubborn_they_are(tmp_path, monkeypatch, ignored,
     log = tmp_path / 'log'
     with Children() as children:
         children.start('stubborn', ['stubborn'], {**os.environ, 'PYTHONPATH': str(tmp_path)}, log)
-        while 'ready' not in log.read_text():
-            assert children.dead() is None
-            time.sleep(0.01)
         (child,) = children
+        while 'ready' not in log.read_text():
+            assert not child.has_ended(within=0.01), child.last_words
     assert child.exit_code == code
 
 

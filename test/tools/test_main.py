@@ -124,18 +124,23 @@ def test_plugins_shows_why_one_does_not_load(run, monkeypatch):
 # -- streams -------------------------------------------------------------------------------------
 
 
+def check_into(stdout, path):
+    """Check a file in a process that writes there."""
+    return subprocess.run(
+        [*PROGRAM, 'check', str(path)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+
+
 def test_a_reader_that_goes_away_changes_no_verdict(mixed_robot, reversed_robot):
     """With the other end of the pipe closed there is no traceback, and the exit code stands."""
     for path, code in ((reversed_robot, 0), (mixed_robot, 1)):
         reader, writer = os.pipe()
         os.close(reader)
-        process = subprocess.run(
-            [*PROGRAM, 'check', str(path)],
-            stdout=writer,
-            stderr=subprocess.PIPE,
-            timeout=60,
-            check=False,
-        )
+        process = check_into(writer, path)
         os.close(writer)
         assert (process.returncode, process.stderr) == (code, b'')
 
@@ -144,13 +149,7 @@ def test_a_reader_that_goes_away_changes_no_verdict(mixed_robot, reversed_robot)
 def test_a_full_disk_is_one_sentence(reversed_robot):
     """Output that cannot be written exits with 2."""
     with open('/dev/full', 'wb') as full:
-        process = subprocess.run(
-            [*PROGRAM, 'check', str(reversed_robot)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=60,
-            check=False,
-        )
+        process = check_into(full, reversed_robot)
     assert process.returncode == 2
     assert process.stderr.startswith(b'transmission_bridge: cannot write the output: ')
     assert process.stderr.count(b'\n') == 1

@@ -169,18 +169,9 @@ def test_a_mistake_is_one_sentence(run, leg, tmp_path, monkeypatch, arguments, s
     assert [path.name for path in tmp_path.iterdir()] == ['leg.urdf']
 
 
-def test_a_missing_library_is_one_sentence(run, leg, tmp_path, monkeypatch):
+def test_a_missing_library_is_one_sentence(run, leg, tmp_path, hide):
     """Without matplotlib the extra that installs it is named."""
-    import importlib
-
-    real = importlib.import_module
-
-    def without(name: str, *rest: object):
-        if name.startswith('matplotlib'):
-            raise ImportError(f'No module named {name!r}')
-        return real(name, *rest)
-
-    monkeypatch.setattr('importlib.import_module', without)
+    hide('matplotlib')
     result = run('plot', leg, '--output', tmp_path / 'x.svg')
     assert (result.code, result.out) == (2, '')
     assert "pip install 'transmission_bridge[plot]'" in result.err

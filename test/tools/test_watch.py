@@ -95,18 +95,9 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(monkeypatch):
+def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(hide):
     """The extra that installs it is named, and the command goes on."""
-    import importlib
-
-    real = importlib.import_module
-
-    def without(name: str, *rest: object):
-        if name.startswith('rich'):
-            raise ImportError(f'No module named {name!r}')
-        return real(name, *rest)
-
-    monkeypatch.setattr('importlib.import_module', without)
+    hide('rich')
     out, err = _Terminal(), io.StringIO()
     with live_screen(Console(Stream(out), Stream(err))) as show:
         assert show is None

@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import importlib.util
 from pathlib import Path
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -31,15 +29,9 @@ SIZES = {'simple': 1, 'differential': 2, 'four_bar_linkage': 2}
 
 
 @pytest.fixture(scope='session')
-def vector_check() -> ModuleType:
+def vector_check(load) -> ModuleType:
     """Return the module ``vector_check`` of this folder."""
-    name = 'transmissions_vector_check'
-    if name not in sys.modules:
-        path = Path(__file__).with_name('vector_check.py')
-        spec = importlib.util.spec_from_file_location(name, path)
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    return load('transmissions_vector_check', Path(__file__).with_name('vector_check.py'))
 
 
 def _members(names, prefix, ratios, offsets=()) -> tuple[MemberSpec, ...]:
