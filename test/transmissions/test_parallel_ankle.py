@@ -158,6 +158,30 @@ def test_the_other_elbow_is_not_a_solution_nearby() -> None:
     assert t.joint_position_near([turned_over, a[1]], q.tolist()) is None
 
 
+def test_a_crank_that_is_a_turn_further_is_no_solution_nearby() -> None:
+    """Actuators are within half a turn of zero: beyond, a stream knows as little as a batch."""
+    t = ankle(
+        {
+            'motor': (0.0, 0.05, 0.1043), 'crank': 0.0243, 'rod': 0.1785,
+            'foot': (-0.0996, 0.05, -0.0328), 'crank_angle': 2.2,
+        },
+        {
+            'motor': (0.0224, -0.05, 0.1903), 'crank': 0.0634, 'rod': 0.205,
+            'foot': (0.0665, -0.05, -0.0236), 'crank_angle': 0.06,
+        },
+        lower=(-0.9, -0.95),
+        upper=(0.65, 0.75),
+        actuator_reduction=(-3.0, 2.0),
+    )  # fmt: skip
+    nothing = np.zeros(2)
+    for q in ((0.25, -0.4), (0.0, -0.25)):
+        a = t.joint_to_actuator('position', q)
+        assert t.joint_position_near(a.tolist(), q) is not None
+        a = np.add(a, (6.0 * np.pi, 0.0))
+        assert np.isnan(t.actuator_to_joint('position', [a], guess=[q])).all()
+        assert np.isnan(t.map_state('actuator_to_joint', a, nothing, nothing, guess=q)).all()
+
+
 def test_offsets_and_reductions() -> None:
     """Offsets move the foot's zero, reductions multiply the cranks' angles."""
     t = ankle(LEFT, RIGHT, actuator_reduction=(15.0, -12.0), joint_offset=(0.1, -0.05))

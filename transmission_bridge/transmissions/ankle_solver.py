@@ -70,6 +70,7 @@ class AnkleSolver:
         :param start: Pitch and roll near which they are sought [rad].
         :returns: ``None`` where that is not near, or the rods' elbows point to another side.
         :raises ArithmeticError: At a singular position.
+        :raises ValueError: Where a crank is more than half a turn from actuator zero.
         """
         left, right = self._left, self._right
         left_rod, left_moved = left.forms(actuators[0])
@@ -123,8 +124,14 @@ class _Crank:
         self._foot = b[0], complex(b[1], b[2])
 
     def forms(self, actuator: float) -> tuple[Form, Form]:
-        """Return ``h`` and ``dh/dt``."""
+        """
+        Return ``h`` and ``dh/dt``.
+
+        :raises ValueError: Beyond half a turn, where the crank is again but the actuator is not.
+        """
         angle = actuator / self.ratio
+        if not -math.pi <= angle <= math.pi:
+            raise ValueError('more than half a turn')
         cosine, sine = math.cos(angle), math.sin(angle)
         d, d_y, k, ahead, ahead_y, ahead_k, beside, beside_y, beside_k = self._numbers
         b_x, b = self._foot
