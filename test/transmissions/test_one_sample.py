@@ -228,6 +228,59 @@ def test_a_changed_mechanism_is_not_mapped_by_the_old_numbers() -> None:
     assert abs(t.sample_map('actuator_to_joint')(stroke, ones, ones, ones)[0][0] - 0.2) < 1e-13
 
 
+def test_a_map_that_is_changed_alone_is_what_everything_is_solved_by() -> None:
+    """A subclass may change one of several maps that its parent gives together as well."""
+
+    class Shifted(ParallelAnkleTransmission):
+        """The same ankle, its encoders being half a radian ahead."""
+
+        def actuator_position(self, joint_position):
+            """Return half a radian more."""
+            return super().actuator_position(joint_position) + 0.5
+
+    options = {'lower': (-0.6, -0.3), 'upper': (0.4, 0.3)}
+    legs = (
+        AnkleLeg(motor=(0.0, 0.05, 0.24), crank=0.05, rod=0.24, foot=(0.05, 0.05, 0.0)),
+        AnkleLeg(motor=(0.0, -0.05, 0.15), crank=0.05, rod=0.15, foot=(0.05, -0.05, 0.0)),
+    )
+    t, parent = Shifted(legs, **options), ParallelAnkleTransmission(legs, **options)
+    for q in ([0.1, 0.05], [-0.3, 0.2]):
+        a = parent.joint_to_actuator('position', q) + 0.5
+        for many in (False, True):
+            given, moved = (np.array([each] * 3 if many else each) for each in (q, a))
+            assert np.abs(t.joint_to_actuator('position', given) - moved).max() <= 1e-14
+            assert np.abs(t.actuator_to_joint('position', moved) - given).max() <= 1e-13
+        for direction, one, other in (('joint_to_actuator', q, a), ('actuator_to_joint', a, q)):
+            found = t.sample_map(direction)(*[list(one)] * 3, list(other))
+            assert np.abs(np.array(found[0]) - other).max() <= 1e-13
+
+
+def test_a_changed_jacobian_has_a_rate_of_its_own() -> None:
+    """A subclass that changes the Jacobian has accelerations by it, not by its parent's rate."""
+
+    class Longer(CrankSliderTransmission):
+        """Twice the stroke."""
+
+        def actuator_position(self, joint_position):
+            """Return twice as much."""
+            return 2.0 * super().actuator_position(joint_position)
+
+        def actuator_jacobian(self, joint_position):
+            """Return twice as much."""
+            return 2.0 * super().actuator_jacobian(joint_position)
+
+        def joint_position(self, actuator_position):
+            """Return the position of half as much."""
+            return super().joint_position(0.5 * actuator_position)
+
+    linkage, where = (GuidedSlider(0.04, 0.12), 1.5), {'at': [0.2], 'rate': [3.0]}
+    found, single = (
+        cls(*linkage).joint_to_actuator('acceleration', [5.0], **where)
+        for cls in (Longer, CrankSliderTransmission)
+    )
+    assert abs(found - 2.0 * single) <= 1e-10
+
+
 @pytest.mark.parametrize('answer', [((1.0, 2.0), (1.0,)), ((1.0,), (1.0, 2.0)), ((), ())])
 def test_another_number_of_numbers_is_refused(answer) -> None:
     """A map of single samples that does not fit is found when the transmission is built."""

@@ -301,3 +301,31 @@ def test_a_stream_has_what_the_plugin_says_of_a_state(with_plugin, cls, expected
     assert mapped[:, 1].tolist() == expected
     assert mapped[0].tolist() == [0.5, expected[0], 0.25]
     assert not report.counts
+
+
+class OwnInterface(Bent):
+    """The same with a map of efforts that says what nobody else would, in each direction."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return a constant effort."""
+        mapped = super().actuator_to_joint(interface, values, **options)
+        return np.full_like(mapped, 7.0) if interface == 'effort' else mapped
+
+    def joint_to_actuator(self, interface, values, **options):
+        """Return a constant effort."""
+        mapped = super().joint_to_actuator(interface, values, **options)
+        return np.full_like(mapped, 8.0) if interface == 'effort' else mapped
+
+
+def test_a_stream_has_what_the_plugin_says_of_an_interface(with_plugin):
+    """Where a subclass overrides the map of interfaces, its answer is what a stream has."""
+    t = with_plugin(OwnInterface)
+    for direction, expected in (
+        ('actuator_to_joint', [1.0, 1.0, 7.0]),
+        ('joint_to_actuator', [4.0, 4.0, 8.0]),
+    ):
+        values, report = np.full((3, 3), 2.0), MapReport()
+        state = StateMap(t, direction)
+        assert np.abs(state.of_instant(values, report)[:, 1] - expected).max() <= 1e-14
+        assert np.abs(state.of_command(values, values[0], report)[:, 1] - expected).max() <= 1e-14
+        assert not report.counts

@@ -24,7 +24,7 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS
 from transmission_bridge.transmissions.one_sample import SampleMap
-from transmission_bridge.transmissions.position_maps import PositionMaps
+from transmission_bridge.transmissions.position_maps import is_current, PositionMaps
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
 __all__ = ['PositionDependentTransmission']
@@ -187,7 +187,7 @@ class PositionDependentTransmission(PositionMaps, Transmission):
             _shaped('velocity', velocity, value.shape),
             _shaped('effort', effort, value.shape),
         )
-        if value.ndim > 1:
+        if value.ndim > 1 or not is_current(type(self), 'map_state', [direction]):
             return super().map_state(direction, *arrays, guess=guess, report=report)
         start = None
         if guess is not None and not along:

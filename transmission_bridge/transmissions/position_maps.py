@@ -161,8 +161,8 @@ class PositionMaps:
         return ClosedForm(
             value=getattr(self, f'{other}_position'),
             slope=getattr(self, f'{other}_jacobian'),
-            slope_rate=getattr(self, f'{other}_jacobian_rate'),
-            evaluate=getattr(self, f'{other}_position_and_jacobian'),
+            slope_rate=self._own(f'{other}_jacobian_rate', [f'{other}_jacobian']),
+            evaluate=self._evaluate(other),
             inverse_value=getattr(self, inverse) if self._gives(inverse) else None,
         )
 
@@ -171,11 +171,19 @@ class PositionMaps:
         inverse = f'{space}_position'
         given = [f'{other}_{name}' for name in ('position', 'jacobian', 'position_and_jacobian')]
         return SampleForm(
-            evaluate=self._own(f'{other}_sample', given),
+            evaluate=getattr(self, f'{other}_sample')
+            if is_current(type(self), f'{other}_sample', given)
+            else partial(_sample, self._evaluate(other)),
             inverse_value=self._own(f'{inverse}_sample', [inverse])
             if self._gives(inverse)
             else None,
             solve_nearby=self._own(f'{inverse}_near', [*given, f'{other}_sample']),
+        )
+
+    def _evaluate(self, other: str) -> Callable[[Array], tuple[Array, Array]]:
+        """Return the position map and the Jacobian of arrays at once."""
+        return self._own(
+            f'{other}_position_and_jacobian', [f'{other}_position', f'{other}_jacobian']
         )
 
     def _own(self, name: str, sources: list[str]) -> Callable[..., Any]:

@@ -173,9 +173,9 @@ def compile_map(
 
 
 def _sample_map(transmission: Transmission, direction: Direction) -> SampleMap | None:
-    """Return the map of one instant in plain numbers, if it still is what ``map_state`` does."""
+    """Return the map of one instant in plain numbers, if no subclass maps in its own way."""
     if isinstance(transmission, PositionDependentTransmission) and is_current(
-        type(transmission), 'sample_map', ['map_state']
+        type(transmission), 'sample_map', ['map_state', direction]
     ):
         return transmission.sample_map(direction)
     return None
