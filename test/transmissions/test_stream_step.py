@@ -249,3 +249,37 @@ def test_each_solution_begins_at_the_last_one() -> None:
     first, second = (t.actuator_to_joint('position', [[a]]).item() for a in (0.6, 0.9))
     expected = [math.nan, first, first, second, math.nan, math.nan]
     assert np.allclose(t.starts, expected, rtol=0.0, atol=1e-13, equal_nan=True)
+
+
+class Stumbling(Swing):
+    """The same, and it tells where solutions in numbers begin, and fails at a certain position."""
+
+    def __init__(self) -> None:
+        self.starts: list[float] = []
+        super().__init__()
+
+    def joint_position_near(self, actuator_position, joint_position):
+        """Note the start, and raise or leave it to the solver."""
+        self.starts.append(joint_position[0])
+        if actuator_position == [0.9]:
+            raise RuntimeError('inside the plugin')
+
+
+@pytest.mark.parametrize('command', [False, True])
+def test_a_start_that_a_plugin_raised_from_is_not_tried_again(command: bool) -> None:
+    """After an exception a solution begins anew, as it does where none was found."""
+    t, report = Stumbling(), MapReport()
+    stream, _ = alone(t, 'actuator_to_joint')
+    begun = []
+    for position in (0.6, 0.6, 0.9, 0.6):
+        t.starts.clear()
+        rows = np.array([[position], [1.0], [1.0]])
+        if command:
+            numbers = [*rows.tolist(), [position], [position]]
+            stream.map_command(numbers, rows, (rows[0],) * 3, report)
+        else:
+            stream.map_instant(rows.tolist(), rows, report)
+        begun.append(t.starts[0])
+    assert report.counts == {('own', 'exception'): 1}
+    assert begun[1] == begun[2] != begun[0]
+    assert begun[3] == begun[0]

@@ -167,6 +167,7 @@ class StreamStep:
     def _fail(self, report: MapReport) -> None:
         report.add_exception(self._step.name)
         self._outputs[:, self._step.outputs] = math.nan
+        self.forget()
 
 
 def _is_unknown(numbers: Numbers) -> bool:
