@@ -203,24 +203,24 @@ def test_other_than_square_is_left_to_arrays() -> None:
     assert abs(state[0][0] - 0.5) < 1e-12
 
 
+class Longer(CrankSliderTransmission):
+    """Twice the stroke."""
+
+    def actuator_position(self, joint_position):
+        """Return twice as much."""
+        return 2.0 * super().actuator_position(joint_position)
+
+    def actuator_jacobian(self, joint_position):
+        """Return twice as much."""
+        return 2.0 * super().actuator_jacobian(joint_position)
+
+    def joint_position(self, actuator_position):
+        """Return the position of half as much."""
+        return super().joint_position(0.5 * actuator_position)
+
+
 def test_a_changed_mechanism_is_not_mapped_by_the_old_numbers() -> None:
     """A subclass that changes the maps of arrays only has single samples mapped by these."""
-
-    class Longer(CrankSliderTransmission):
-        """Twice the stroke."""
-
-        def actuator_position(self, joint_position):
-            """Return twice as much."""
-            return 2.0 * super().actuator_position(joint_position)
-
-        def actuator_jacobian(self, joint_position):
-            """Return twice as much."""
-            return 2.0 * super().actuator_jacobian(joint_position)
-
-        def joint_position(self, actuator_position):
-            """Return the position of half as much."""
-            return super().joint_position(0.5 * actuator_position)
-
     t, ones = Longer(GuidedSlider(0.04, 0.12), 1.5), (1.0,)
     stroke, speed, _ = t.sample_map('joint_to_actuator')((0.2,), ones, ones, ones)
     assert np.array_equal(stroke, t.joint_to_actuator('position', [[0.2]])[0])
@@ -257,28 +257,59 @@ def test_a_map_that_is_changed_alone_is_what_everything_is_solved_by() -> None:
 
 def test_a_changed_jacobian_has_a_rate_of_its_own() -> None:
     """A subclass that changes the Jacobian has accelerations by it, not by its parent's rate."""
-
-    class Longer(CrankSliderTransmission):
-        """Twice the stroke."""
-
-        def actuator_position(self, joint_position):
-            """Return twice as much."""
-            return 2.0 * super().actuator_position(joint_position)
-
-        def actuator_jacobian(self, joint_position):
-            """Return twice as much."""
-            return 2.0 * super().actuator_jacobian(joint_position)
-
-        def joint_position(self, actuator_position):
-            """Return the position of half as much."""
-            return super().joint_position(0.5 * actuator_position)
-
     linkage, where = (GuidedSlider(0.04, 0.12), 1.5), {'at': [0.2], 'rate': [3.0]}
     found, single = (
         cls(*linkage).joint_to_actuator('acceleration', [5.0], **where)
         for cls in (Longer, CrankSliderTransmission)
     )
     assert abs(found - 2.0 * single) <= 1e-10
+
+
+class Near(Swing):
+    """The same with a way of its own to a solution, by another iteration."""
+
+    answers: tuple[float, ...] | None = None
+
+    def joint_position_near(self, actuator_position, joint_position):
+        """Return the solution and its Jacobian, or what a test wants."""
+        if self.answers is not None:
+            return self.answers, (1.0,)
+        (a,), (q,) = actuator_position, joint_position
+        for _ in range(100):
+            q = a - 0.5 * math.sin(q)
+        return (q,), (1.0 + 0.5 * math.cos(q),)
+
+
+class Doubled(Near):
+    """Another mechanism, of which the way to the solution knows nothing."""
+
+    def actuator_position(self, joint_position):
+        """Return twice as much."""
+        return 2.0 * super().actuator_position(joint_position)
+
+    def actuator_jacobian(self, joint_position):
+        """Return twice as much."""
+        return 2.0 * super().actuator_jacobian(joint_position)
+
+
+def test_a_solution_of_the_plugins_own_is_taken() -> None:
+    """What a plugin finds near a start is the answer, if the domain has it; else it is solved."""
+    t, ones = Near(), (1.0,)
+    q = t.sample_map('actuator_to_joint')((1.0,), ones, ones, (0.9,))
+    expected = Swing().sample_map('actuator_to_joint')((1.0,), ones, ones, (0.9,))
+    assert np.allclose(q, expected, rtol=0.0, atol=1e-15)
+    t.answers = (1.5,)
+    assert t.sample_map('actuator_to_joint')((1.0,), ones, ones, (0.9,))[0] == (1.5,)
+    t.answers = (2.5,)
+    assert t.sample_map('actuator_to_joint')((1.0,), ones, ones, (0.9,)) is None
+
+
+def test_a_changed_mechanism_is_not_solved_by_the_old_way() -> None:
+    """A subclass that changes the maps only has its solutions found by these."""
+    t, ones = Doubled(), (1.0,)
+    (q,), (speed,), _ = t.sample_map('actuator_to_joint')((2.0,), ones, ones, (0.9,))
+    assert abs(2.0 * q + math.sin(q) - 2.0) <= 1e-15
+    assert abs(speed * (2.0 + math.cos(q)) - 1.0) <= 1e-15
 
 
 @pytest.mark.parametrize('answer', [((1.0, 2.0), (1.0,)), ((1.0,), (1.0, 2.0)), ((), ())])
@@ -293,6 +324,18 @@ def test_another_number_of_numbers_is_refused(answer) -> None:
             return answer
 
     with pytest.raises(TransmissionError, match='another number of numbers'):
+        Odd()
+
+
+def test_another_number_of_solutions_is_refused() -> None:
+    """So is a way to the solution that does not fit."""
+
+    class Odd(Near):
+        """Miscounts."""
+
+        answers = (1.0, 2.0)
+
+    with pytest.raises(TransmissionError, match='nearby map gives another number of numbers'):
         Odd()
 
 

@@ -11,14 +11,12 @@ from, ``y = g(x)`` the other one, ``G = dg/dx``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.closed_form import ClosedForm
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import Quantity
 from transmission_bridge.transmissions.newton import solve
@@ -36,7 +34,7 @@ from transmission_bridge.transmissions.small_matrix import (
 )
 from transmission_bridge.transmissions.square import SQUARES
 
-__all__ = ['POSITIONS', 'ClosedForm', 'Mechanism']
+__all__ = ['POSITIONS', 'Mechanism']
 
 POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
 
@@ -49,25 +47,6 @@ _PLACE = {
 }
 
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class ClosedForm:
-    """
-    What is known of a mechanism in closed form.
-
-    :param value: ``g``, ``(..., n)`` to ``(..., m)``.
-    :param slope: ``G``, ``(..., n)`` to ``(..., m, n)``.
-    :param slope_rate: ``G'`` at a position and a velocity, to ``(..., m, n)``.
-    :param evaluate: ``g`` and ``G`` together, as the solver needs them.
-    :param inverse_value: ``g^-1``, or ``None``: it is solved.
-    """
-
-    value: Callable[[Array], Array]
-    slope: Callable[[Array], Array]
-    slope_rate: Callable[[Array, Array], Array]
-    evaluate: Callable[[Array], tuple[Array, Array]]
-    inverse_value: Callable[[Array], Array] | None = None
 
 
 class Mechanism:
@@ -99,11 +78,11 @@ class Mechanism:
         self._condition_limit = condition_limit
         self._span = domain.span
         self.n_x = len(domain.lower)
-        self.n_y = self._checked_length()
+        self.n_y = closed_form.checked_length(domain)
         self._seeds = seed_table(domain, closed_form.evaluate, condition_limit)
         self._one: OneSample | None = None
         if self.n_x == self.n_y and self.n_x in SQUARES:
-            self._check_sample(sample_form)
+            sample_form.check(self._seeds.x[len(self._seeds.x) // 2].tolist())
             self._one = OneSample(sample_form, domain, self._seeds, condition_limit)
 
     def mapped(
@@ -291,44 +270,6 @@ class Mechanism:
         missing = _known(x) & _known(rate) & np.isnan(result).any(axis=(-2, -1))
         _count(counts, 'domain', missing)
         return result
-
-    def _checked_length(self) -> int:
-        """Call every map with one sample and with three, and return the length of ``y``."""
-        form = self._form
-        middle = np.array(self._domain.lower) + 0.5 * self._span
-        n_y = np.shape(form.value(middle))[-1:]
-        for x in (middle, np.tile(middle, (3, 1))):
-            batch = x.shape[:-1]
-            y = form.value(x)
-            answers = [
-                ('position', y, (*batch, *n_y)),
-                ('jacobian', form.slope(x), (*batch, *n_y, self.n_x)),
-                ('jacobian_rate', form.slope_rate(x, x), (*batch, *n_y, self.n_x)),
-            ]
-            if form.inverse_value is not None:
-                answers.append(('inverse position', form.inverse_value(y), (*batch, self.n_x)))
-            for name, answer, expected in answers:
-                if np.shape(answer) != expected:
-                    raise TransmissionError(
-                        f'the {name} map answers positions of shape {x.shape} with another shape',
-                        expected=str(expected),
-                        found=str(np.shape(answer)),
-                    )
-        return int(n_y[0])
-
-    def _check_sample(self, form: SampleForm) -> None:
-        """Call every map of a single sample at a position of the table."""
-        y, slope = form.evaluate(self._seeds.x[len(self._seeds.x) // 2].tolist())
-        answers = [('sample map', y, self.n_y), ('sample map', slope, self.n_y * self.n_x)]
-        if form.inverse_value is not None:
-            answers.append(('inverse sample map', form.inverse_value(y), self.n_x))
-        for name, answer, expected in answers:
-            if len(answer) != expected:
-                raise TransmissionError(
-                    f'the {name} gives another number of numbers',
-                    expected=str(expected),
-                    found=str(tuple(answer)),
-                )
 
 
 def _known(array: Array) -> Mask:

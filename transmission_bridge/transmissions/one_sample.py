@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 import math
 
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.newton import END_GAME, STALL_TOLERANCE, STEP_TOLERANCE
 from transmission_bridge.transmissions.seeds import SeedTable
@@ -49,6 +50,28 @@ class SampleForm:
     evaluate: Callable[[Numbers], tuple[Numbers, Numbers]]
     inverse_value: Callable[[Numbers], Numbers] | None = None
     solve_nearby: Callable[[Numbers, Numbers], tuple[Numbers, Numbers] | None] | None = None
+
+    def check(self, x: Numbers) -> None:
+        """
+        Call every map at a position, for as many numbers as it has.
+
+        :raises TransmissionError: If an answer has more or fewer.
+        """
+        n = len(x)
+        y, slope = self.evaluate(x)
+        answers = [('sample map', y, n), ('sample map', slope, n * n)]
+        if self.inverse_value is not None:
+            answers.append(('inverse sample map', self.inverse_value(y), n))
+        nearby = self.solve_nearby(y, x) if self.solve_nearby is not None else None
+        if nearby is not None:
+            answers += [('nearby map', nearby[0], n), ('nearby map', nearby[1], n * n)]
+        for name, answer, expected in answers:
+            if len(answer) != expected:
+                raise TransmissionError(
+                    f'the {name} gives another number of numbers',
+                    expected=str(expected),
+                    found=str(tuple(answer)),
+                )
 
 
 class OneSample:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.closed_form import ClosedForm
 from transmission_bridge.transmissions.directional import directional_derivative
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.mechanism import ClosedForm
 from transmission_bridge.transmissions.one_sample import SampleForm
 from transmission_bridge.transmissions.square import Numbers
 
