@@ -424,25 +424,48 @@ def test_functions_of_two_numbers_are_the_same(name: str) -> None:
 
 @pytest.mark.parametrize('rows', [1, 2])
 def test_small_matrices_by_numpy(rows: int) -> None:
-    """Products, inverses and measures of matrices in plain numbers are those of numpy."""
-    square = SQUARES[rows]
+    """Products with matrices in plain numbers, and with their inverses, are those of numpy."""
+    square, whatever = SQUARES[rows], (math.inf, 0.0, math.inf)
     for matrix, vector in zip(
         np.random.default_rng(6).normal(size=(100, rows, rows)),
         np.random.default_rng(7).normal(size=(100, rows)),
         strict=True,
     ):
+        if np.linalg.det(matrix) < 0.0:
+            matrix[0] *= -1.0
         entries, numbers = matrix.ravel().tolist(), vector.tolist()
-        product, bound = square.measures(entries)
-        values = np.linalg.svd(matrix, compute_uv=False)
-        largest, smallest = values[0], values[-1]
-        assert abs(product - np.sign(np.linalg.det(matrix)) * largest * smallest) <= 1e-14
-        assert largest * (1.0 - 1e-15) <= bound <= 1.5 * largest
-        tolerance = 1e-14 * (1.0 + bound**2 / abs(product))
+        tolerance = 1e-14 * (1.0 + np.linalg.cond(matrix))
         for along, speeds, forces in (
             (True, matrix, np.linalg.inv(matrix).T),
             (False, np.linalg.inv(matrix), matrix.T),
         ):
-            velocity, effort = square.rates(along, entries, numbers, numbers[::-1])
+            velocity, effort = square.rates(along, entries, numbers, numbers[::-1], whatever)
             scale = tolerance * (1.0 + np.abs(speeds).max() + np.abs(forces).max())
             assert np.abs(velocity - speeds @ vector).max() <= scale
             assert np.abs(effort - forces @ vector[::-1]).max() <= scale
+
+
+@pytest.mark.parametrize('rows', [1, 2])
+def test_only_regular_matrices_have_products(rows: int) -> None:
+    """What is answered is regular by its singular values, and all that is clearly regular is."""
+    square, random, ones = SQUARES[rows], np.random.default_rng(8), (1.0,) * rows
+    answered = 0
+    for matrix in random.normal(size=(1000, rows, rows)):
+        gain, limit, highest = random.uniform(0.1, 2.0), random.uniform(1.0, 9.0), 2.0
+        values = np.linalg.svd(matrix, compute_uv=False)
+        sign = np.sign(np.linalg.det(matrix))
+        entries = matrix.ravel().tolist()
+        for branch in (1.0, -1.0):
+            rates = square.rates(True, entries, ones, ones, (branch * limit, gain, highest))
+            for bound, certain in ((values[0], False), (1.5 * values[0], True)):
+                regular = (
+                    branch == sign
+                    and bound * max(bound, gain) < limit * values[0] * values[-1]
+                    and bound <= highest
+                )
+                if certain:
+                    assert rates is not None or not regular
+                else:
+                    assert rates is None or regular
+            answered += rates is not None
+    assert answered > 100

@@ -24,9 +24,8 @@ NEARBY = 0.1**2
 #: The square of the step [rad] that ends the iteration: the next one would be its square.
 SHORTEST = 1e-13**2
 
-#: ``h = p d - k`` as a function of where the foot is: ``d_x - i d_z``, ``d_y``, ``k``, ``b_x`` and
-#: ``b_y + i b_z``.
-Form = tuple[complex, float, float, float, complex]
+#: Where the tip of a crank is: ``d_x - i d_z``, ``d_y`` and ``k``.
+Tip = tuple[complex, float, float]
 
 
 class AnkleSolver:
@@ -73,14 +72,23 @@ class AnkleSolver:
         :raises ValueError: Where a crank is more than half a turn from actuator zero.
         """
         left, right = self._left, self._right
-        left_rod, left_moved = left.forms(actuators[0])
-        right_rod, right_moved = right.forms(actuators[1])
+        (left_d, left_y, left_k), left_moved = left.tip(actuators[0])
+        (right_d, right_y, right_k), right_moved = right.tip(actuators[1])
+        left_ahead, left_foot = left.foot
+        right_ahead, right_foot = right.foot
         pitch_offset, roll_offset = self._offset
         pitch, roll = start[0] - pitch_offset, start[1] - roll_offset
+        # Written out for both legs: to call a function costs as much as what it would compute.
         for _ in range(STEP_LIMIT):
             turn, lift = rect(1.0, -pitch), rect(1.0, roll)
-            left_miss, a, b = _value_and_slopes(left_rod, turn, lift)
-            right_miss, c, d = _value_and_slopes(right_rod, turn, lift)
+            raised, turned = left_foot * lift, left_d * turn
+            left_s, left_z, u, v = raised.real, raised.imag, turned.real, turned.imag
+            left_miss = left_ahead * u - left_z * v + left_y * left_s - left_k
+            a, b = left_ahead * v + left_z * u, -(left_s * v + left_y * left_z)
+            raised, turned = right_foot * lift, right_d * turn
+            right_s, right_z, u, v = raised.real, raised.imag, turned.real, turned.imag
+            right_miss = right_ahead * u - right_z * v + right_y * right_s - right_k
+            c, d = right_ahead * v + right_z * u, -(right_s * v + right_y * right_z)
             determinant = a * d - b * c
             pitch_step = (d * left_miss - b * right_miss) / determinant
             roll_step = (a * right_miss - c * left_miss) / determinant
@@ -93,9 +101,13 @@ class AnkleSolver:
                 return None
         else:
             return None
-        # By n c' = dh/dt = -s r w, see AnkleLeg.
-        left_lever, _, _ = _value_and_slopes(left_moved, turn, lift)
-        right_lever, _, _ = _value_and_slopes(right_moved, turn, lift)
+        moved, moved_y, moved_k = left_moved
+        moved *= turn
+        left_lever = left_ahead * moved.real - left_z * moved.imag + moved_y * left_s - moved_k
+        moved, moved_y, moved_k = right_moved
+        moved *= turn
+        right_lever = right_ahead * moved.real - right_z * moved.imag + moved_y * right_s - moved_k
+        # n c' = dh/dt = -s r w, see AnkleLeg.
         if left_lever * left.side >= 0.0 or right_lever * right.side >= 0.0:
             return None
         left_gain, right_gain = -left.ratio / left_lever, -right.ratio / right_lever
@@ -106,7 +118,11 @@ class AnkleSolver:
 
 
 class _Crank:
-    """The form of one leg's rod for an angle of its crank."""
+    """
+    One leg's crank.
+
+    :ivar foot: The rod's end on the foot, ``b_x`` and ``b_y + i b_z``.
+    """
 
     def __init__(self, leg: AnkleLeg, ratio: float) -> None:
         self.ratio = ratio
@@ -121,11 +137,11 @@ class _Crank:
             *(complex(ahead[0], -ahead[2]), ahead[1], _dot(m, ahead)),
             *(complex(beside[0], -beside[2]), beside[1], _dot(m, beside)),
         )
-        self._foot = b[0], complex(b[1], b[2])
+        self.foot = b[0], complex(b[1], b[2])
 
-    def forms(self, actuator: float) -> tuple[Form, Form]:
+    def tip(self, actuator: float) -> tuple[Tip, Tip]:
         """
-        Return ``h`` and ``dh/dt``.
+        Return where the tip is, and its derivative by ``t``.
 
         :raises ValueError: Beyond half a turn, where the crank is again but the actuator is not.
         """
@@ -134,36 +150,18 @@ class _Crank:
             raise ValueError('more than half a turn')
         cosine, sine = math.cos(angle), math.sin(angle)
         d, d_y, k, ahead, ahead_y, ahead_k, beside, beside_y, beside_k = self._numbers
-        b_x, b = self._foot
         return (
             (
                 d + cosine * ahead + sine * beside,
                 d_y + cosine * ahead_y + sine * beside_y,
                 k + cosine * ahead_k + sine * beside_k,
-                b_x,
-                b,
             ),
             (
                 cosine * beside - sine * ahead,
                 cosine * beside_y - sine * ahead_y,
                 cosine * beside_k - sine * ahead_k,
-                b_x,
-                b,
             ),
         )
-
-
-def _value_and_slopes(form: Form, turn: complex, lift: complex) -> tuple[float, float, float]:
-    """
-    Return ``h``, ``dh/dpitch`` and ``dh/droll``.
-
-    :param turn: ``exp(-i pitch)``.
-    :param lift: ``exp(i roll)``.
-    """
-    d, d_y, k, b_x, b = form
-    raised, turned = b * lift, d * turn
-    s, z, u, v = raised.real, raised.imag, turned.real, turned.imag
-    return b_x * u - z * v + d_y * s - k, b_x * v + z * u, -(s * v + d_y * z)
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:

@@ -164,6 +164,16 @@ class CrankSliderTransmission(PositionDependentTransmission):
         """Return ``j`` of one sample."""
         return (self._joint_of(actuator_position[0], NUMBERS),)
 
+    def joint_position_near(
+        self, actuator_position: Numbers, joint_position: Numbers
+    ) -> tuple[Numbers, Numbers] | None:
+        """Return ``j`` and ``da/dj`` at once; there is one only, near any start."""
+        ratio, joint_ratio = self._actuator_ratio, self._joint_ratio
+        stroke = self._stroke_at_zero + actuator_position[0] / ratio
+        angle, slope = self._law.angle_and_slope(stroke, self._side)
+        angle += _TURN * round((self._middle - angle) / _TURN)
+        return (self._joint(angle),), (ratio * joint_ratio * slope,)
+
     def _actuator(self, position: Real, of: Elementary[Real]) -> tuple[Real, Real]:
         stroke, slope = self._law.stroke_and_slope(self._crank(position), of)
         return (

@@ -19,7 +19,7 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.newton import END_GAME, STALL_TOLERANCE, STEP_TOLERANCE
 from transmission_bridge.transmissions.seeds import SeedTable
-from transmission_bridge.transmissions.square import Bounds, Numbers, SQUARES
+from transmission_bridge.transmissions.square import Bounds, Limits, Numbers, SQUARES
 
 __all__ = ['OneSample', 'SampleForm', 'SampleMap', 'State']
 
@@ -43,8 +43,8 @@ class SampleForm:
 
     :param evaluate: ``g`` and the entries of ``G``, row by row.
     :param inverse_value: ``g^-1``, or ``None``: it is solved.
-    :param solve_nearby: ``x`` and ``G`` of ``y`` from a start near it, if the mechanism has a
-        quicker way than steps by ``evaluate``; ``None`` for what it leaves to these.
+    :param solve_nearby: ``x`` and ``G`` of ``y`` at once, perhaps only near a start, if the
+        mechanism has a quicker way than these two; its answer ``None`` leaves it to them.
     """
 
     evaluate: Callable[[Numbers], tuple[Numbers, Numbers]]
@@ -99,9 +99,12 @@ class OneSample:
         self._span = tuple(domain.span.tolist())
         self._bounds: Bounds = domain.bounds
         self._reach: Bounds = tuple(zip(seeds.lowest, seeds.highest, strict=True))
-        self._branch = seeds.branch
-        self._condition_limit = condition_limit
-        self._gain = seeds.gain
+        # As s1 <= limit s2 and gain <= limit s2, times s1.
+        self._limits: Limits = (
+            condition_limit * seeds.branch,
+            seeds.gain,
+            condition_limit * seeds.gain,
+        )
 
     def along(
         self, position: Numbers, velocity: Numbers, effort: Numbers, _start: Numbers = ()
@@ -117,9 +120,10 @@ class OneSample:
             mapped, slope = self._evaluate(position)
         except (ArithmeticError, ValueError):
             return None
-        if not (self._is_regular(slope) and all(map(math.isfinite, mapped))):
+        rates = self._square.rates(True, slope, velocity, effort, self._limits)
+        if rates is None or not all(map(math.isfinite, mapped)):
             return None
-        return mapped, *self._square.rates(True, slope, velocity, effort)
+        return mapped, *rates
 
     def back(
         self, position: Numbers, velocity: Numbers, effort: Numbers, start: Numbers
@@ -130,37 +134,32 @@ class OneSample:
         :param start: ``x`` where a solution is sought.
         :returns: ``None`` where it is left to the mechanism.
         """
+        square = self._square
         try:
-            if self._inverse_value is not None:
-                mapped = self._inverse_value(position)
-                if not self._square.within(self._bounds, mapped):
-                    return None
-                _, slope = self._evaluate(mapped)
-            else:
+            # What cannot be reached need not be sought.
+            if self._inverse_value is None and not (
+                square.within(self._reach, position) and square.within(self._bounds, start)
+            ):
+                return None
+            found = None if self._solve_nearby is None else self._solve_nearby(position, start)
+            if found is None:
                 found = self._solved(position, start)
                 if found is None:
                     return None
-                mapped, slope = found
+            mapped, slope = found
+            if not square.within(self._bounds, mapped):
+                return None
         except (ArithmeticError, ValueError):
             return None
-        if not self._is_regular(slope):
-            return None
-        return mapped, *self._square.rates(False, slope, velocity, effort)
+        rates = square.rates(False, slope, velocity, effort, self._limits)
+        return None if rates is None else (mapped, *rates)
 
     def _solved(self, y: Numbers, x: Numbers) -> tuple[Numbers, Numbers] | None:
-        """Return the solution that a start in the domain leads to."""
-        square = self._square
-        # What cannot be reached need not be sought.
-        if not (square.within(self._reach, y) and square.within(self._bounds, x)):
-            return None
-        found = self._solve_nearby(y, x) if self._solve_nearby is not None else None
-        if found is None:
-            found = self._stepped(y, x)
-        if found is None or not (
-            square.within(self._bounds, found[0]) and self._is_regular(found[1])
-        ):
-            return None
-        return found
+        """Return ``x`` and ``G``, by the closed inverse or by steps from a start in the domain."""
+        if self._inverse_value is None:
+            return self._stepped(y, x)
+        x = self._inverse_value(y)
+        return (x, self._evaluate(x)[1]) if self._square.within(self._bounds, x) else None
 
     def _stepped(self, y: Numbers, x: Numbers) -> tuple[Numbers, Numbers] | None:
         """Take whole steps, as long as each is an improvement."""
@@ -179,12 +178,3 @@ class OneSample:
             else:
                 return None
         return None
-
-    def _is_regular(self, slope: Numbers) -> bool:
-        """Tell whether ``G`` is surely regular, not too large, and on the branch."""
-        product, largest = self._square.measures(slope)
-        # As largest <= limit smallest and gain <= limit smallest, times the largest.
-        return (
-            largest * max(largest, self._gain) < self._condition_limit * self._branch * product
-            and largest <= self._condition_limit * self._gain
-        )

@@ -177,7 +177,11 @@ class PositionMaps:
             inverse_value=self._own(f'{inverse}_sample', [inverse])
             if self._gives(inverse)
             else None,
-            solve_nearby=self._own(f'{inverse}_near', [*given, f'{other}_sample']),
+            solve_nearby=self._own(
+                f'{inverse}_near', [*given, f'{other}_sample', inverse, f'{inverse}_sample']
+            )
+            if self._gives(f'{inverse}_near')
+            else None,
         )
 
     def _evaluate(self, other: str) -> Callable[[Array], tuple[Array, Array]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 import math
+from math import atan2, cos, hypot, sin, sqrt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.elementary import Elementary, Real
@@ -19,6 +20,9 @@ __all__ = ['GuidedSlider', 'HingedCylinder', 'StrokeLaw']
 
 #: Angles this near to each other [rad] are the same but for rounding.
 ROUNDING = 4e-15
+
+#: A triangle whose half-angle formulas give less, in squares of a side, is flat but for rounding.
+FLAT = 1e-14
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,26 @@ class GuidedSlider:
         far = (distance + self.crank - self.rod) * (distance + self.crank + self.rod)
         inner = 2.0 * of.arctan2(_root(near, self.rod, of), _root(far, self.rod, of))
         return of.arctan2(self.offset, stroke) + side * inner
+
+    def angle_and_slope(self, stroke: float, side: float) -> tuple[float, float]:
+        """
+        Return ``phi`` and ``ds/dphi`` for a stroke.
+
+        The same equations without a call of functions between: these cost more than they compute.
+
+        :raises ValueError: At a dead centre, or where the linkage does not reach.
+        :raises ZeroDivisionError: Where the rod is perpendicular to the guide.
+        """
+        crank, rod, offset = self.crank, self.rod, self.offset
+        distance = hypot(stroke, offset)
+        near = (rod - distance + crank) * (rod + distance - crank)
+        far = (distance + crank - rod) * (distance + crank + rod)
+        if min(near, far) < FLAT * rod * rod:
+            raise ValueError('a dead centre, or out of reach')
+        phi = atan2(offset, stroke) + side * 2.0 * atan2(sqrt(near), sqrt(far))
+        along, across = crank * cos(phi), crank * sin(phi)
+        lift = across - offset
+        return phi, -lift * along / sqrt((rod - lift) * (rod + lift)) - across
 
     def range_around(self, angle: float) -> tuple[float, float, float]:
         """
@@ -143,6 +167,22 @@ class HingedCylinder:
         far = (self.crank + self.base - length) * (self.crank + self.base + length)
         return side * 2.0 * of.arctan2(_root(near, self.base, of), _root(far, self.base, of))
 
+    def angle_and_slope(self, stroke: float, side: float) -> tuple[float, float]:
+        """
+        Return ``phi`` and ``ds/dphi`` for a stroke; see :meth:`GuidedSlider.angle_and_slope`.
+
+        :raises ValueError: At a dead centre, or where the linkage does not reach.
+        :raises ZeroDivisionError: At a stroke of zero.
+        """
+        crank, base = self.crank, self.base
+        length = hypot(stroke, self.offset)
+        near = (length - crank + base) * (length + crank - base)
+        far = (crank + base - length) * (crank + base + length)
+        if not stroke >= 0.0 or min(near, far) < FLAT * base * base:
+            raise ValueError('a dead centre, or out of reach')
+        phi = side * 2.0 * atan2(sqrt(near), sqrt(far))
+        return phi, crank * base * sin(phi) / stroke
+
     def range_around(self, angle: float) -> tuple[float, float, float]:
         """
         Return the bounds of the branch that holds ``angle``, and its side.
@@ -182,7 +222,7 @@ def _angle_of_sine(side: float, hypotenuse: float) -> float:
 
 def _root(square: Real, length: float, of: Elementary[Real]) -> Real:
     """Return the square root, zero where rounding has carried a dead centre below zero."""
-    return of.sqrt(of.where(abs(square) < 1e-14 * length * length, 0.0, square))
+    return of.sqrt(of.where(abs(square) < FLAT * length * length, 0.0, square))
 
 
 def _enclosing(ends: list[float], angle: float) -> list[tuple[float, float]]:

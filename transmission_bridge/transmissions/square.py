@@ -15,12 +15,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 import math
 
-__all__ = ['SQUARES', 'Bounds', 'Numbers', 'Square']
+__all__ = ['SQUARES', 'Bounds', 'Limits', 'Numbers', 'Square']
 
 Numbers = Sequence[float]
 
 #: Lower and upper bound of each component.
 Bounds = Sequence[tuple[float, float]]
+
+#: See :meth:`Square.rates`.
+Limits = tuple[float, float, float]
 
 
 class Square(ABC):
@@ -33,22 +36,18 @@ class Square(ABC):
 
     @staticmethod
     @abstractmethod
-    def measures(matrix: Numbers) -> tuple[float, float]:
-        """
-        Return two measures of the largest and the smallest singular value ``s1``, ``s2``.
-
-        :returns: ``s1 s2`` with the sign of the determinant, and a bound of ``s1`` from above.
-        """
-
-    @staticmethod
-    @abstractmethod
     def rates(
-        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers
-    ) -> tuple[Numbers, Numbers]:
+        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers, limits: Limits
+    ) -> tuple[Numbers, Numbers] | None:
         """
-        Return velocity and effort in the other space; the determinant must not be zero.
+        Return velocity and effort in the other space, where ``G`` is surely regular.
+
+        With ``s1``, ``s2`` the largest and the smallest singular value, ``S`` a bound of ``s1``
+        from above that costs little and the product ``s1 s2`` with the sign of the determinant,
+        that is where ``S max(S, gain) < factor s1 s2`` and ``S <= highest``.
 
         :param along: Whether to ``G v`` and ``G^-T tau``, else to ``G^-1 v`` and ``G^T tau``.
+        :param limits: ``factor``, ``gain`` and ``highest``.
         """
 
     @staticmethod
@@ -71,15 +70,13 @@ class _OneByOne(Square):
         return low <= vector[0] <= high
 
     @staticmethod
-    def measures(matrix: Numbers) -> tuple[float, float]:
-        (a,) = matrix
-        return a * abs(a), abs(a)
-
-    @staticmethod
     def rates(
-        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers
-    ) -> tuple[Numbers, Numbers]:
-        (a,) = matrix
+        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers, limits: Limits
+    ) -> tuple[Numbers, Numbers] | None:
+        (a,), (factor, gain, highest) = matrix, limits
+        size = abs(a)
+        if not (size * max(size, gain) < factor * a * size and size <= highest):
+            return None
         if along:
             return (a * velocity[0],), (effort[0] / a,)
         return (velocity[0] / a,), (a * effort[0],)
@@ -101,16 +98,14 @@ class _TwoByTwo(Square):
         return low <= vector[0] <= high and second_low <= vector[1] <= second_high
 
     @staticmethod
-    def measures(matrix: Numbers) -> tuple[float, float]:
-        a, b, c, d = matrix
-        return a * d - b * c, math.sqrt(a * a + b * b + c * c + d * d)
-
-    @staticmethod
     def rates(
-        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers
-    ) -> tuple[Numbers, Numbers]:
-        a, b, c, d = matrix
+        along: bool, matrix: Numbers, velocity: Numbers, effort: Numbers, limits: Limits
+    ) -> tuple[Numbers, Numbers] | None:
+        (a, b, c, d), (factor, gain, highest) = matrix, limits
         determinant = a * d - b * c
+        size = math.sqrt(a * a + b * b + c * c + d * d)
+        if not (size * max(size, gain) < factor * determinant and size <= highest):
+            return None
         v, w = velocity
         e, f = effort
         if along:
