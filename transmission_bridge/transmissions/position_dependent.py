@@ -55,9 +55,10 @@ class PositionDependentTransmission(PositionMaps, Transmission):
     arithmetic. A plugin with as many joints as actuators, one or two, may give
     :meth:`joint_sample` or :meth:`actuator_sample` as well, and :meth:`joint_position_sample` or
     :meth:`actuator_position_sample` for the closed inverse: the same equations in plain numbers.
-    One sample and a batch then agree to rounding. Where the way back is solved,
-    :meth:`joint_position_near` or :meth:`actuator_position_near` may give a quicker solution than
-    these. All of them may raise ``ValueError`` or ``ArithmeticError`` where there is no answer.
+    One sample and a batch then agree to rounding. :meth:`joint_position_near` or
+    :meth:`actuator_position_near` may give the way back and its Jacobian at once, if that is
+    quicker than by these. All of them may raise ``ValueError`` or ``ArithmeticError`` where
+    there is no answer.
 
     With ``x`` the space that the given Jacobian ``G`` starts from and ``y = g(x)`` the other one:
 

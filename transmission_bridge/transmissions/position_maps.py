@@ -129,10 +129,10 @@ class PositionMaps:
         """
         Return ``q`` near a start and the entries of ``da/dq`` there row by row, of one sample.
 
-        For a mechanism whose joint positions are solved, and are found with less arithmetic than
-        by :meth:`actuator_sample`.
+        For a mechanism of which both are found with less arithmetic than by
+        :meth:`joint_position_sample`, or steps of a solver, with :meth:`actuator_sample`.
 
-        :returns: ``None``, as by default, where it is left to the solver.
+        :returns: ``None``, as by default, where it is left to these.
         """
         return None
 
@@ -142,10 +142,10 @@ class PositionMaps:
         """
         Return ``a`` near a start and the entries of ``dq/da`` there row by row, of one sample.
 
-        For a mechanism whose actuator positions are solved, and are found with less arithmetic
-        than by :meth:`joint_sample`.
+        For a mechanism of which both are found with less arithmetic than by
+        :meth:`actuator_position_sample`, or steps of a solver, with :meth:`joint_sample`.
 
-        :returns: ``None``, as by default, where it is left to the solver.
+        :returns: ``None``, as by default, where it is left to these.
         """
         return None
 
