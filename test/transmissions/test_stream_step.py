@@ -103,13 +103,13 @@ def test_a_step_writes_its_own_joints_only() -> None:
     rows, mapped = np.array([[9.0, 0.7], [9.0, 2.0], [9.0, 3.0]]), np.full((3, 2), 5.0)
     report = MapReport()
     stream = stream_of(t, mapped)
-    stream.map_instant(numbers_of(rows), rows, report)
+    stream.map_instant(*numbers_of(rows), rows, report)
     expected = t.map_state('actuator_to_joint', *rows[:, 1:])
     assert np.array_equal(mapped[:, :1], expected)
     assert (mapped[:, 1] == 5.0).all()
     assert not report.counts
     rows[0, 1] = 99.0
-    stream.map_instant(numbers_of(rows), rows, report)
+    stream.map_instant(*numbers_of(rows), rows, report)
     assert np.isnan(mapped[:, 0]).all()
     assert (mapped[:, 1] == 5.0).all()
     assert report.counts == {('swing', 'domain'): 1}
@@ -144,7 +144,7 @@ def test_a_failing_map_of_a_sample_costs_its_own_joints(answer, said) -> None:
     t.fails = True
     report, mapped = MapReport(), np.full((3, 2), 5.0)
     rows = np.ones((3, 2))
-    stream_of(t, mapped).map_instant(numbers_of(rows), rows, report)
+    stream_of(t, mapped).map_instant(*numbers_of(rows), rows, report)
     assert np.isnan(mapped[:, 0]).all()
     assert (mapped[:, 1] == 5.0).all()
     assert report.counts == {('swing', 'exception'): 1}
@@ -214,7 +214,7 @@ def test_an_interface_that_is_not_mapped_is_left_alone(lacks: int) -> None:
         t = Swing()
         stream, outputs = alone(t, 'actuator_to_joint', interfaces)
         if name == 'map_instant':
-            stream.map_instant(rows.tolist(), rows, MapReport())
+            stream.map_instant(*rows.tolist(), rows, MapReport())
         else:
             numbers = [*rows.tolist(), rows[0].tolist(), rows[0].tolist()]
             stream.map_command(numbers, rows, (rows[0],) * 3, MapReport())
@@ -243,9 +243,9 @@ def test_each_solution_begins_at_the_last_one() -> None:
     stream = StreamStep(step, 'actuator_to_joint', INTERFACES, np.zeros((3, 1)))
     for position in (0.6, math.nan, 0.9, 99.0, 0.6):
         rows = np.array([[position], [1.0], [1.0]])
-        stream.map_instant(rows.tolist(), rows, report)
+        stream.map_instant(*rows.tolist(), rows, report)
     stream.forget()
-    stream.map_instant(rows.tolist(), rows, report)
+    stream.map_instant(*rows.tolist(), rows, report)
     first, second = (t.actuator_to_joint('position', [[a]]).item() for a in (0.6, 0.9))
     expected = [math.nan, first, first, second, math.nan, math.nan]
     assert np.allclose(t.starts, expected, rtol=0.0, atol=1e-13, equal_nan=True)
@@ -278,7 +278,7 @@ def test_a_start_that_a_plugin_raised_from_is_not_tried_again(command: bool) -> 
             numbers = [*rows.tolist(), [position], [position]]
             stream.map_command(numbers, rows, (rows[0],) * 3, report)
         else:
-            stream.map_instant(rows.tolist(), rows, report)
+            stream.map_instant(*rows.tolist(), rows, report)
         begun.append(t.starts[0])
     assert report.counts == {('own', 'exception'): 1}
     assert begun[1] == begun[2] != begun[0]

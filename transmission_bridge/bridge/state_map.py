@@ -69,9 +69,9 @@ class StateMap:
         """
         self._run(values.reshape(-1), self._flat)
         if self.is_bent:
-            rows = values.take(self._inputs, axis=1).tolist()
+            position, velocity, effort = values.take(self._inputs, axis=1).tolist()
             for step, part in self._steps:
-                step.map_instant([row[part] for row in rows], values, report)
+                step.map_instant(position[part], velocity[part], effort[part], values, report)
         return self._mapped
 
     def of_command(self, values: Array, measured: Array, report: MapReport) -> Array:

@@ -56,14 +56,22 @@ class StreamStep:
         """Forget the last solution: one of other numbers may lead astray."""
         self._start = self._unknown
 
-    def map_instant(self, numbers: Sequence[Numbers], values: Array, report: MapReport) -> None:
+    def map_instant(
+        self,
+        position: Numbers,
+        velocity: Numbers,
+        effort: Numbers,
+        values: Array,
+        report: MapReport,
+    ) -> None:
         """
-        Map position, velocity and effort that belong together: the Jacobian is that of row 0.
+        Map position, velocity and effort that belong together: the Jacobian is there.
 
-        :param numbers: Its own inputs, row by row.
+        :param position: Its own inputs.
+        :param velocity: The same.
+        :param effort: The same.
         :param values: The robot's inputs, shape ``(3, n_in)``.
         """
-        position, velocity, effort = numbers
         if self._sample_map is not None:
             try:
                 found = self._sample_map(position, velocity, effort, self._start)
