@@ -27,7 +27,6 @@ class StateMap:
 
     :param robot: The maps.
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-    :ivar is_bent: Whether a transmission has to be called, so that positions matter.
     """
 
     def __init__(self, robot: RobotTransmissions, direction: Direction) -> None:
@@ -42,7 +41,6 @@ class StateMap:
         for row, each in enumerate(maps):
             for step in each.steps:
                 called.setdefault(step.name, (step, {}))[1][row] = each.interface
-        self.is_bent = bool(called)
         #: The steps, and where their inputs stand among those of all of them.
         self._steps: list[tuple[StreamStep, slice]] = []
         inputs: list[int] = []
@@ -68,7 +66,7 @@ class StateMap:
         :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
         self._run(values.reshape(-1), self._flat)
-        if self.is_bent:
+        if self._steps:
             position, velocity, effort = values.take(self._inputs, axis=1).tolist()
             for step, part in self._steps:
                 step.map_instant(position[part], velocity[part], effort[part], values, report)
@@ -84,7 +82,7 @@ class StateMap:
         :param measured: Positions, shape ``(n_in,)``, NaN where unknown.
         """
         self._run(values.reshape(-1), self._flat)
-        if self.is_bent:
+        if self._steps:
             at = np.where(np.isnan(values[0]), measured, values[0])
             places = (at, at, measured)
             rows = values.take(self._inputs, axis=1).tolist()
