@@ -154,6 +154,7 @@ def test_a_driver_with_other_names(peer, reference, active_bridge, capfd):
     error = capfd.readouterr().err
     assert 'expected some of' in error
     assert 'winch' in error
+    assert 'actuator_names' in error
     assert 'found motor_a, motor_b' in error
 
 

@@ -52,7 +52,8 @@ class MergedStates:
     once, without one at the next message.
 
     :param names: The actuators.
-    :param driver_names: Driver's name to URDF name, where they differ.
+    :param driver_names: Driver's name to URDF name, where they differ; ``None`` where names
+        are not translated.
     :param wrap_period: Period of single-turn encoders by actuator.
     :param timeout: Seconds; 0: never.
     :ivar given: Whether position, velocity, effort were ever given.
@@ -67,12 +68,13 @@ class MergedStates:
         self,
         names: tuple[str, ...],
         *,
-        driver_names: Mapping[str, str],
+        driver_names: Mapping[str, str] | None,
         wrap_period: Mapping[str, float],
         timeout: float,
     ) -> None:
         self._names = names
-        self._index = _driver_index(names, driver_names)
+        self._index = _driver_index(names, driver_names or {})
+        self._is_translated = driver_names is not None
         self._unwrap: Unwrapper | None = None
         if wrap_period:
             places = [names.index(name) for name in wrap_period]
@@ -112,7 +114,7 @@ class MergedStates:
         if plan.unknown:
             self._count_unknown(plan.unknown)
         if not plan.count:
-            raise MessageError('foreign', _foreign(layout.names, tuple(self._index)))
+            raise MessageError('foreign', self._foreign(layout.names))
         if now < self._latest:
             self.reset()
             known = self._add(source)
@@ -222,17 +224,17 @@ class MergedStates:
             if length:
                 self.not_finite[row, plan.places] += ~np.isfinite(self._values[row, plan.places])
 
+    def _foreign(self, names: tuple[str, ...]) -> str:
+        hint = ' (the parameter actuator_names tells how a driver calls them)'
+        return (
+            f'nothing named is known: expected some of {shortened(tuple(self._index))}'
+            f'{hint if self._is_translated else ""}, found {shortened(names) or "none"}'
+        )
+
     def _count_unknown(self, names: tuple[str, ...]) -> None:
         for name in names:
             if name in self.unknown_names or len(self.unknown_names) < UNKNOWN_NAMES:
                 self.unknown_names[name] += 1
-
-
-def _foreign(names: tuple[str, ...], known: tuple[str, ...]) -> str:
-    return (
-        f'nothing named is known: expected some of {shortened(known)}, '
-        f'found {shortened(names) or "none"}'
-    )
 
 
 def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> dict[str, int]:

@@ -37,7 +37,9 @@ class ReverseStatePath:
     def __init__(self, robot: RobotTransmissions) -> None:
         self._names = robot.actuator_names
         self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
-        self.merged = MergedStates(robot.joint_names, driver_names={}, wrap_period={}, timeout=0.0)
+        self.merged = MergedStates(
+            robot.joint_names, driver_names=None, wrap_period={}, timeout=0.0
+        )
         self.report = MapReport()
 
     def update(

@@ -67,9 +67,9 @@ class StreamStep:
         """
         Map position, velocity and effort that belong together: the Jacobian is there.
 
-        :param position: Its own inputs.
-        :param velocity: The same.
-        :param effort: The same.
+        :param position: Positions of its own inputs.
+        :param velocity: Their velocities.
+        :param effort: Their efforts.
         :param values: The robot's inputs, shape ``(3, n_in)``.
         """
         if self._sample_map is not None:
