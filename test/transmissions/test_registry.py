@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from importlib.metadata import EntryPoint
 import pickle
 import subprocess
@@ -206,6 +207,73 @@ def test_the_same_entry_twice_is_no_conflict(plugins):
     """An entry point that an overlaid workspace lists twice is one."""
     registry = plugins('me/Gear=tb_test_good:Gear', 'me/Gear=tb_test_good:Gear')
     assert registry.load('me/Gear').__name__ == 'Gear'
+
+
+@pytest.fixture
+def install(plugins, tmp_path):
+    """Return a function that installs a package ``name`` that provides ``type = target``."""
+
+    def write(name: str, version: str, type_name: str, target: str) -> None:
+        folder = tmp_path / f'{name}-{version}.dist-info'
+        folder.mkdir()
+        (folder / 'METADATA').write_text(
+            f'Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n', encoding='utf-8'
+        )
+        (folder / 'entry_points.txt').write_text(
+            f'[{ENTRY_POINT_GROUP}]\n{type_name} = {target}\n', encoding='utf-8'
+        )
+        importlib.invalidate_caches()
+
+    return write
+
+
+BUILT_IN = 'transmission_interface/SimpleTransmission'
+
+
+def test_a_second_provider_of_a_built_in_type_disables_itself(install, make_spec, make_robot):
+    """
+    The built-in type stays what it is, wherever the other package is found on the path.
+
+    A robot that uses the type has an error finding that names the package, once; ``plugins`` lists
+    it with the same error; it is never imported.
+    """
+    install('aaa_gears', '0.3', BUILT_IN, 'tb_test_good:Gear')
+    registry = Registry()
+    assert registry.load(BUILT_IN) is SimpleTransmission
+    built_in, second = (each for each in registry.describe() if each.type_name == BUILT_IN)
+    assert (built_in.package, built_in.error) == ('transmission_bridge', '')
+    assert (second.package, second.version) == ('aaa_gears', '0.3')
+    assert second.target == 'tb_test_good:Gear'
+    assert 'tb_test_good:Gear of aaa_gears 0.3 is not used' in second.error
+    assert registry.disabled(BUILT_IN) == (second,)
+    specs = (
+        make_spec('t', 'simple', ('j',), ('m',), joint_reduction=(4.0,)),
+        make_spec('u', 'simple', ('k',), ('n',), joint_reduction=(5.0,)),
+    )
+    robot = RobotTransmissions(make_robot(*specs), registry=registry)
+    assert robot.actuator_to_joint('position', [8.0, 10.0]).tolist() == [2.0, 2.0]
+    (finding,) = robot.findings
+    assert (finding.severity, finding.message) == ('error', second.error)
+    coupled = make_spec('t', 'differential', ('j', 'k'), ('m', 'n'))
+    assert RobotTransmissions(make_robot(coupled), registry=registry).findings == ()
+    assert 'tb_test_good' not in sys.modules
+
+
+def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_spec, make_robot):
+    """Where neither is the built-in one, nothing says which is right, in whatever order."""
+    install('gears', '1.0', 'me/Gear', 'tb_test_good:Gear')
+    install('wheels', '2.0', 'me/Gear', 'tb_test_good:BareGear')
+    registry = Registry()
+    spec = make_spec('t', 'me/Gear', ('j',), ('m',))
+    robot = RobotTransmissions(make_robot(spec), registry=registry)
+    assert robot.joint_names == ()
+    (finding,) = robot.findings
+    for said in ('tb_test_good:Gear (gears 1.0)', 'tb_test_good:BareGear (wheels 2.0)'):
+        assert said in finding.message
+    described = [each for each in registry.describe() if each.type_name == 'me/Gear']
+    assert sorted(each.package for each in described) == ['gears', 'wheels']
+    assert all('is provided more than once' in each.error for each in described)
+    assert registry.disabled('me/Gear') == ()
 
 
 @pytest.mark.parametrize(

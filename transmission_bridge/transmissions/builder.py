@@ -31,7 +31,12 @@ def build_all(
     :returns: The transmissions, and a finding for each failure and for each thing not used.
     """
     built = []
-    findings: list[Finding] = []
+    types = dict.fromkeys(aliases.get(spec.type, spec.type) for spec in specs)
+    findings = [
+        Finding('error', plugin.error)
+        for type_name in types
+        for plugin in registry.disabled(type_name)
+    ]
     for spec in specs:
         try:
             item, unused = _build_aliased(spec, registry, aliases)

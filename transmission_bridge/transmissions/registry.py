@@ -9,6 +9,9 @@ string. Built-in types enter by the same door as third-party ones. A plugin is i
 type is first asked for, and one that fails costs nobody else anything: the failure is kept with
 its traceback and raised for that type only. Nothing in a URDF can cause an import of anything that
 is not a registered entry point.
+
+A type has one provider. A built-in type stays what it is, whatever else is installed under its
+name; where two other packages provide a type, nothing says which is right, and none is used.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from transmission_bridge.transmissions.transmission import API_VERSION, Transmis
 __all__ = ['ENTRY_POINT_GROUP', 'PluginInfo', 'Registry']
 
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
+_PACKAGE = 'transmission_bridge'
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class PluginInfo:
     :param package: Distribution that provides it.
     :param version: Version of that distribution.
     :param description: First line of the class's documentation; empty if it failed to load.
-    :param error: Why it failed to load; empty if it loaded.
+    :param error: Why it cannot be used; empty if it can.
     :param details: Traceback of the failure.
     """
 
@@ -94,11 +98,33 @@ class Registry:
         return result
 
     def describe(self) -> tuple[PluginInfo, ...]:
-        """Load every installed plugin and return what is known of each."""
-        return tuple(self._describe(type_name) for type_name in self.type_names)
+        """Load every installed plugin and return what is known of each, by type."""
+        return tuple(
+            plugin
+            for type_name in self.type_names
+            for plugin in (
+                *(self._describe(type_name, each) for each in self._providers(type_name)),
+                *self.disabled(type_name),
+            )
+        )
 
-    def _describe(self, type_name: str) -> PluginInfo:
-        entry_point = self._entry_points[type_name][0]
+    def disabled(self, type_name: str) -> tuple[PluginInfo, ...]:
+        """Return the plugins that are not used because their type is a built-in one, with why."""
+        used = self._providers(type_name)
+        return tuple(
+            _second(entry_point)
+            for entry_point in self._entry_points.get(type_name, [])
+            if entry_point not in used
+        )
+
+    def _providers(self, type_name: str) -> list[importlib.metadata.EntryPoint]:
+        """Return the one plugin that is used, or all those that it cannot be chosen from."""
+        known = self._entry_points.get(type_name, [])
+        if len(known) < 2:
+            return known
+        return [each for each in known if _is_built_in(each)][:1] or known
+
+    def _describe(self, type_name: str, entry_point: importlib.metadata.EntryPoint) -> PluginInfo:
         package, version = _distribution(entry_point)
         description = error = details = ''
         try:
@@ -111,7 +137,7 @@ class Registry:
         )
 
     def _import(self, type_name: str) -> type[Transmission]:
-        known = self._entry_points.get(type_name, [])
+        known = self._providers(type_name)
         if not known:
             raise PluginError(
                 f"transmission type '{type_name}' is not installed; installed: "
@@ -166,8 +192,25 @@ def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
     return loaded
 
 
+def _second(entry_point: importlib.metadata.EntryPoint) -> PluginInfo:
+    name, target = entry_point.name, entry_point.value
+    package, version = _distribution(entry_point)
+    return PluginInfo(
+        name,
+        target,
+        package,
+        version,
+        error=f"{target} of {package} {version} is not used, because '{name}' is a type of "
+        f'{_PACKAGE} itself; give it another type name, or remove {package}',
+    )
+
+
+def _is_built_in(entry_point: importlib.metadata.EntryPoint) -> bool:
+    return _distribution(entry_point)[0].replace('-', '_').lower() == _PACKAGE
+
+
 def _distribution(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:
     distribution = entry_point.dist
     if distribution is None:
         return 'unknown', ''
-    return distribution.metadata['Name'], distribution.version
+    return distribution.metadata['Name'] or 'unknown', distribution.version
