@@ -63,7 +63,10 @@ EXPECTED = {
         'mechanicalReduction is not usable',
     ),
     'ros1_role_doubled': (ROS1 + '/actuator[2]', "actuator 'a2': the role is already taken"),
-    'ros1_role_half_canonical': (ROS1 + '/joint[1]', 'only some joint roles are canonical'),
+    'ros1_role_half_canonical': (
+        ROS1 + '/joint[1]',
+        "joint 'j1': the role differs from a canonical one by case only",
+    ),
     'ros1_role_missing': (ROS1 + '/joint[2]', "joint 'j2': the role is missing"),
     'ros1_two_reductions_differ': (
         ROS1 + '/actuator/mechanicalReduction[2]',

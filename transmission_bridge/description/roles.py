@@ -5,7 +5,7 @@
 Roles put the members of a transmission in order; names and XML order do not.
 
 The canonical roles of N joints are ``joint1`` to ``jointN``, of M actuators ``actuator1`` to
-``actuatorM``. A side with one member needs none.
+``actuatorM``, in lower case. A side with one member needs none.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def in_role_order(
 
     :param elements: The members' elements, for the findings.
     :param side: ``joint`` or ``actuator``.
-    :returns: The members, or ``None`` and an error finding: a role is missing or doubled, or only
-        some are canonical.
+    :returns: The members, or ``None`` and an error finding: a role is missing or doubled, differs
+        from a canonical one by case only, or only some are canonical.
     """
     if len(members) < 2:
         return tuple(members)
@@ -54,6 +54,15 @@ def in_role_order(
             )
             return None
         seen.add(member.role)
+        if member.role not in canonical and member.role.lower() in canonical:
+            findings.error(
+                element,
+                f"{side} '{member.name}': the role differs from a canonical one by case only",
+                expected=f"'{member.role.lower()}'",
+                found=f"'{member.role}'",
+                subject=transmission,
+            )
+            return None
     foreign = seen.difference(canonical)
     if not foreign:
         return tuple(sorted(members, key=lambda member: canonical[member.role]))
