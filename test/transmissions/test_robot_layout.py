@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from transmission_bridge import RobotTransmissions
+from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.description import JointSpec, MimicSpec, RejectedTransmission
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
 
@@ -158,3 +158,111 @@ def test_a_reader_gives_what_nobody_commands(make_spec, make_robot):
     assert t.joint_names == ('p', 'q', 'j')
     assert t.joint_to_actuator('position', [5.0, 2.0, 1.0]).tolist() == [10.0, 3.0]
     assert t.joint_to_actuator('position', [5.0, np.nan, 1.0]).tolist()[0] == 10.0
+
+
+def in_block(*transmissions, joints=('j1', 'j2', 'j3'), extra=''):
+    """Return a robot of continuous joints j1 to j3 and free, with transmissions in a block."""
+    tree = ''.join(
+        f'<link name="{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
+        f'<child link="{name}"/></joint>'
+        for name in ('j1', 'j2', 'j3', 'free')
+    )
+    components = ''.join(
+        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in joints
+    )
+    return load_description(
+        f'<robot name="r"><link name="base"/>{tree}<ros2_control name="hw" type="system">'
+        f'<hardware><plugin>p</plugin></hardware>{components}{"".join(transmissions)}'
+        f'</ros2_control>{extra}</robot>'
+    )
+
+
+def simple(name, joint, actuator):
+    """Return a simple transmission of a block; ``joint`` are its joint elements."""
+    return (
+        f'<transmission name="{name}"><plugin>transmission_interface/SimpleTransmission</plugin>'
+        f'{joint}<actuator name="{actuator}" role="actuator1"/></transmission>'
+    )
+
+
+def joint(name):
+    """Return a joint of ratio 50."""
+    return (
+        f'<joint name="{name}" role="joint1"><mechanical_reduction>50</mechanical_reduction>'
+        '</joint>'
+    )
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'found'),
+    [
+        (joint('j22'), "'j22'"),
+        (joint('free'), "'free'"),
+        (joint('').replace(' name=""', ' nam="j2"'), 'none'),
+        (joint('j2').replace('joint', 'Joint'), 'none'),
+    ],
+)
+def test_a_misnamed_joint_does_not_pass_through(wrong, found):
+    """
+    No joint of a block passes through where one of its transmissions names none that exists.
+
+    Which joint was meant is open, and it would run at 1:1. Joints that a transmission drives, and
+    those outside the block, are not concerned.
+    """
+    robot = in_block(simple('good', joint('j1'), 'm1'), simple('bad', wrong, 'm2'))
+    t = RobotTransmissions(robot)
+    free = () if 'free' in found else ('free',)
+    assert t.joint_names == ('j1', *free)
+    assert t.actuator_names == ('m1', *free)
+    assert t.pass_through == free
+    assert t.withheld == {'j2': 'bad', 'j3': 'bad'}
+    finding = t.findings[-1]
+    assert (finding.severity, finding.subject, finding.found) == ('error', 'bad', found)
+    assert finding.message.startswith("joints 'j2', 'j3' are not passed through")
+    assert finding.line == robot.rejected[0].line
+    assert t.with_parameters({}).withheld == t.withheld
+    without = RobotTransmissions(robot, pass_through=False)
+    assert (without.withheld, without.joint_names) == ({}, ('j1',))
+    assert without.findings == robot.findings
+
+
+def test_a_joint_that_the_block_has_and_the_robot_not_is_no_joint():
+    """Misspelt twice, in the block and in its transmission, it is as unknown as once."""
+    t = RobotTransmissions(in_block(simple('bad', joint('j22'), 'm2'), joints=('j1', 'j22', 'j3')))
+    assert t.withheld == {'j1': 'bad', 'j3': 'bad'}
+    assert t.pass_through == ('j2', 'free')
+
+
+@pytest.mark.parametrize(
+    'wrong',
+    [
+        joint('j2').replace('>50<', '>fifty<'),
+        joint('j2') + joint('j2'),
+        joint('j2') + '<joint name="j3" role="joint1"/>',
+        joint('j2').replace('mechanical_', 'mechanic_'),
+    ],
+)
+def test_what_is_refused_for_other_reasons_costs_its_own_joints(wrong):
+    """Where the joints are known, the others of the block pass through."""
+    t = RobotTransmissions(in_block(simple('bad', wrong, 'm2')))
+    named = {name for name in ('j2', 'j3') if name in wrong}
+    assert set(t.pass_through) == {'j1', 'j2', 'j3', 'free'} - named
+    assert t.withheld == {}
+
+
+def test_another_block_passes_through():
+    """A misnamed joint concerns its own block only, and so does a joint in the style of ROS 1."""
+    old = (
+        '<transmission name="old"><type>transmission_interface/SimpleTransmission</type>'
+        '<joint name="j22"/><actuator name="m"><mechanicalReduction>2</mechanicalReduction>'
+        '</actuator></transmission>'
+    )
+    other = (
+        '<ros2_control name="other" type="system"><hardware><plugin>p</plugin></hardware>'
+        f'<joint name="free"/>{simple("bad", joint("fre"), "m2")}</ros2_control>'
+    )
+    t = RobotTransmissions(in_block(extra=other + old))
+    assert t.withheld == {'free': 'bad'}
+    assert t.pass_through == ('j1', 'j2', 'j3')
+    (finding,) = [each for each in t.findings if 'passed through' in each.message]
+    assert "joint 'free' is not passed through" in finding.message

@@ -180,12 +180,20 @@ class TransmissionSpec:
 
 @dataclass(frozen=True, slots=True)
 class RejectedTransmission:
-    """A transmission that was refused, with what could be read of it; its joints are lost."""
+    """
+    A transmission that was refused, with what could be read of it; its joints are lost.
+
+    :param block: Name of the ``<ros2_control>`` block, empty in the ROS 1 dialect.
+    :param unknown_joints: Names in ``joints`` that the robot or the block does not have, empty for
+        a joint without a name, and where there is no joint at all: which joint was meant is open.
+    """
 
     name: str
     type: str
     dialect: Dialect
     joints: tuple[str, ...] = ()
     actuators: tuple[str, ...] = ()
+    block: str = ''
+    unknown_joints: tuple[str, ...] = ()
     line: int | None = None
     path: str = ''

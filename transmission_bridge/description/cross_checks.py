@@ -11,6 +11,7 @@ transmission only. Of two that compete the later one loses.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from transmission_bridge.description.control_specs import (
     RejectedTransmission,
@@ -45,11 +46,20 @@ def accepted_transmissions(
             _check_joints(draft.element, draft.spec, joints, findings)
             taken.check(draft.element, draft.spec, findings)
         if draft.spec is None or findings.errors > errors:
-            rejected.append(draft.summary)
+            rejected.append(_with_unknown_joints(draft.summary, joints))
         else:
             taken.add(draft.spec)
             accepted.append(draft.spec)
     return tuple(accepted), tuple(rejected)
+
+
+def _with_unknown_joints(
+    summary: RejectedTransmission, joints: RobotJoints | None
+) -> RejectedTransmission:
+    unknown = [] if joints is None else [name for name in summary.joints if name not in joints]
+    return replace(
+        summary, unknown_joints=tuple(dict.fromkeys([*summary.unknown_joints, *unknown]))
+    )
 
 
 def _check_joints(

@@ -33,6 +33,10 @@ class RobotJoints:
         """Return the usable joint of this name, or ``None``."""
         return self._by_name.get(name)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a joint of this name, usable or not."""
+        return name in self._lines
+
     def element(self, joint: JointSpec) -> Element:
         """Return where a usable joint stands."""
         return self._elements[joint.path]

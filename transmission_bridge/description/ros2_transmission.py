@@ -65,6 +65,8 @@ def read_ros2_transmission(
     parameters = _parameters(element, findings, name)
     bound = _with_interfaces(element, joints or (), components, findings, name)
     summary = outline(element, plugin, 'ros2_control')
+    unknown = [joint for joint in summary.joints or ('',) if joint not in components]
+    summary = replace(summary, block=block.name, unknown_joints=tuple(unknown))
     if findings.errors > errors or joints is None or actuators is None:
         return Draft(element, summary, None, lacks_actuator)
     commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)

@@ -159,7 +159,7 @@ def lost_names(
     robot: RobotDescription, transmissions: RobotTransmissions
 ) -> dict[str, dict[str, str]]:
     """
-    Return the joints and the actuators that only refused transmissions have, with the reason.
+    Return the joints and the actuators that refused transmissions cost, with the reason.
 
     :returns: By ``joint`` and ``actuator``, the reason by name.
     """
@@ -174,6 +174,8 @@ def lost_names(
         for member in report.actuators:
             if member.name not in transmissions.actuator_names:
                 lost['actuator'].setdefault(member.name, reason)
+    for name, transmission in transmissions.withheld.items():
+        lost['joint'].setdefault(name, f"transmission '{transmission}' may be meant for it")
     return lost
 
 

@@ -51,12 +51,15 @@ class Layout:
 
     :param pass_through: Pairs (joint index, actuator index) of joints without a transmission,
         whose actuator has the joint's name.
+    :param withheld: Joints without a transmission that do not pass through, because a refused one
+        of their block may be meant for them, with its name.
     """
 
     joint_names: tuple[str, ...]
     actuator_names: tuple[str, ...]
     bindings: tuple[Binding, ...]
     pass_through: tuple[tuple[int, int], ...]
+    withheld: dict[str, str]
     findings: tuple[Finding, ...]
 
 
@@ -67,7 +70,7 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
     Joints stand in the order of the URDF's ``<joint>`` elements (in a fragment without any: in the
     order of the transmissions), actuators in the order of the transmissions, then those of
     pass-through joints. A joint whose transmission was refused is left out: passing it through
-    would invent a ratio.
+    would invent a ratio. So is one that a refused transmission of its block may have meant.
 
     :param robot: The description.
     :param built: The transmissions that could be built.
@@ -100,6 +103,9 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
             )
             continue
         passed.append(joint.name)
+    withheld, reasons = _withheld(robot, passed)
+    findings += reasons
+    passed = [name for name in passed if name not in withheld]
     bridged = {*driven, *passed}
     in_urdf = [joint.name for joint in robot.joints if joint.name in bridged]
     joints = list(dict.fromkeys([*in_urdf, *driven]))
@@ -111,8 +117,45 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
         actuator_names=tuple(actuators),
         bindings=_bind(built, joint_index, actuator_index),
         pass_through=tuple((joint_index[name], actuator_index[name]) for name in passed),
+        withheld=withheld,
         findings=tuple(findings),
     )
+
+
+def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str], list[Finding]]:
+    """Return :attr:`Layout.withheld`, and a finding for each transmission that is the reason."""
+    withheld: dict[str, str] = {}
+    findings = []
+    for rejected in robot.rejected:
+        if rejected.dialect != 'ros2_control' or not rejected.unknown_joints:
+            continue
+        declared = {
+            component.name
+            for block in robot.blocks
+            if block.name == rejected.block
+            for component in block.components
+            if component.kind == 'joint'
+        }
+        names = [name for name in passed if name in declared and name not in withheld]
+        if not names:
+            continue
+        withheld.update(dict.fromkeys(names, rejected.name))
+        many = len(names) > 1
+        findings.append(
+            Finding(
+                'error',
+                f'joint{"s" * many} {", ".join(map(repr, names))} {"are" if many else "is"} not '
+                f"passed through, because transmission '{rejected.name}' may be meant for "
+                f'{"any of them" if many else "it"}',
+                line=rejected.line,
+                path=rejected.path,
+                expected=f"joints of <ros2_control> '{rejected.block}' in the transmission",
+                found=', '.join(repr(name) for name in rejected.unknown_joints if name) or 'none',
+                subject=rejected.name,
+                fatal_if_strict=True,
+            )
+        )
+    return withheld, findings
 
 
 def _bind(

@@ -38,8 +38,9 @@ class RobotTransmissions:
     Every transmission of a robot, loaded, bound by role, and compiled into one map per interface.
 
     Immutable: :meth:`with_parameters` returns a new object. Joints without a transmission pass
-    through to an actuator of their name. A transmission that cannot be loaded is a finding and
-    costs its own joints; they are then absent from :attr:`joint_names`.
+    through to an actuator of their name, unless they are :attr:`withheld`. A transmission that
+    cannot be loaded is a finding and disables its own joints; they are then absent from
+    :attr:`joint_names`.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` in the order of
     :attr:`actuator_names` and :attr:`joint_names`, any leading axes are a batch, results are new
@@ -106,6 +107,16 @@ class RobotTransmissions:
     def pass_through(self) -> tuple[str, ...]:
         """Names of the joints that pass through."""
         return tuple(self.joint_names[joint] for joint, _ in self._layout.pass_through)
+
+    @property
+    def withheld(self) -> dict[str, str]:
+        """
+        Joints without a transmission that do not pass through all the same.
+
+        A refused transmission of their ``<ros2_control>`` block names a joint that does not exist,
+        and may be meant for any of them; its name by joint.
+        """
+        return dict(self._layout.withheld)
 
     @property
     def transmissions(self) -> dict[str, Transmission]:
