@@ -110,44 +110,80 @@ def test_the_same_value_twice_is_a_warning(block: Callable[..., str], joint: str
 
 
 @pytest.mark.parametrize(
-    ('joint', 'path'),
+    ('joint', 'name', 'path'),
     [
         ('<joint name="j1" role="joint1"><mechanicalReduction>7</mechanicalReduction></joint>',
-         '/mechanicalReduction'),
-        ('<joint name="j1" role="joint1" mechanicalReduction="7"/>', ''),
+         'mechanicalReduction', '/mechanicalReduction'),
+        ('<joint name="j1" role="joint1" mechanicalReduction="7"/>',
+         'mechanicalReduction', '/@mechanicalReduction'),
         ('<joint name="j1" role="joint1"><param name="mechanical_reduction">7</param></joint>',
-         '/param'),
+         'mechanical_reduction', '/param'),
         ('<joint name="j1" role="joint1"><param name="mechanicalReduction">7</param></joint>',
-         '/param'),
+         'mechanicalReduction', '/param'),
     ],
 )  # fmt: skip
-def test_wrong_spellings_are_ignored_with_a_warning(
-    block: Callable[..., str], joint: str, path: str
+def test_wrong_spellings_are_left_to_the_type(
+    block: Callable[..., str], joint: str, name: str, path: str
 ) -> None:
-    """What ros2_control would ignore in silence is told, with the right spelling."""
-    text = block(transmission(joint, ACTUATOR))
-    robot = load_description(text)
-    (finding,) = robot.findings
-    assert (finding.severity, finding.expected) == ('warning', '<mechanical_reduction>')
-    assert finding.path == '/robot/ros2_control/transmission/joint' + path
+    """What ros2_control would ignore in silence does not count, and is handed on by its name."""
+    robot = load_description(block(transmission(joint, ACTUATOR)))
+    assert robot.findings == ()
     (member,) = robot.transmission('t').joints
-    assert (member.mechanical_reduction, member.parameters) == (1.0, ())
-    assert 'mechanical_reduction' not in member.given
+    assert (member.mechanical_reduction, member.given) == (1.0, {'role'})
+    (parameter,) = member.parameters
+    assert (parameter.name, parameter.value) == (name, '7')
+    assert parameter.path == '/robot/ros2_control/transmission/joint' + path
+
+
+@pytest.mark.parametrize('tag', ['mechanical_reduction', 'mechanicalReduction'])
+def test_a_ratio_under_the_transmission_is_left_to_the_type(
+    block: Callable[..., str], tag: str
+) -> None:
+    """There is no such thing in this dialect; a type of its own may read it."""
+    robot = load_description(
+        block(transmission(f'<{tag}>7</{tag}>', '<joint name="j1" role="joint1"/>', ACTUATOR))
+    )
+    assert robot.findings == ()
+    (parameter,) = robot.transmission('t').parameters
+    assert (parameter.name, parameter.value) == (tag, '7')
+    assert robot.transmission('t').joints[0].mechanical_reduction == 1.0
+
+
+def test_a_role_as_a_parameter_is_a_warning(block: Callable[..., str]) -> None:
+    """No type reads roles; the right place is named, and strict mode refuses it."""
+    text = block(
+        transmission(
+            '<joint name="j1" role="joint1"><param name="role">joint1</param></joint>', ACTUATOR
+        )
+    )
+    (finding,) = load_description(text).findings
+    assert (finding.severity, finding.expected) == ('warning', '<role>')
     with pytest.raises(DescriptionError, match='ignored'):
         load_description(text, strict=True)
 
 
-@pytest.mark.parametrize('tag', ['mechanical_reduction', 'mechanicalReduction'])
-def test_a_ratio_under_the_transmission_is_ignored_with_a_warning(
-    block: Callable[..., str], tag: str
+@pytest.mark.parametrize('roles', [('Joint1', 'joint2'), ('Joint1', 'Joint2'), ('hip', 'JOINT2')])
+def test_a_role_in_another_case_is_an_error(
+    block: Callable[..., str], roles: tuple[str, str]
 ) -> None:
-    """There is no such thing in this dialect, neither for us nor for the plugin."""
+    """Document order would swap joints where the user meant roles; the right one is named."""
     robot = load_description(
-        block(transmission(f'<{tag}>7</{tag}>', '<joint name="j1" role="joint1"/>', ACTUATOR))
+        block(
+            transmission(
+                f'<joint name="j2" role="{roles[1]}"/>',
+                f'<joint name="j1" role="{roles[0]}"/>',
+                '<actuator name="b" role="actuator2"/>',
+                '<actuator name="a" role="actuator1"/>',
+                plugin=DIFFERENTIAL,
+            )
+        )
     )
     (finding,) = robot.findings
-    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
-    assert robot.transmission('t').parameters == ()
+    assert finding.severity == 'error'
+    assert 'by case only' in finding.message
+    wrong = next(role for role in reversed(roles) if role != role.lower())
+    assert (finding.expected, finding.found) == (f"'{wrong.lower()}'", f"'{wrong}'")
+    assert robot.transmissions == ()
 
 
 def test_a_missing_role_that_decides_nothing_is_a_warning(block: Callable[..., str]) -> None:

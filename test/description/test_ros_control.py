@@ -122,52 +122,81 @@ def test_the_absolute_encoder_flag_counts_by_presence(
     assert {finding.severity for finding in loaded.findings} <= {'warning'}
 
 
-@pytest.mark.parametrize(
-    ('joint', 'expected'),
-    [
-        (f'<joint name="j1" role="joint1">{INTERFACE}</joint>', '<role>'),
-        (f'<joint name="j1" offset="1">{INTERFACE}</joint>', '<offset>'),
-        (f'<joint name="j1" mechanicalReduction="2">{INTERFACE}</joint>', '<mechanicalReduction>'),
-        (f'<joint name="j1">{INTERFACE}<mechanical_reduction>2</mechanical_reduction></joint>',
-         '<mechanicalReduction>'),
-    ],
-)  # fmt: skip
-def test_spellings_of_ros2_control_are_ignored_with_a_warning(
-    robot: Callable[..., str], joint: str, expected: str
-) -> None:
-    """The right spelling is named, and the value does not count."""
-    text = robot(transmission(joint, ACTUATOR))
+def test_a_role_as_an_attribute_is_a_warning(robot: Callable[..., str]) -> None:
+    """The right spelling is named, the value does not count, and strict mode refuses it."""
+    text = robot(transmission(f'<joint name="j1" role="joint1">{INTERFACE}</joint>', ACTUATOR))
     loaded = load_description(text)
     (finding,) = loaded.findings
-    assert (finding.severity, finding.expected) == ('warning', expected)
-    (member,) = loaded.transmission('t').joints
-    assert (member.role, member.offset, member.mechanical_reduction) == ('', 0.0, 1.0)
-    assert member.given == frozenset()
-    assert member.parameters == ()
+    assert (finding.severity, finding.expected) == ('warning', '<role>')
+    assert loaded.transmission('t').joints[0].role == ''
     with pytest.raises(DescriptionError):
         load_description(text, strict=True)
 
 
 @pytest.mark.parametrize(
+    ('joint', 'name', 'path'),
+    [
+        (f'<joint name="j1" offset="2">{INTERFACE}</joint>', 'offset', '/@offset'),
+        (f'<joint name="j1" mechanicalReduction="2">{INTERFACE}</joint>',
+         'mechanicalReduction', '/@mechanicalReduction'),
+        (f'<joint name="j1">{INTERFACE}<mechanical_reduction>2</mechanical_reduction></joint>',
+         'mechanical_reduction', '/mechanical_reduction'),
+    ],
+)  # fmt: skip
+def test_spellings_of_ros2_control_are_left_to_the_type(
+    robot: Callable[..., str], joint: str, name: str, path: str
+) -> None:
+    """The value does not count here, and is handed on by its name."""
+    loaded = load_description(robot(transmission(joint, ACTUATOR)))
+    assert loaded.findings == ()
+    (member,) = loaded.transmission('t').joints
+    assert (member.offset, member.mechanical_reduction) == (0.0, 1.0)
+    assert member.given == frozenset()
+    (parameter,) = member.parameters
+    assert (parameter.name, parameter.value) == (name, '2')
+    assert parameter.path == '/robot/transmission/joint' + path
+
+
+def test_what_stands_in_place_of_a_missing_ratio_is_named(robot: Callable[..., str]) -> None:
+    """Where the ratio of an actuator is missing, the error shows the number that was meant."""
+    for actuator, found in (
+        ('<actuator name="a"><mechanical_reduction>50</mechanical_reduction></actuator>',
+         "'50' in mechanical_reduction"),
+        ('<actuator name="a" mechanicalReduction="50"/>', "'50' in @mechanicalReduction"),
+        ('<actuator name="a"><gear>50</gear></actuator>', 'none'),
+    ):  # fmt: skip
+        (error,) = load_description(robot(transmission(JOINT, actuator))).findings
+        assert (error.expected, error.found) == ('the ratio inside <actuator>', found)
+
+
+def test_a_type_as_an_attribute_beside_one_is_a_warning(robot: Callable[..., str]) -> None:
+    """ROS 1 reads the element."""
+    text = robot(transmission(JOINT, ACTUATOR, attributes=' type="SimpleTransmission"'))
+    loaded = load_description(text)
+    (finding,) = loaded.findings
+    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
+    assert finding.path == '/robot/transmission'
+    assert loaded.transmission('t').parameters == ()
+
+
+@pytest.mark.parametrize(
     ('attributes', 'extra', 'path'),
     [
-        (' type="SimpleTransmission"', '', ''),
         ('', '<mechanicalReduction>7</mechanicalReduction>', '/mechanicalReduction'),
         ('', '<mechanical_reduction>7</mechanical_reduction>', '/mechanical_reduction'),
-        (' mechanicalReduction="7"', '', ''),
+        (' mechanicalReduction="7"', '', '/@mechanicalReduction'),
     ],
 )
-def test_pr2_data_beside_ros1_data_are_ignored_with_a_warning(
+def test_pr2_data_beside_ros1_data_are_left_to_the_type(
     robot: Callable[..., str], attributes: str, extra: str, path: str
 ) -> None:
     """Where the block is complete without them, ROS 1 does not read them."""
     text = robot(transmission(JOINT, ACTUATOR, extra, attributes=attributes))
     loaded = load_description(text)
-    (finding,) = loaded.findings
-    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
-    assert finding.path == '/robot/transmission' + path
+    assert loaded.findings == ()
     assert loaded.transmission('t').actuators[0].mechanical_reduction == 50.0
-    assert loaded.transmission('t').parameters == ()
+    (parameter,) = loaded.transmission('t').parameters
+    assert (parameter.path, parameter.value) == ('/robot/transmission' + path, '7')
 
 
 def test_everything_else_is_for_the_plugin(robot: Callable[..., str]) -> None:

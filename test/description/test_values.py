@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 import pytest
 
+from transmission_bridge.description.numbers import field_meant
 from transmission_bridge.description.values import (
     boolean,
     integer,
@@ -146,3 +147,46 @@ def test_vectors_have_three_numbers(text: str) -> None:
     with pytest.raises(ValueFault):
         vector(text)
     assert vector(' 1\t2 \n -3e1 ') == (1.0, 2.0, -30.0)
+
+
+@pytest.mark.parametrize(
+    ('names', 'expected'),
+    [
+        (
+            'mechanical_reduction mechanicalReduction MECHANICAL-REDUCTION mechanical_reducton '
+            'mechnical_reductoin mecanical_reductio reduction gear_ratio gearRatio RATIO '
+            'jointReduction ratio_2 gear_ratio_n',
+            'mechanical_reduction',
+        ),
+        ('offset Offset off_set OFFSET ofset offest offse ofsett joffset offset1', 'offset'),
+        (
+            'offset_x offsetX joint_offset rod-offset off set reset effort onse acceleration '
+            'saturationLower calibration duration rate radius mechanical lead matrix joint1 param',
+            None,
+        ),
+        ('', None),
+    ],
+)
+def test_names_are_like_a_reduction_or_an_offset(names: str, expected: str | None) -> None:
+    """Case, separators and two letters do not matter; whole other words and "ration" do."""
+    assert {field_meant(name) for name in names.split() or ['']} == {expected}
+
+
+@given(
+    st.sampled_from([('mechanical_reduction', 'mechanical_reduction'), ('offset', 'offset')]),
+    st.lists(
+        st.tuples(st.sampled_from('idrs'), st.integers(0, 40), st.sampled_from('abxyz')),
+        max_size=2,
+    ),
+)
+def test_two_edits_are_forgiven(meant: tuple[str, str], edits: list[tuple[str, int, str]]) -> None:
+    """Whichever two letters are inserted, deleted, replaced or swapped, the name is like it."""
+    name, field = meant
+    for kind, place, letter in edits:
+        place %= len(name)
+        if kind == 's':
+            name = name[:place] + name[place : place + 2][::-1] + name[place + 2 :]
+            continue
+        name = name[:place] + ('' if kind == 'd' else letter) + name[place + (kind != 'i') :]
+    assert field_meant(name) == field
+    assert field_meant(name.upper()) == field

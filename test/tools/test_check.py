@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+import re
 from typing import Any
 
 import pytest
@@ -126,14 +127,48 @@ def test_a_clean_robot_exits_with_zero(run, reversed_robot):
 
 
 @pytest.mark.parametrize('name', ['r2_camel_case.urdf', 'r2_act_reduction.urdf'])
-def test_strict_makes_ignored_data_an_error(run, edge_files, name: str):
+def test_strict_makes_ignored_data_an_error(run, edge_files, tmp_path, name: str):
     """A warning about data that nothing uses exits with 0, and with 1 in strict mode."""
-    path = next(path for path in edge_files if path.name == name)
+    # A ratio that nobody reads is no more than a warning where it says nothing new.
+    path = tmp_path / name
+    text = next(each for each in edge_files if each.name == name).read_text(encoding='utf-8')
+    path.write_text(re.sub(r'(?<=eduction>)[0-9.]+(?=<)', '1', text), encoding='utf-8')
     lenient, strict = run('check', path, '--json'), run('check', path, '--json', '--strict')
     assert (lenient.code, strict.code) == (0, 1)
     assert [finding['severity'] for finding in lenient.json['findings']] == ['warning']
     assert [finding['severity'] for finding in strict.json['findings']] == ['error']
     assert lenient.json['transmissions'] == strict.json['transmissions']
+
+
+@pytest.mark.parametrize('name', ['r2_camel_case.urdf', 'r2_act_reduction.urdf'])
+def test_a_ratio_that_nobody_reads_is_an_error(run, edge_files, name: str):
+    """Where ros2_control runs at 1:1, the transmission is refused and its joint not bridged."""
+    path = next(path for path in edge_files if path.name == name)
+    result = run('check', path)
+    assert result.code == 1
+    assert '1 joint not bridged (transmission refused): j1' in result.out
+    assert '<mechanical_reduction> inside <joint name="j1">' in ' '.join(result.out.split())
+
+
+def test_joints_that_a_misnamed_transmission_costs_are_listed(run, tmp_path):
+    """Joints of a block whose transmission names no joint that exists are shown as not bridged."""
+    path = tmp_path / 'robot.urdf'
+    path.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/>'
+        '<joint name="hip" type="continuous"><parent link="a"/><child link="b"/></joint>'
+        '<ros2_control name="hw" type="system"><hardware><plugin>p</plugin></hardware>'
+        '<joint name="hip"><command_interface name="position"/></joint>'
+        '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'
+        '<joint name="hipp" role="joint1"/><actuator name="m" role="actuator1"/></transmission>'
+        '</ros2_control></robot>',
+        encoding='utf-8',
+    )
+    result = run('check', path)
+    assert result.code == 1
+    assert 'not bridged (transmission refused): hipp, hip' in result.out
+    mapped = run('map', path, '--to', 'actuator', '--interface', 'position', 'hip=1')
+    assert mapped.code != 0
+    assert "transmission 't' may be meant for it" in mapped.err
 
 
 def test_strict_keeps_counting_after_the_first_error(run, mixed_robot):

@@ -242,10 +242,12 @@ def test_an_alias_that_does_not_fit_is_refused(
 def test_what_an_installed_type_ignores_is_a_warning_without_an_alias() -> None:
     """Only an alias is refused for what it leaves unread; a type of one's own is warned about."""
     made = robot(
-        'transmission_interface/SimpleTransmission', reduction_of='actuator', registry=registry()
+        'transmission_interface/SimpleTransmission',
+        '<param name="lead">0.01</param>',
+        registry=registry(),
     )
     assert errors(made) == []
-    assert any('is not used by' in str(finding) for finding in made.findings)
+    assert any("'lead' is not used by" in str(finding) for finding in made.findings)
 
 
 def test_an_alias_concerns_its_own_type_only() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
+    'REDUCTION_TAGS',
     'ComponentSpec',
     'Dialect',
     'InterfaceSpec',
@@ -26,6 +27,12 @@ __all__ = [
 
 #: ``ros2_control``: inside a ``<ros2_control>`` block; ``ros_control``: ROS 1, top level.
 Dialect = Literal['ros2_control', 'ros_control']
+
+#: How a dialect writes the reduction of a joint or an actuator.
+REDUCTION_TAGS: dict[Dialect, str] = {
+    'ros2_control': 'mechanical_reduction',
+    'ros_control': 'mechanicalReduction',
+}
 
 
 @dataclass(frozen=True, slots=True)

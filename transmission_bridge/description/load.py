@@ -37,7 +37,8 @@ def load_description(
     :param text_or_path: The description itself (a ``str`` that contains ``<``, or bytes), or the
         path of a file.
     :param strict: Raise for the first error, and for the first warning about data that nothing
-        uses or that ros2_control or URDF parsers refuse.
+        uses or that ros2_control or URDF parsers refuse. What the type of a transmission does not
+        read is known when it is built: see ``RobotTransmissions.findings``.
     :raises DescriptionError: If it cannot be read or parsed at all (no such file, empty, more
         than 16 MiB, not well-formed, entity declarations, root neither ``robot`` nor ``sdf``),
         or in strict mode.

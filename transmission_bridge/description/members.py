@@ -6,7 +6,8 @@ The joints and actuators of a ``<transmission>``, for both dialects.
 
 What differs is only where a value may stand and how it is spelt: a :class:`Spelling` says so. The
 same value given twice is a warning, two different values are an error. A spelling of the other
-dialect is not read, because it would not be read there either: a warning names the right one.
+dialect is not read, because it would not be read there either: it is a parameter like every other
+name, which the type reads or not.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import TypeVar
 from transmission_bridge.description.control_specs import (
     MemberSpec,
     ParameterSpec,
+    REDUCTION_TAGS,
 )
 from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.numbers import field_meant, MECHANICAL_REDUCTION, OFFSET
 from transmission_bridge.description.parameters import attribute_parameter, element_parameter
 from transmission_bridge.description.values import boolean, number, ratio, ValueFault
 from transmission_bridge.description.xml import Element
@@ -49,30 +52,26 @@ class Spelling:
     :param reduction: Tag of the reduction.
     :param attributes: Whether role, reduction and offset may be attributes as well.
     :param read_only: Whether there is a ``read_only`` attribute.
-    :param elsewhere: Spellings that this dialect does not read, with the right ones.
     :param elements: Further child elements of the dialect, read by its own module.
     """
 
     reduction: str
     attributes: bool
     read_only: bool
-    elsewhere: tuple[tuple[str, str], ...]
     elements: tuple[str, ...] = ()
 
 
 #: Both drafts: child elements, or one line of attributes.
 ROS2_CONTROL = Spelling(
-    reduction='mechanical_reduction',
+    reduction=REDUCTION_TAGS['ros2_control'],
     attributes=True,
     read_only=True,
-    elsewhere=(('mechanicalReduction', 'mechanical_reduction'),),
 )
 #: ROS 1: child elements only.
 ROS_CONTROL = Spelling(
-    reduction='mechanicalReduction',
+    reduction=REDUCTION_TAGS['ros_control'],
     attributes=False,
     read_only=False,
-    elsewhere=(('mechanical_reduction', 'mechanicalReduction'),),
     elements=(HARDWARE_INTERFACE, IGNORE_ABSOLUTE_ENCODER),
 )
 
@@ -105,19 +104,19 @@ def read_member(
         return only_value(texts, tag, parse, default, findings, transmission)
 
     role = read('role', 'role', str, '')
-    reduction = read('mechanical_reduction', spelling.reduction, ratio, 1.0)
-    offset = read('offset', 'offset', number, 0.0)
+    reduction = read(MECHANICAL_REDUCTION, spelling.reduction, ratio, 1.0)
+    offset = read(OFFSET, OFFSET, number, 0.0)
     read_only = False
     if spelling.read_only and (text := element.get('read_only')) is not None:
         given.add('read_only')
         read_only = bool(findings.value(element, text, boolean, 'read_only', transmission))
     parameters = _others(element, spelling, findings, transmission)
-    if reduction_required and 'mechanical_reduction' not in given:
+    if reduction_required and MECHANICAL_REDUCTION not in given:
         findings.error(
             element,
             f'<{spelling.reduction}> is missing',
             expected=f'the ratio inside <{element.tag}>',
-            found='none',
+            found=_instead(parameters),
             subject=transmission,
         )
     if findings.errors > errors or not name:
@@ -190,48 +189,45 @@ def only_value(
     return values[0] if values else default
 
 
+def _instead(parameters: tuple[ParameterSpec, ...]) -> str:
+    """Return what stands where a reduction is missing."""
+    for parameter in parameters:
+        if field_meant(parameter.name) == MECHANICAL_REDUCTION:
+            return f"'{parameter.value}' in {parameter.path.rpartition('/')[2]}"
+    return 'none'
+
+
 def _others(
     element: Element, spelling: Spelling, findings: Findings, transmission: str
 ) -> tuple[ParameterSpec, ...]:
-    """Return what is for the plugin; report what is meant for us but misspelt."""
-    own = {'role', 'offset', spelling.reduction}
+    """Return what is for the plugin; report a role that stands where no role is read."""
+    own = {'role', OFFSET, spelling.reduction}
     own_attributes = {'name'} | (own if spelling.attributes else set())
     if spelling.read_only:
         own_attributes.add('read_only')
-    elsewhere = dict(spelling.elsewhere)
-    if not spelling.attributes:
-        elsewhere_attributes = elsewhere | {tag: tag for tag in own}
-    else:
-        elsewhere_attributes = elsewhere
     parameters: list[ParameterSpec] = []
     for attribute in element.attributes:
         if attribute in own_attributes:
             continue
-        if attribute in elsewhere_attributes:
-            right = elsewhere_attributes[attribute]
-            _misspelt(element, f'attribute {attribute}', right, findings, transmission)
+        if attribute == 'role':
+            _misplaced_role(element, 'attribute role', findings, transmission)
         else:
             parameters.append(attribute_parameter(element, attribute))
     for child in element.children:
         if child.tag in own or child.tag in spelling.elements:
             continue
-        if child.tag in elsewhere:
-            _misspelt(child, f'<{child.tag}>', elsewhere[child.tag], findings, transmission)
-        elif child.tag == 'param' and (name := child.get('name')) in own | elsewhere.keys():
-            right = elsewhere.get(name or '', name or '')
-            _misspelt(child, f'<param name="{name}">', right, findings, transmission)
+        if child.tag == 'param' and child.get('name') == 'role':
+            _misplaced_role(child, '<param name="role">', findings, transmission)
         else:
             parameters.append(element_parameter(child))
     return tuple(parameters)
 
 
-def _misspelt(
-    element: Element, what: str, right: str, findings: Findings, transmission: str
-) -> None:
+def _misplaced_role(element: Element, what: str, findings: Findings, transmission: str) -> None:
     findings.ignored(
         element,
         f'{what} is ignored here',
-        expected=f'<{right}>',
+        expected='<role>',
         found=what,
         subject=transmission,
     )

@@ -33,8 +33,6 @@ from transmission_bridge.description.xml import Element
 
 __all__ = ['read_ros2_transmission']
 
-_REDUCTIONS = ('mechanical_reduction', 'mechanicalReduction')
-
 
 def read_ros2_transmission(
     element: Element,
@@ -104,27 +102,17 @@ def _note_missing_roles(element: Element, findings: Findings, name: str) -> None
 
 def _parameters(element: Element, findings: Findings, name: str) -> tuple[ParameterSpec, ...]:
     parameters = list(named_parameters(element, findings, name))
-    for attribute in element.attributes:
-        if attribute in _REDUCTIONS:
-            _misplaced(element, f'attribute {attribute}', findings, name)
-        elif attribute != 'name':
-            parameters.append(attribute_parameter(element, attribute))
-    for child in element.children:
-        if child.tag in _REDUCTIONS:
-            _misplaced(child, f'<{child.tag}>', findings, name)
-        elif child.tag not in ('plugin', 'joint', 'actuator', 'param'):
-            parameters.append(element_parameter(child))
+    parameters += [
+        attribute_parameter(element, attribute)
+        for attribute in element.attributes
+        if attribute != 'name'
+    ]
+    parameters += [
+        element_parameter(child)
+        for child in element.children
+        if child.tag not in ('plugin', 'joint', 'actuator', 'param')
+    ]
     return tuple(parameters)
-
-
-def _misplaced(element: Element, what: str, findings: Findings, name: str) -> None:
-    findings.ignored(
-        element,
-        f'{what} is ignored here',
-        expected='<mechanical_reduction> inside <joint> or <actuator>',
-        found=what,
-        subject=name,
-    )
 
 
 def _with_interfaces(

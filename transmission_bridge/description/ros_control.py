@@ -31,7 +31,6 @@ from transmission_bridge.description.xml import Element
 
 __all__ = ['read_ros_control']
 
-_REDUCTIONS = ('mechanicalReduction', 'mechanical_reduction')
 #: A joint with this interface only is measured, never commanded.
 _STATE_ONLY = 'JointStateInterface'
 
@@ -138,28 +137,22 @@ def _ignores_absolute_encoder(element: Element, findings: Findings, name: str) -
 
 
 def _parameters(element: Element, findings: Findings, name: str) -> tuple[ParameterSpec, ...]:
-    parameters: list[ParameterSpec] = []
-    for attribute in element.attributes:
-        if attribute == 'type' or attribute in _REDUCTIONS:
-            expected = '<type>' if attribute == 'type' else 'it inside <actuator>'
-            findings.ignored(
-                element,
-                f'attribute {attribute} is ignored here',
-                expected=expected,
-                found=f"'{element.attributes[attribute]}'",
-                subject=name,
-            )
-        elif attribute != 'name':
-            parameters.append(attribute_parameter(element, attribute))
-    for child in element.children:
-        if child.tag in _REDUCTIONS:
-            findings.ignored(
-                child,
-                f'<{child.tag}> is ignored here',
-                expected='<mechanicalReduction> inside <actuator>',
-                found=f'<{child.tag}> under <transmission>',
-                subject=name,
-            )
-        elif child.tag not in ('type', 'joint', 'actuator'):
-            parameters.append(element_parameter(child))
-    return tuple(parameters)
+    if element.get('type') is not None:
+        findings.ignored(
+            element,
+            'attribute type is ignored here',
+            expected='<type>',
+            found=f"'{element.attributes['type']}'",
+            subject=name,
+        )
+    attributes = (
+        attribute_parameter(element, attribute)
+        for attribute in element.attributes
+        if attribute not in ('name', 'type')
+    )
+    children = (
+        element_parameter(child)
+        for child in element.children
+        if child.tag not in ('type', 'joint', 'actuator')
+    )
+    return (*attributes, *children)

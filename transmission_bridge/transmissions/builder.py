@@ -28,7 +28,8 @@ def build_all(
     Build every transmission that can be built.
 
     :param aliases: Type string of the robot to the type string of the plugin to use for it.
-    :returns: The transmissions, and a finding for each failure and for each thing not used.
+    :returns: The transmissions, and a finding for each failure, for each thing not used, and for
+        each further provider of a type.
     """
     built = []
     types = dict.fromkeys(aliases.get(spec.type, spec.type) for spec in specs)
@@ -53,7 +54,8 @@ def build_all(
                 )
             )
         else:
-            built.append(item)
+            if all(finding.severity != 'error' for finding in unused):
+                built.append(item)
             findings.extend(unused)
     return tuple(built), tuple(findings)
 
@@ -67,7 +69,8 @@ def build(
     Build one transmission and check that it has the members of its description.
 
     :param overrides: Values that replace those of the description.
-    :returns: The transmission, and a warning for everything it did not use.
+    :returns: The transmission, and a finding for everything it did not use: an error where it must
+        not be used for that.
     :raises TransmissionError: If the description or a value cannot be accepted.
     """
     reader = SpecReader(spec, overrides)

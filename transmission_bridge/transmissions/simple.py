@@ -32,7 +32,7 @@ class SimpleTransmission(LinearTransmission):
 
     Convention: ros2_control ``transmission_interface/SimpleTransmission``. That dialect reads the
     reduction of the *joint*; ROS 1 reads the one of the *actuator*. Each is read as its dialect
-    says, and the other one, if given, is reported as unused.
+    says. The other one, if given, is reported: an error where the right one is missing.
 
     :param reduction: ``n``.
     :param joint_offset: ``off`` [rad or m].

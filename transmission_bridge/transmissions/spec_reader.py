@@ -5,24 +5,54 @@
 How a plugin reads its description: every number asked for becomes a live parameter.
 
 The reader remembers what was asked for. The rest is reported to the user, so that nothing written
-in a URDF is ignored in silence.
+in a URDF is ignored in silence. A reduction or an offset that was written where nobody reads it,
+while the one that is read is missing, is an error: the robot would run with another ratio.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from transmission_bridge.description.control_specs import (
     MemberSpec,
     ParameterSpec,
+    REDUCTION_TAGS,
     TransmissionSpec,
 )
-from transmission_bridge.description.numbers import parse_number
+from transmission_bridge.description.numbers import (
+    field_meant,
+    MECHANICAL_REDUCTION,
+    OFFSET,
+    parse_number,
+)
 from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 
 __all__ = ['SpecReader']
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """
+    A reduction or an offset that the plugin asked for.
+
+    :param field: Which of the two.
+    :param scope: Where it is read: ``('joints', name)``, ``('actuators', name)``, or ``()``.
+    :param tag: The element that it is read from.
+    :param of_member: Whether it is the member's own, not a parameter of the plugin with such a
+        name.
+    :param given: Whether the description has it.
+    :param value: The number of the description, or the default.
+    """
+
+    field: str
+    scope: ParameterPath
+    tag: str
+    of_member: bool
+    given: bool
+    value: float
 
 
 class SpecReader:
@@ -40,7 +70,7 @@ class SpecReader:
         self._overrides = dict(overrides or {})
         self._tunables: dict[ParameterPath, Tunable] = {}
         self._used: set[int] = set()
-        self._used_fields: set[tuple[str, str, str]] = set()
+        self._asked: list[_Asked] = []
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -70,7 +100,7 @@ class SpecReader:
         """Return the joints' offsets in role order [rad or m]."""
         return tuple(
             self._member_number(
-                'joints', member, 'offset', 'Joint position at actuator zero [rad or m].'
+                'joints', member, OFFSET, 'Joint position at actuator zero [rad or m].'
             )
             for member in self.spec.joints
         )
@@ -79,7 +109,7 @@ class SpecReader:
         return self._member_number(
             side,
             member,
-            'mechanical_reduction',
+            MECHANICAL_REDUCTION,
             'Reduction, actuator over joint; negative reverses the sense.',
             nonzero=True,
         )
@@ -87,10 +117,11 @@ class SpecReader:
     def _member_number(
         self, side: str, member: MemberSpec, field: str, description: str, nonzero: bool = False
     ) -> float:
-        self._used_fields.add((side, member.name, field))
-        return self._tunable(
-            (side, member.name, field), getattr(member, field), description, nonzero=nonzero
-        )
+        scope = (side, member.name)
+        value: float = getattr(member, field)
+        tag = REDUCTION_TAGS[self.spec.dialect] if field == MECHANICAL_REDUCTION else field
+        self._asked.append(_Asked(field, scope, f'<{tag}>', True, field in member.given, value))
+        return self._tunable((*scope, field), value, description, nonzero=nonzero)
 
     # -- parameters of the plugin ----------------------------------------------------------------
 
@@ -137,6 +168,9 @@ class SpecReader:
                     expected=str(error),
                     found=repr(found.value),
                 ) from None
+        if (field := field_meant(name)) is not None:
+            tag = f'<param name="{name}">'
+            self._asked.append(_Asked(field, prefix, tag, False, found is not None, value))
         return self._tunable(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
@@ -292,41 +326,106 @@ class SpecReader:
         return tuple(self._tunables.values())
 
     def unused(self) -> tuple[Finding, ...]:
-        """Return a warning for everything in the description that the plugin did not ask for."""
+        """
+        Return a finding for everything in the description that the plugin did not ask for.
+
+        It is an error where the transmission must not be used: a number that is named like a
+        reduction or an offset is not the default that is used in its place. Else a warning.
+        """
         findings = []
         for side, members in (('joints', self.spec.joints), ('actuators', self.spec.actuators)):
             for member in members:
-                for field in ('mechanical_reduction', 'offset'):
-                    used = (side, member.name, field) in self._used_fields
-                    if field in member.given and not used:
-                        findings.append(
-                            self._ignored(
-                                f"{field} of {side[:-1]} '{member.name}'",
-                                member.line,
-                                member.path,
-                                f'{getattr(member, field):g}',
-                            )
-                        )
-                findings.extend(self._unused_parameters(member.parameters))
-        findings.extend(self._unused_parameters(self.spec.parameters))
+                scope = (side, member.name)
+                for field in (MECHANICAL_REDUCTION, OFFSET):
+                    if field in member.given and not self._own(field, scope):
+                        value: float = getattr(member, field)
+                        what = f"{field} of {side[:-1]} '{member.name}'"
+                        read = self._read_instead(field, scope)
+                        findings.append(self._not_used(what, member, f'{value:g}', value, read))
+                findings.extend(self._unused_parameters(member.parameters, scope))
+        findings.extend(self._unused_parameters(self.spec.parameters, ()))
         return tuple(findings)
 
-    def _unused_parameters(self, parameters: tuple[ParameterSpec, ...]) -> list[Finding]:
+    def _unused_parameters(
+        self, parameters: tuple[ParameterSpec, ...], scope: ParameterPath
+    ) -> list[Finding]:
+        findings = []
+        for spec in parameters:
+            if id(spec) not in self._used:
+                field = field_meant(spec.name)
+                try:
+                    value = parse_number(spec.value)
+                except ValueError:
+                    value = None  # what cannot be read is not the default for certain
+                findings.append(
+                    self._not_used(
+                        f"parameter '{spec.name}'",
+                        spec,
+                        repr(spec.value),
+                        value,
+                        [] if field is None else self._read_instead(field, scope),
+                    )
+                )
+        return findings
+
+    def _own(self, field: str, scope: ParameterPath) -> list[_Asked]:
+        """Return what was asked for of this one member, nothing or one number."""
         return [
-            self._ignored(f"parameter '{spec.name}'", spec.line, spec.path, repr(spec.value))
-            for spec in parameters
-            if id(spec) not in self._used
+            asked
+            for asked in self._asked
+            if asked.of_member and (asked.field, asked.scope) == (field, scope)
         ]
 
-    def _ignored(self, what: str, line: int | None, path: str, found: str) -> Finding:
+    def _read_instead(self, field: str, scope: ParameterPath) -> list[_Asked]:
+        """
+        Return the numbers that one written at ``scope`` may have been meant for.
+
+        The member's own, else those of all members; and the plugin's of that name there, or
+        anywhere if it reads none of the members.
+        """
+        of_field = [asked for asked in self._asked if asked.field == field]
+        of_members = self._own(field, scope) or [each for each in of_field if each.of_member]
+        of_plugin = [each for each in of_field if not each.of_member and each.scope == scope]
+        return of_members + of_plugin or of_field
+
+    def _not_used(
+        self,
+        what: str,
+        spec: MemberSpec | ParameterSpec,
+        found: str,
+        value: float | None,
+        read: list[_Asked],
+    ) -> Finding:
+        message = f'{what} is not used by {self.spec.type}'
+        missing = [asked for asked in read if not asked.given]
+        wrong = [asked for asked in missing if asked.value != value]
+        if wrong:
+            instead = ' or '.join(dict.fromkeys(f'{asked.value:g}' for asked in wrong))
+            message = (
+                f"transmission '{self.spec.name}' cannot be used: {message}, "
+                f'which would take {instead} instead'
+            )
+        expected = self._places(wrong or missing or read)
         return Finding(
-            'warning',
-            f'{what} is not used by {self.spec.type}',
-            line=line,
-            path=path,
+            'error' if wrong else 'warning',
+            message,
+            line=spec.line,
+            path=spec.path,
+            expected=expected if missing or not expected else f'only {expected}',
             found=found,
             subject=self.spec.name,
             fatal_if_strict=True,
+        )
+
+    def _places(self, numbers: list[_Asked]) -> str:
+        """Return where numbers are read, as the user would write them."""
+        places: dict[str, list[str]] = {}
+        for asked in numbers:
+            side, name = asked.scope or ('transmissions', self.spec.name)
+            places.setdefault(asked.tag, []).append(f'<{side[:-1]} name="{name}">')
+        return ', or '.join(
+            f'{tag} inside {" or ".join(dict.fromkeys(elements))}'
+            for tag, elements in places.items()
         )
 
 

@@ -1,0 +1,421 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions and offsets that stand where nobody reads them: no robot runs at a wrong ratio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
+from transmission_bridge.description.numbers import field_meant
+from transmission_bridge.transmissions import Registry
+
+EDGE = Path(__file__).parents[1] / 'data' / 'edge'
+SIMPLE = 'transmission_interface/SimpleTransmission'
+DIFFERENTIAL = 'transmission_interface/DifferentialTransmission'
+COUPLED = 'transmission_bridge/CoupledTransmission'
+SCREW = 'transmission_bridge/ScrewTransmission'
+CRANK = 'transmission_bridge/CrankSliderTransmission'
+CRANK_SIZES = (
+    '<param name="crank_radius">0.04</param><param name="rod_length">0.12</param>'
+    '<param name="crank_angle">1.5</param>'
+)
+
+
+def tag(name: str, text: str = '50') -> str:
+    """Return an element."""
+    return f'<{name}>{text}</{name}>'
+
+
+def param(name: str, text: str = '50') -> str:
+    """Return a ``<param>``."""
+    return f'<param name="{name}">{text}</param>'
+
+
+def ros2(
+    kind: str, joints: list[str], actuators: list[str], extra: str = '', attributes=''
+) -> str:
+    """
+    Return a robot with a transmission of a block; line 1 is all before its members.
+
+    :param joints: What stands inside each joint, after its attributes and a ``>`` if it has any.
+    """
+    names = [f'j{k + 1}' for k in range(len(joints))]
+    components = ''.join(
+        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in names
+    )
+    return robot(
+        names,
+        f'<ros2_control name="hw" type="system"><hardware><plugin>p</plugin></hardware>'
+        f'{components}<transmission name="t"{attributes}><plugin>{kind}</plugin>'
+        f'{members("joint", joints)}{members("actuator", actuators)}{extra}</transmission>'
+        '</ros2_control>',
+    )
+
+
+def ros1(
+    kind: str, joints: list[str], actuators: list[str], extra: str = '', attributes=''
+) -> str:
+    """Return the same in the style of ROS 1."""
+    interface = tag('hardwareInterface', 'PositionJointInterface')
+    return robot(
+        [f'j{k + 1}' for k in range(len(joints))],
+        f'<transmission name="t"{attributes}>{tag("type", kind)}'
+        f'{members("joint", [part + interface for part in joints], as_element=True)}'
+        f'{members("actuator", actuators, as_element=True)}{extra}</transmission>',
+    )
+
+
+def members(side: str, parts: list[str], as_element: bool = False) -> str:
+    """Return the joints or the actuators, each on a line; a part may begin with attributes."""
+    elements = []
+    for number, part in enumerate(parts, 1):
+        attributes, inside = part.split('>', 1) if part.startswith(' ') else ('', part)
+        role = f'{side}{number}'
+        attributes += '' if as_element else f' role="{role}"'
+        inside += tag('role', role) if as_element else ''
+        elements.append(f'\n<{side} name="{role[0]}{number}"{attributes}>{inside}</{side}>')
+    return ''.join(elements)
+
+
+def robot(names: list[str], inside: str) -> str:
+    """Return a robot of continuous joints."""
+    tree = ''.join(
+        f'<link name="{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
+        f'<child link="{name}"/></joint>'
+        for name in names
+    )
+    return f'<robot name="r"><link name="base"/>{tree}{inside}</robot>'
+
+
+def built(text: str, **options) -> RobotTransmissions:
+    """Return the robot of a description."""
+    return RobotTransmissions(load_description(text), **options)
+
+
+def refusal(t: RobotTransmissions):
+    """Return the one error finding of a robot without any joint."""
+    assert t.joint_names == t.actuator_names == t.pass_through == ()
+    (finding,) = [each for each in t.findings if each.severity == 'error']
+    assert finding.subject == 't'
+    assert "transmission 't' cannot be used: " in finding.message
+    return finding
+
+
+IDENTITY = '<param name="matrix">1 0; 0 1</param>'
+IN_JOINT = '<mechanical_reduction> inside <joint name="j1">'
+IN_ACTUATOR = '<mechanicalReduction> inside <actuator name="a1">'
+OFFSET = '<offset> inside <joint name="j1">'
+READ = tag('mechanicalReduction', '20')
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected', 'found'),
+    [
+        # The four of a simple transmission in ros2_control that ran at 1:1.
+        (ros2(SIMPLE, [param('mechanical_reduction')], ['']), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [tag('mechanicalReduction')], ['']), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [tag('mechanical_reducton')], ['']), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [''], [tag('mechanical_reduction')]), IN_JOINT, '50'),
+        # Attributes, other levels, other names, a sign only, and what is no number for certain.
+        (ros2(SIMPLE, [' mechanicalReduction="50">'], ['']), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [' Mechanical_Reduction="50">'], ['']), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [''], [' mechanical_reduction="50">']), IN_JOINT, '50'),
+        (ros2(SIMPLE, [''], [''], tag('mechanical_reduction')), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [''], [''], param('mechanical_reduction')), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [''], [''], '', ' mechanicalReduction="50"'), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [param('gear_ratio')], ['']), IN_JOINT, "'50'"),
+        (ros2(SIMPLE, [''], [param('reduction', '-1')]), IN_JOINT, "'-1'"),
+        (ros2(SIMPLE, [tag('mechanicalReduction', '50:1')], ['']), IN_JOINT, "'50:1'"),
+        (ros2(SIMPLE, ['<mechanicalReduction value="50"/>'], ['']), IN_JOINT, "''"),
+        # Offsets, in both dialects.
+        (ros2(SIMPLE, [tag('ofset', '0.1')], ['']), OFFSET, "'0.1'"),
+        (ros2(SIMPLE, [param('offset', '0.1')], ['']), OFFSET, "'0.1'"),
+        (ros2(SIMPLE, [''], [tag('offset', '-0.1')]), OFFSET, '-0.1'),
+        (ros2(SIMPLE, [''], [''], tag('off_set', '0.1')), OFFSET, "'0.1'"),
+        (ros1(SIMPLE, [' offset="0.1">'], [READ]), OFFSET, "'0.1'"),
+        (ros1(SIMPLE, [tag('Offset', '0.1')], [READ]), OFFSET, "'0.1'"),
+        (ros1(SIMPLE, [''], [READ + tag('offset', '0.1')]), OFFSET, '0.1'),
+        # A differential reads both sides, each member its own.
+        (
+            ros2(DIFFERENTIAL, [tag('mechanical_reducton', '2'), ''], ['', '']),
+            IN_JOINT, "'2'",
+        ),
+        (
+            ros1(DIFFERENTIAL, [tag('mechanical_reduction', '2'), ''], [READ, READ]),
+            '<mechanicalReduction> inside <joint name="j1">', "'2'",
+        ),
+        (
+            ros2(
+                DIFFERENTIAL,
+                [tag('mechanical_reduction', '2')] * 2,
+                [tag('mechanical_reduction'), tag('mechanicalReduction')],
+            ),
+            '<mechanical_reduction> inside <actuator name="a2">', "'50'",
+        ),
+        (
+            ros2(
+                DIFFERENTIAL,
+                [tag('mechanical_reduction', '2')] * 2,
+                [tag('mechanical_reduction'), ''],
+                tag('mechanical_reduction'),
+            ),
+            '<mechanical_reduction> inside <actuator name="a2">', "'50'",
+        ),
+        # Types that read the actuators' reduction only.
+        (
+            ros2(COUPLED, [tag('mechanical_reduction'), ''], [''] * 2, IDENTITY),
+            '<mechanical_reduction> inside <actuator name="a1"> or <actuator name="a2">', '50',
+        ),
+        (
+            ros2(SCREW, [tag('mechanical_reduction')], [''], param('lead', '0.01')),
+            '<mechanical_reduction> inside <actuator name="a1">', '50',
+        ),
+        (
+            ros2(CRANK, [''], [''], CRANK_SIZES + param('ofset', '0.01')),
+            f'{OFFSET}, or <param name="offset"> inside <transmission name="t">', "'0.01'",
+        ),
+    ],
+)  # fmt: skip
+def test_a_number_that_nobody_reads_is_refused(text: str, expected: str, found: str) -> None:
+    """
+    Where the number that is read is missing, and the other one is not its default, nothing runs.
+
+    The joint is neither mapped nor passed through; the sentence says where the number belongs.
+    """
+    finding = refusal(built(text))
+    assert (finding.expected, finding.found) == (expected, found)
+    assert 'is not used by' in finding.message
+
+
+@pytest.mark.parametrize(
+    ('text', 'jacobian'),
+    [
+        # The default itself.
+        (ros2(SIMPLE, [tag('mechanicalReduction', '1')], ['']), 1.0),
+        (ros2(SIMPLE, [''], [tag('mechanical_reduction', '1.0')]), 1.0),
+        (ros2(SIMPLE, [''], [tag('offset', '0')]), 1.0),
+        # The number that is read is there.
+        (ros2(SIMPLE, [tag('mechanical_reduction', '4')], [tag('mechanical_reduction')]), 0.25),
+        (ros2(SIMPLE, [tag('mechanical_reduction', '4') + param('gear_ratio')], ['']), 0.25),
+        (ros2(SIMPLE, [tag('mechanical_reduction', '4')], [''], tag('mechanicalReduction')), 0.25),
+        (ros1(SIMPLE, [tag('mechanicalReduction')], [READ]), 0.05),
+        (ros1(SIMPLE, [''], [READ + tag('mechanical_reduction')]), 0.05),
+        (ros1(SIMPLE, [''], [READ], tag('mechanicalReduction')), 0.05),
+        (ros2(SIMPLE, [tag('offset', '0') + param('offset', '3')], ['']), 1.0),
+        # Another number altogether.
+        (ros2(SIMPLE, [param('acceleration', '3')], ['']), 1.0),
+        (ros2(SIMPLE, [param('offset_x', '3')], ['']), 1.0),
+        (ros2(SIMPLE, [param('duration', 'long')], ['']), 1.0),
+    ],
+)  # fmt: skip
+def test_a_number_that_changes_nothing_is_a_warning(text: str, jacobian: float) -> None:
+    """What is not read is reported, strictly an error, and the transmission runs as it is read."""
+    t = built(text)
+    (finding,) = t.findings
+    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
+    assert f'is not used by {SIMPLE}' in finding.message
+    assert t.jacobian([0.0]).tolist() == [[jacobian]]
+    assert t.actuator_to_joint('position', [0.0]).tolist() == [0.0]
+
+
+def test_a_warning_says_what_is_read() -> None:
+    """Where the right number is there it is named as the only one, else as the place to write."""
+    given_twice = ros2(SIMPLE, [tag('mechanical_reduction')], [tag('mechanical_reduction', '2')])
+    assert built(given_twice).findings[0].expected == f'only {IN_JOINT}'
+    assert built(ros1(SIMPLE, [READ], [READ])).findings[0].expected == f'only {IN_ACTUATOR}'
+    default = ros2(SIMPLE, [tag('mechanicalReduction', '1')], [''])
+    assert built(default).findings[0].expected == IN_JOINT
+
+
+def test_the_place_is_that_of_the_number() -> None:
+    """Line and element are those of the number that nobody reads."""
+    finding = refusal(built(ros2(SIMPLE, [''], [param('mechanical_reduction')])))
+    assert finding.line == 3
+    assert finding.path == '/robot/ros2_control/transmission/actuator/param'
+
+
+def test_every_such_number_is_reported() -> None:
+    """Several are several findings, each with its place, and the warnings beside them."""
+    t = built(ros2(SIMPLE, [tag('ofset', '1') + param('x')], [tag('mechanical_reduction')]))
+    assert t.joint_names == ()
+    assert [finding.severity for finding in t.findings] == ['error', 'warning', 'error']
+
+
+def test_only_the_transmission_itself_is_refused() -> None:
+    """Another transmission of the robot, and a joint without one, are bridged as before."""
+    text = ros2(SIMPLE, [tag('mechanicalReduction')], [''])
+    more = ''.join(
+        f'<link name="{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
+        f'<child link="{name}"/></joint>'
+        for name in ('free', 'good')
+    ) + (
+        f'<transmission name="u">{tag("type", SIMPLE)}<joint name="good">'
+        f'{tag("hardwareInterface", "PositionJointInterface")}</joint>'
+        f'<actuator name="m">{READ}</actuator></transmission>'
+    )
+    t = built(text.replace('</robot>', more + '</robot>'))
+    assert t.joint_names == ('free', 'good')
+    assert t.pass_through == ('free',)
+    assert t.actuator_to_joint('position', [20.0, 3.0]).tolist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize('name', ['r2_act_reduction.urdf', 'r2_camel_case.urdf'])
+def test_what_ros2_control_runs_at_one_to_one_is_refused(name: str) -> None:
+    """Both files of the peers' edge cases, which ros2_control loads without a word."""
+    t = RobotTransmissions(load_description(EDGE / name))
+    assert 'j1' not in t.joint_names
+    (finding,) = [each for each in t.findings if each.severity == 'error']
+    assert finding.expected == IN_JOINT
+
+
+class Gear(LinearTransmission):
+    """A plugin with a ratio under a name of its own."""
+
+    api_version = 1
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build from one joint and one actuator."""
+        reader.require_members(joints=1, actuators=1)
+        ratio = reader.number('gear_ratio', description='Ratio.', default=10.0, joint=0)
+        return cls([[1.0 / ratio]], reader.joint_offsets())
+
+
+class Bare(LinearTransmission):
+    """A plugin that reads no reduction and no offset at all."""
+
+    api_version = 1
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build from one joint and one actuator."""
+        reader.require_members(joints=1, actuators=1)
+        return cls([[0.5]])
+
+
+class CamelCase(LinearTransmission):
+    """A plugin that reads a spelling which the dialect itself does not know."""
+
+    api_version = 1
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build from one joint and one actuator."""
+        number = reader.number('mechanicalReduction', description='Ratio.', joint=0)
+        offset = reader.number('ofset', description='Offset.', default=0.0)
+        return cls([[1.0 / number]], [offset])
+
+
+@pytest.fixture
+def with_plugins() -> Registry:
+    """A registry of the plugins of this file."""
+
+    class Point:
+        """An entry point that is no file."""
+
+        dist = None
+
+        def __init__(self, cls):
+            self.name, self.value, self.load = cls.__name__, f'here:{cls.__name__}', lambda: cls
+
+    return Registry([Point(cls) for cls in (Gear, Bare, CamelCase)])
+
+
+@pytest.mark.parametrize(
+    ('inside', 'of_actuator', 'extra'),
+    [
+        (tag('mechanical_reduction'), '', ''),
+        (tag('gearRatio'), '', ''),
+        ('', tag('mechanical_reduction', '1'), ''),
+        ('', '', param('gear_ratio')),
+        ('', '', tag('mechanicalReduction')),
+    ],
+)
+def test_a_plugin_s_own_ratio_counts(with_plugins, inside, of_actuator, extra) -> None:
+    """A type that reads a ratio under its own name is not run with the default of that one."""
+    t = built(ros2('Gear', [inside], [of_actuator], extra), registry=with_plugins)
+    finding = refusal(t)
+    assert 'would take 10 instead' in finding.message
+    assert finding.expected == '<param name="gear_ratio"> inside <joint name="j1">'
+
+
+def test_a_plugin_s_default_is_its_own(with_plugins) -> None:
+    """The number that the plugin would use anyway changes nothing; a given one is what counts."""
+    t = built(ros2('Gear', [''], [param('ratio', '10')]), registry=with_plugins)
+    assert [each.severity for each in t.findings] == ['warning']
+    assert t.jacobian([0.0]).tolist() == [[0.1]]
+    t = built(ros2('Gear', [param('gear_ratio', '5')], [param('ratio')]), registry=with_plugins)
+    assert [each.severity for each in t.findings] == ['warning']
+    assert t.jacobian([0.0]).tolist() == [[0.2]]
+
+
+def test_what_a_plugin_reads_is_never_complained_about(with_plugins) -> None:
+    """Neither a spelling of the other dialect nor a misspelt name, if the type asks for it."""
+    inside, extra = tag('mechanicalReduction', '4'), param('ofset', '0.5')
+    t = built(ros2('CamelCase', [inside], [''], extra), registry=with_plugins)
+    assert t.findings == ()
+    assert t.actuator_to_joint('position', [4.0]).tolist() == [1.5]
+
+
+def test_a_type_without_such_numbers_has_a_warning(with_plugins) -> None:
+    """Where the type reads no ratio at all, there is none that could be missing."""
+    inside = tag('mechanical_reduction') + tag('offset', '2')
+    t = built(ros2('Bare', [inside], [param('gear_ratio')]), registry=with_plugins)
+    assert [each.severity for each in t.findings] == ['warning'] * 3
+    assert {each.expected for each in t.findings} == {''}
+    assert t.jacobian([0.0]).tolist() == [[0.5]]
+
+
+LEVELS = ('joint', 'actuator', 'transmission')
+#: Names that a hurried user writes for a reduction.
+NAMES = st.from_regex(
+    r'(mechanical|gear|joint|Gear|)[_-]?([Rr]eduction|ratio|RATIO)(_?[0-9xyz])?', fullmatch=True
+).filter(lambda name: name[0] not in '-0123456789')
+
+
+@st.composite
+def misspelt(draw) -> str:
+    """Return ``mechanical_reduction`` with one or two wrong letters."""
+    name = 'mechanical_reduction'
+    for _ in range(draw(st.integers(1, 2))):
+        place = draw(st.integers(1, len(name) - 1))
+        letter = draw(st.sampled_from(['', *'aceimnortx_']))
+        name = name[:place] + letter + name[place + draw(st.integers(0, 1)) :]
+    return name
+
+
+@given(
+    st.sampled_from(['ros2', 'ros1']),
+    st.sampled_from(LEVELS),
+    st.sampled_from(['element', 'attribute', 'param']),
+    NAMES | misspelt() | st.sampled_from(['mechanical_reduction', 'mechanicalReduction']),
+    st.sampled_from(['50', '-1', '0.02', '1', '1.0', '1e0']),
+)
+@example('ros2', 'joint', 'element', 'mechanical_reducton', '50')
+def test_no_ratio_of_a_file_is_run_as_another(
+    dialect: str, level: str, form: str, name: str, number: str
+) -> None:
+    """However and wherever one ratio is written, the robot runs with it or not at all."""
+    inside = {'element': tag(name, number), 'param': param(name, number)}.get(form, '')
+    attribute = f' {name}="{number}"' if form == 'attribute' else ''
+    part = f'{attribute}>{inside}' if attribute else inside
+    assert field_meant(name) == 'mechanical_reduction'
+    write = ros2 if dialect == 'ros2' else ros1
+    t = built(
+        write(SIMPLE, [part], [''])
+        if level == 'joint'
+        else write(SIMPLE, [''], [part])
+        if level == 'actuator'
+        else write(SIMPLE, [''], [''], inside, attribute)
+    )
+    ratios = {1.0 / t.jacobian([0.0])[0, 0]} if t.joint_names else set()
+    assert ratios <= {float(number)}
+    assert ratios or any(each.severity == 'error' for each in t.findings)
+    if dialect == 'ros2' and float(number) == 1.0:
+        assert ratios
