@@ -87,8 +87,8 @@ def start_process(harness):
     """Start ``python -m <module> <args>``; what is left of it ends with the test."""
     processes = []
 
-    def start(module, *args):
-        processes.append(harness.Process(module, args))
+    def start(module, *args, **how):
+        processes.append(harness.Process(module, args, **how))
         return processes[-1]
 
     yield start

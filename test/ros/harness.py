@@ -111,12 +111,14 @@ class Process:
 
     :param module: For example ``transmission_bridge.ros.bridge_main``.
     :param args: The command line behind it.
+    :param through: Command line in front of all, of a program that becomes this one.
+    :param stdin: Its standard input.
     """
 
-    def __init__(self, module, args):
+    def __init__(self, module, args, *, through=(), stdin=subprocess.DEVNULL):
         self._child = subprocess.Popen(
-            [sys.executable, '-u', '-m', module, *(str(arg) for arg in args)],
-            stdin=subprocess.DEVNULL,
+            [*through, sys.executable, '-u', '-m', module, *(str(arg) for arg in args)],
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -143,6 +145,10 @@ class Process:
                 runs = self._news.get(timeout=max(deadline - time.monotonic(), 0.01))
             except queue.Empty:
                 pytest.fail(f'no {text!r} in time:\n{self.output}')
+
+    def send_signal(self, number):
+        """Send a signal."""
+        self._child.send_signal(number)
 
     def stop(self, number=signal.SIGINT):
         """Send a signal if it still runs; return the exit code, the output being complete."""

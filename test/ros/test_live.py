@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -39,8 +41,8 @@ def robot_file(harness, reference, tmp_path):
 def bridge_process(start_process, robot_file):
     """Start a bridge of the reference robot as a process."""
 
-    def start(*args, ros=()):
-        return start_process(BRIDGE, *args, '--ros-args', '--params-file', robot_file, *ros)
+    def start(*args, ros=(), **how):
+        return start_process(BRIDGE, *args, '--ros-args', '--params-file', robot_file, *ros, **how)
 
     return start
 
@@ -281,23 +283,78 @@ def test_malformed_and_mended(meet, harness, reference, start_process, tmp_path)
 # -- stopping ------------------------------------------------------------------------------------
 
 
-@executors
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_signal_while_active(meet, command_each_mode, bridge_process, executor, number):
-    """A signal sends zero rates to what was commanded a rate, then the process ends with 0."""
+#: Rates to stop, in which the bridge must end.
+ENDS = [(('winch',), [], [0.0], []), (('finger',), [], [], [0.0])]
+
+#: What becomes the process with standard input as its terminal, which a lost one takes with it.
+OWN_TERMINAL = (
+    sys.executable,
+    '-c',
+    'import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); '
+    'os.execv(sys.argv[1], sys.argv[1:])',
+)
+
+
+def moving(meet, command_each_mode, bridge_process, executor, **how):
+    """Return a bridge that has sent commands of every mode, its peer, and what comes then."""
     process = bridge_process(
-        '--executor', executor, ros=('-p', 'autostart:=true', '-p', 'zero_effort:=true')
+        *('--executor', executor),
+        ros=('-p', 'autostart:=true', '-p', 'zero_effort:=true'),
+        **how,
     )
     peer = meet('transmission_bridge')
     actuators = peer.listen('actuator_commands')
     peer.spin_until(lambda: peer.state() == 'active', 'the start')
     command_each_mode(peer, actuators)
-    ended_well(process, number)
+    return process, peer, actuators
+
+
+def check_end(peer, actuators):
+    """Check that zero rates were sent, and nothing else."""
     peer.spin_until(lambda: len(actuators) >= 2, 'the last command')
     assert [
         (each.names, list(each.position), list(each.velocity), list(each.effort))
         for each in actuators
-    ] == [(('winch',), [], [0.0], []), (('finger',), [], [], [0.0])]
+    ] == ENDS
+
+
+@executors
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_while_active(meet, command_each_mode, bridge_process, executor, number):
+    """A signal sends zero rates to what was commanded a rate, then the process ends with 0."""
+    process, peer, actuators = moving(meet, command_each_mode, bridge_process, executor)
+    ended_well(process, number)
+    check_end(peer, actuators)
+
+
+@executors
+def test_lost_terminal(meet, command_each_mode, bridge_process, executor):
+    """Zero rates are sent when the terminal goes, as with a connection or a window."""
+    ours, theirs = os.openpty()
+    with open(theirs, 'rb') as stdin:
+        process, peer, actuators = moving(
+            meet, command_each_mode, bridge_process, executor, through=OWN_TERMINAL, stdin=stdin
+        )
+    os.close(ours)
+    assert process.ended() == 0
+    assert 'Traceback' not in process.output
+    check_end(peer, actuators)
+
+
+@executors
+def test_lost_terminal_with_nohup(meet, reference, command_each_mode, bridge_process, executor):
+    """With ``nohup`` a bridge goes on without its terminal, and SIGTERM ends it."""
+    process, peer, actuators = moving(
+        meet, command_each_mode, bridge_process, executor, through=('nohup',)
+    )
+    controller = peer.publisher('joint_commands')
+    for second in range(3):
+        process.send_signal(signal.SIGHUP)
+        message = reference.Message(('lift',), velocity=(1.0,), stamp=(50 + second, 0))
+        peer.exchange(controller, message, actuators)
+    del actuators[:]
+    ended_well(process, signal.SIGTERM)
+    check_end(peer, actuators)
 
 
 @pytest.mark.parametrize('transitions', [(), ('configure',), ('unconfigured_shutdown',)])

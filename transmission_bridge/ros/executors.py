@@ -123,9 +123,10 @@ def run(
     """
     Run a node as a process, from rclpy's start to the exit code.
 
-    SIGINT and SIGTERM end it properly: the callbacks stop, ``on_stop`` is called while the context
-    still is valid, so that the node can publish its last words, then node and context go. Further
-    signals change nothing. To be called in the main thread.
+    SIGINT, SIGTERM and SIGHUP end it properly: the callbacks stop, ``on_stop`` is called while the
+    context still is valid, so that the node can publish its last words, then node and context go.
+    Further signals change nothing. A SIGHUP that is ignored (``nohup``) stays ignored. To be
+    called in the main thread.
 
     :param make_node: Makes the node. Slow imports belong inside it, where a signal is handled.
     :param args: Command line, ``sys.argv`` by default.

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-SIGINT and SIGTERM as a request to stop, instead of rclpy's own handlers.
+SIGINT, SIGTERM and SIGHUP as a request to stop, instead of rclpy's own handlers.
 
 rclpy's handlers invalidate the context first, after which a node can no longer publish. Python's
 own come too late: they run between byte codes, and the events executor waits in C++ without any.
@@ -22,7 +22,7 @@ import threading
 
 __all__ = ['SIGNALS', 'StopRequest', 'stop_signals']
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
@@ -65,7 +65,10 @@ class StopRequest:
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
     """
-    Turn SIGINT and SIGTERM into a :class:`StopRequest` for the duration of the block.
+    Turn signals into a :class:`StopRequest` for the duration of the block.
+
+    SIGHUP, which tells of a lost terminal, is left alone where it is ignored: the process was
+    started with ``nohup``.
 
     The handlers in force before come back afterwards, unless a signal came: then the process is on
     its way out, and further signals are ignored so that none can interrupt that with a traceback.
@@ -82,7 +85,11 @@ def stop_signals() -> Iterator[StopRequest]:
     watcher.start()
     previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     # A Python handler must be there for the C handler to be; it has nothing left to do.
-    previous = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+    previous = {
+        number: signal.signal(number, lambda *_: None)
+        for number in SIGNALS
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield stop
     finally:

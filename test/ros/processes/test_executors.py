@@ -53,7 +53,7 @@ def setup(node):
 """
 
 executors = pytest.mark.parametrize('executor', ['auto', *available_executors()])
-signals = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+signals = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
 
 @executors
@@ -66,6 +66,28 @@ def test_signal_ends_an_idle_node_at_once(start, executor, number):
     assert child.ended(within=PROMPT) == 0
     assert 'stopping True' in child.output
     assert 'Traceback' not in child.output
+
+
+@executors
+def test_ignored_hangup_stays_ignored(start, executor):
+    """Started with SIGHUP ignored, as ``nohup`` does, the node goes on until another signal."""
+    code = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+def setup(node):
+    node.create_timer(0.01, lambda: print('tick'))
+"""
+    child = start('-c', PRELUDE + code + MAIN, executor)
+    child.wait_for('tick')
+    for _ in range(3):
+        child.signal(signal.SIGHUP)
+        for _ in range(5):
+            child.wait_for('tick')
+    assert child.process.poll() is None
+    child.signal(signal.SIGTERM)
+    assert child.ended(within=PROMPT) == 0
+    assert 'stopping True' in child.output
 
 
 @executors

@@ -82,6 +82,20 @@ def test_handlers_come_back_without_a_signal():
     assert signal.set_wakeup_fd(-1) == -1
 
 
+def test_an_ignored_hangup_is_left_alone():
+    """SIGHUP that was ignored stays ignored, and SIGINT does not: it is how nodes are stopped."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    heard = threading.Event()
+    with stop_signals() as stop, stop.listening(heard.set):
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert not stop()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert heard.wait(PATIENCE)
+    assert stop()
+
+
 def test_signals_are_ignored_after_one_came():
     """After the block of a process that is to end, nothing can interrupt the rest."""
     with stop_signals() as stop:
