@@ -27,9 +27,10 @@ from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.diagnostics import Diagnostics
 from transmission_bridge.ros.live_parameters import LiveParameters
 from transmission_bridge.ros.options import declare_options, read_options
+from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.transitions import guard_requests, transition
+from transmission_bridge.ros.transitions import transition
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -52,7 +53,6 @@ class TransmissionBridge(LifecycleNode):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('transmission_bridge', **kwargs)
-        guard_requests(self)
         self._log = ThrottledLog(self)
         self._session: Session | None = None
         declare_options(self)
@@ -73,6 +73,7 @@ class TransmissionBridge(LifecycleNode):
         self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
+        guard_requests(self)
         self._starter: Any = None
         if self._autostart:
             self._start_in(0.0)

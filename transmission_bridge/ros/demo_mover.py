@@ -100,8 +100,11 @@ def main(args: Sequence[str] | None = None) -> int:
     def make_node() -> Any:
         from rclpy.node import Node
 
+        from transmission_bridge.ros.requests import guard_requests
+
         node = Node(NAME)
         node.mover = _Mover(node)
+        guard_requests(node)
         return node
 
     return run(make_node, sys.argv[1:] if args is None else args)

@@ -25,6 +25,7 @@ from transmission_bridge.messages.joint_state import fill_message, record_from_m
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, overridable, overriding
+from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.simulated_driver_parameters import (
     changed_settings,
     declare_actuators,
@@ -73,6 +74,7 @@ class SimulatedDriver(Node):
         self._description = DescriptionSource(self, self._description_arrived)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
+        guard_requests(self)
         if self._description.text:
             self._start(self._description.text)
         else:

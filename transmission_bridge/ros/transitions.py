@@ -10,11 +10,11 @@ import functools
 import traceback
 from typing import Any, TypeVar
 
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 
 from transmission_bridge.errors import TransmissionBridgeError
 
-__all__ = ['guard_requests', 'transition']
+__all__ = ['transition']
 
 Step = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 T = TypeVar('T', bound=Step)
@@ -40,23 +40,3 @@ def transition(step: Step) -> Step:
             return TransitionCallbackReturn.ERROR
 
     return guarded
-
-
-def guard_requests(node: LifecycleNode) -> None:
-    """
-    Have a transition that is not possible refused when it is asked for over the service.
-
-    rclpy 7.1 (Jazzy) raises instead, which ends the executor and with it the process.
-    """
-    service = node._service_change_state
-    change_state = service.callback
-
-    def guarded(request: Any, response: Any) -> Any:
-        try:
-            return change_state(request, response)
-        except Exception as error:  # rclpy's own error class is not public
-            node.get_logger().error(f'transition refused: {error}')
-            response.success = False
-            return response
-
-    service.callback = guarded

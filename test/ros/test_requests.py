@@ -1,0 +1,378 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Any request to any service is answered in the way of that service, and the node goes on."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import random
+
+import pytest
+
+from transmission_bridge.ros.executors import available_executors
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+BRIDGE = 'transmission_bridge.ros.bridge_main'
+DRIVER = 'transmission_bridge.ros.simulated_driver_main'
+MOVER = 'transmission_bridge.ros.demo_mover'
+
+LIFT = 'transmissions.hoist.joints.lift.offset'
+ROLL = 'transmissions.wrist.joints.roll.offset'
+
+#: Services of every node, and those of the bridge.
+OF_RCLPY = {
+    'describe_parameters',
+    'get_parameter_types',
+    'get_parameters',
+    'get_type_description',
+    'list_parameters',
+    'set_parameters',
+    'set_parameters_atomically',
+}
+OURS = OF_RCLPY | {
+    'change_state',
+    'get_available_states',
+    'get_available_transitions',
+    'get_state',
+    'get_transition_graph',
+    'zero',
+}
+
+#: Types that are no type of a parameter.
+UNKNOWN_TYPES = (10, 99, 255)
+
+#: Requests of one run.
+REQUESTS = 250
+
+executors = pytest.mark.parametrize('executor', available_executors())
+
+
+def typed(name, kind, **fields):
+    """Return a parameter message of this type, whatever its other fields hold."""
+    from rcl_interfaces.msg import Parameter, ParameterValue
+
+    return Parameter(name=name, value=ParameterValue(type=kind, **fields))
+
+
+def set_each(peer, parameters, node='transmission_bridge'):
+    """Return the results of ``set_parameters``."""
+    from rcl_interfaces.srv import SetParameters
+
+    request = SetParameters.Request(parameters=parameters)
+    return peer.call(SetParameters, f'{node}/set_parameters', request).results
+
+
+def set_together(peer, parameters, node='transmission_bridge'):
+    """Return the result of ``set_parameters_atomically``."""
+    from rcl_interfaces.srv import SetParametersAtomically
+
+    request = SetParametersAtomically.Request(parameters=parameters)
+    return peer.call(SetParametersAtomically, f'{node}/set_parameters_atomically', request).result
+
+
+def services_of(peer, node, count):
+    """Return the services of a node in the root namespace as name to type, once there are all."""
+
+    def found():
+        kinds = {
+            name: kind.split('/')
+            for name, (kind,) in peer.node.get_service_names_and_types_by_node(node, '/')
+        }
+        return kinds if len(kinds) == count else None
+
+    return {
+        name: getattr(importlib.import_module(f'{package}.srv'), service)
+        for name, (package, _, service) in peer.spin_until(found, 'discovery').items()
+    }
+
+
+class Attacker:
+    """
+    Requests of every kind, from a seed.
+
+    :param peer: Sends them.
+    :param services: Name to type.
+    :param names: Names of parameters that there are.
+    """
+
+    #: Those of shutting down are left out: what comes after them would be refused without a look.
+    TRANSITIONS = (0, 1, 2, 3, 4, 8, 9, 10, 60, 99, 255)
+    LABELS = ('', 'configure', 'activate', 'deactivate', 'cleanup', 'none', '\x1b[31mred')
+
+    def __init__(self, peer, services, names, seed):
+        self._peer, self._services = peer, services
+        self._random = random.Random(seed)
+        self._names = (
+            *names,
+            'nope',
+            '',
+            'a\0b',
+            '.',
+            'transmissions',
+            'é' * 5000,
+            '\x1b[31mred\nline',
+            'qos_overrides./joint_states.publisher.depth',
+        )
+
+    def attack(self, requests=REQUESTS):
+        """Send requests and check the answers."""
+        for number in range(requests):
+            # Each service has its turn; what sets parameters has many.
+            every = sorted(self._services)
+            name = every[number % len(every)]
+            if self._random.random() < 0.4:
+                name = self._random.choice([each for each in every if '/set_' in each])
+            service = self._services[name]
+            request = self._filled(service.Request())
+            check_answer(request, self._peer.call(service, name, request))
+
+    def _filled(self, request):
+        for field, kind in request.get_fields_and_field_types().items():
+            if field == 'parameters':
+                count = self._random.choice((0, 1, 1, 2, 5, 40))
+                value = [self._parameter() for _ in range(count)]
+            elif field == 'transition':
+                value = request.transition
+                value.id = self._random.choice(self.TRANSITIONS)
+                value.label = self._random.choice(self.LABELS)
+            else:
+                value = {
+                    'sequence<string>': lambda: self._several(self._name, (0, 1, 2, 3000)),
+                    'string': self._name,
+                    'boolean': self._flag,
+                    'uint64': lambda: self._random.choice((0, 1, 2, 2**63, 2**64 - 1)),
+                    'uint8': lambda: 0,
+                }[kind]()
+            setattr(request, field, value)
+        return request
+
+    def _parameter(self):
+        return typed(
+            self._name(),
+            self._random.choice((*range(10), *range(10), *UNKNOWN_TYPES)),
+            bool_value=self._flag(),
+            integer_value=self._integer(),
+            double_value=self._double(),
+            string_value=self._name(),
+            byte_array_value=self._several(lambda: bytes([self._random.randrange(256)])),
+            bool_array_value=self._several(self._flag),
+            integer_array_value=self._several(self._integer),
+            double_array_value=self._several(self._double),
+            string_array_value=self._several(self._name),
+        )
+
+    def _several(self, make, counts=(0, 0, 1, 2, 300)):
+        return [make() for _ in range(self._random.choice(counts))]
+
+    def _name(self):
+        return self._random.choice(self._names)
+
+    def _flag(self):
+        return self._random.random() < 0.5
+
+    def _integer(self):
+        return self._random.choice((0, 1, -1, 7, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)))
+
+    def _double(self):
+        return self._random.choice(
+            (0.0, -0.0, 1.0, -3.0, 1e300, -1e300, 5e-324, math.nan, math.inf, -math.inf)
+        )
+
+
+def check_answer(request, response):
+    """Check that a response has the shape that its request asks for, and says what was wrong."""
+    if hasattr(response, 'results'):
+        assert len(response.results) == len(request.parameters)
+        assert all(result.successful or result.reason for result in response.results)
+    elif hasattr(response, 'result') and hasattr(response.result, 'successful'):
+        assert response.result.successful or response.result.reason
+    for field in ('values', 'types', 'descriptors'):
+        if hasattr(response, field):
+            assert len(getattr(response, field)) in (0, len(request.names))
+
+
+def check_parameters(peer, node='transmission_bridge'):
+    """Check that the parameters can be listed, got and described, and are of sense."""
+    names = peer.parameter_names('', node)
+    assert '' not in names
+    assert len(peer.describe(names, node)) == len(names)
+    values = peer.parameters(names, node)
+    for name, value in values.items():
+        for each in value if isinstance(value, list) else [value]:
+            assert not isinstance(each, float) or math.isfinite(each), name
+    return values
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_attacked_node(peer, active_bridge, reference, seed, capfd):
+    """Requests of every kind are answered, and what the node then has is what it then does."""
+    node = active_bridge()
+    services = services_of(peer, node.get_name(), len(OURS))
+    assert {service.service_name for service in node.services} == set(services)
+    assert {name.rpartition('/')[2] for name in services} == OURS
+    names = peer.parameter_names()
+    Attacker(peer, services, names, seed).attack()
+    values = check_parameters(peer)
+    state = peer.state()
+    if state in ('active', 'inactive'):
+        for transmission, tunables in node._session.robot.tunables.items():
+            for tunable in tunables:
+                name = '.'.join(('transmissions', transmission, *tunable.path))
+                assert values[name] == tunable.value, name
+    output = capfd.readouterr().err
+    assert 'bug' not in output
+    assert '\x1b' not in output
+
+
+@executors
+def test_attacked_process(meet, harness, start_process, reference, tmp_path, executor):
+    """The same with a real process: afterwards it is there, answers, and ends properly."""
+    path = harness.parameter_file(
+        tmp_path / 'robot.yaml', {'robot_description': harness.quoted(reference.URDF)}
+    )
+    process = start_process(BRIDGE, '--executor', executor, '--ros-args', '--params-file', path)
+    peer = meet('transmission_bridge')
+    peer.start()
+    services = services_of(peer, 'transmission_bridge', len(OURS))
+    Attacker(peer, services, peer.parameter_names(), 7).attack()
+    check_parameters(peer)
+    assert process.stop() == 0
+    assert 'Traceback' not in process.output
+    assert '\x1b' not in process.output
+
+
+@pytest.mark.parametrize(('module', 'name'), [(DRIVER, 'simulated_driver'), (MOVER, 'demo_mover')])
+def test_attacked_other_nodes(meet, start_process, module, name):
+    """The other nodes of the package withstand the same."""
+    process = start_process(module)
+    peer = meet(name)
+    Attacker(
+        peer, services_of(peer, name, len(OF_RCLPY)), peer.parameter_names('', name), 3
+    ).attack(80)
+    check_parameters(peer, name)
+    assert process.stop() == 0
+    assert 'Traceback' not in process.output
+
+
+@executors
+def test_unknown_type_in_a_process(meet, harness, start_process, reference, tmp_path, executor):
+    """A parameter of an unknown type is refused with a reason, by itself or with all others."""
+    path = harness.parameter_file(
+        tmp_path / 'robot.yaml', {'robot_description': harness.quoted(reference.URDF)}
+    )
+    process = start_process(BRIDGE, '--executor', executor, '--ros-args', '--params-file', path)
+    peer = meet('transmission_bridge')
+    peer.start()
+    for kind in UNKNOWN_TYPES:
+        value = kind / 1000
+        good, bad = typed(LIFT, 3, double_value=value), typed(ROLL, kind, double_value=value)
+        results = set_each(peer, [bad, good, bad])
+        assert [result.successful for result in results] == [False, True, False]
+        for result in (results[0], results[2], set_together(peer, [good, bad])):
+            assert not result.successful
+            assert 'unknown type' in result.reason
+            assert str(kind) in result.reason
+        assert peer.parameters([LIFT, ROLL]) == {LIFT: value, ROLL: 0.1}
+    assert process.stop() == 0
+    assert 'unknown type' in process.output
+    assert 'Traceback' not in process.output
+
+
+def test_a_parameter_without_a_name(peer, active_bridge):
+    """A name of no characters is not declared: rclpy overlooks that it is not there."""
+    active_bridge()
+    before = peer.parameter_names()
+    for kind in (1, 3, 9):
+        (result,) = set_each(peer, [typed('', kind)])
+        assert not result.successful
+        assert not set_together(peer, [typed('', kind)]).successful
+    assert peer.parameter_names() == before
+
+
+def test_honest_request_for_a_type(peer, active_bridge):
+    """The description of a type that the node uses is given."""
+    from type_description_interfaces.srv import GetTypeDescription
+
+    active_bridge()
+    publishers = peer.spin_until(
+        lambda: peer.node.get_publishers_info_by_topic('joint_states'), 'the publisher'
+    )
+    request = GetTypeDescription.Request(
+        type_name='sensor_msgs/msg/JointState', type_hash=str(publishers[0].topic_type_hash)
+    )
+    response = peer.call(GetTypeDescription, 'transmission_bridge/get_type_description', request)
+    assert response.successful, response.failure_reason
+
+
+def test_setting_nothing(peer, active_bridge):
+    """To set no parameter at all succeeds."""
+    active_bridge()
+    assert set_each(peer, []) == []
+    assert set_together(peer, []).successful
+
+
+def test_words_are_not_logged_as_they_came(peer, active_bridge, capfd):
+    """Labels of transitions and hashes of types that do not exist forge no line of the log."""
+    from lifecycle_msgs.msg import Transition
+    from lifecycle_msgs.srv import ChangeState
+    from type_description_interfaces.srv import GetTypeDescription
+
+    active_bridge()
+    for label in ('none\n[FATAL] forged', '\x1b[2J', 'x' * 100_000):
+        request = ChangeState.Request(transition=Transition(id=4, label=label))
+        assert not peer.call(ChangeState, 'transmission_bridge/change_state', request).success
+        request = GetTypeDescription.Request(type_name=label, type_hash=label)
+        response = peer.call(
+            GetTypeDescription, 'transmission_bridge/get_type_description', request
+        )
+        assert not response.successful
+        assert response.failure_reason
+    assert peer.state() == 'active'
+    output = capfd.readouterr().err
+    assert '\n[FATAL] forged' not in output
+    assert '\x1b' not in output
+    assert len(output) < 10_000
+
+
+BUG = 'a bug put here by the test'
+
+
+def put_bug(*args):
+    """Raise what nobody expects."""
+    raise ZeroDivisionError(BUG)
+
+
+@pytest.mark.parametrize('broken', ['check', 'commit', '_apply'])
+def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
+    """A callback that raises has the request refused; the log has the traceback, once."""
+    node = active_bridge()
+    with monkeypatch.context() as patch:
+        patch.setattr(node._live, broken, put_bug)
+        for _ in range(3):
+            (result,) = set_each(peer, [typed(ROLL, 3, double_value=0.2)])
+            assert not result.successful
+            assert BUG in result.reason
+            assert not set_together(peer, [typed(ROLL, 3, double_value=0.2)]).successful
+    output = capfd.readouterr().err
+    assert output.count('Traceback') == 2  # one for each service
+    assert set_together(peer, [typed(ROLL, 3, double_value=0.3)]).successful
+    assert peer.parameters([ROLL]) == {ROLL: 0.3}
+    assert node._session.robot.transmissions['wrist'].joint_offset[0] == 0.3
+
+
+def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
+    """What cannot be written as a message is answered with the empty response."""
+    from rcl_interfaces.msg import ListParametersResult
+
+    node = active_bridge()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            node, 'list_parameters', lambda *_: ListParametersResult(names=['a', '\ud800'])
+        )
+        assert peer.parameter_names() == []
+    assert 'surrogates not allowed' in capfd.readouterr().err
+    assert ROLL in peer.parameter_names()

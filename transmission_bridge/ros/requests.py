@@ -1,0 +1,129 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to the services of a node: each is answered, and none ends the process."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from typing import Any
+
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.service import Service
+
+from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
+from transmission_bridge.ros.throttled_log import ThrottledLog
+
+__all__ = ['guard_requests']
+
+#: Characters of a name from the network that a sentence repeats.
+_SHOWN = 64
+
+_TYPES = frozenset(kind.value for kind in Parameter.Type)
+
+_TYPE_HASH = re.compile('RIHS[0-9a-fA-F]{2}_[0-9a-fA-F]{64}')
+
+
+def guard_requests(node: Node) -> None:
+    """
+    Have requests answered whatever they hold, by all services that a node has by now.
+
+    What a service's callback raises ends the executor and with it the process. rclpy's own raise
+    for a parameter of an unknown type, what our callbacks for parameters raise comes through them,
+    and rclpy 7.1 (Jazzy) raises for a transition that is not possible.
+
+    A request that met an exception is refused in the way of its service: with a reason for each
+    parameter, else with the empty response, in which ``success`` is false. The log says why.
+
+    :param node: The node, whose own services, for example for parameters, are among them.
+    """
+    log = ThrottledLog(node)
+    for service in node.services:
+        _guard(service, log)
+
+
+def _guard(service: Service, log: ThrottledLog) -> None:
+    serve, send = service.callback, service.send_response
+    name, srv_type = service.srv_name, service.srv_type
+
+    def guarded(request: Any, response: Any) -> Any:
+        try:
+            _check(request)
+            if srv_type is SetParametersAtomically and not request.parameters:
+                response.result.successful = True  # rclpy refuses to set nothing
+                return response
+            return serve(request, response)
+        except Exception as error:
+            return _refusal(srv_type, request, _told(error, name, log))
+
+    def each(request: Any, response: Any) -> Any:
+        # One that is refused must not keep the others from being set, and each has its result.
+        for parameter in request.parameters:
+            alone = SetParameters.Request(parameters=[parameter])
+            response.results.extend(guarded(alone, SetParameters.Response()).results)
+        return response
+
+    def guarded_send(response: Any, header: Any) -> None:
+        try:
+            send(response, header)
+        except Exception as error:
+            _told(error, name, log)
+            send(srv_type.Response(), header)
+
+    service.callback = each if srv_type is SetParameters else guarded
+    service.send_response = guarded_send
+
+
+def _check(request: Any) -> None:
+    """
+    Refuse what rclpy would raise for or overlook, and what rcl would log as it came.
+
+    :raises ParameterError: If a parameter has no name, or a type that rclpy does not know.
+    :raises MessageError: If a label cannot be that of a transition, or a hash not that of a type.
+    """
+    if isinstance(request, ChangeState.Request):
+        label = request.transition.label
+        if label and not (len(label) <= _SHOWN and label.isascii() and label.isidentifier()):
+            raise MessageError('label', f'there is no transition {label[:_SHOWN]!r}')
+    elif hasattr(request, 'type_hash'):
+        if not _TYPE_HASH.fullmatch(request.type_hash):
+            raise MessageError('hash', f'{request.type_hash[:_SHOWN]!r} is not the hash of a type')
+    elif isinstance(request, (SetParameters.Request, SetParametersAtomically.Request)):
+        for parameter in request.parameters:
+            if not parameter.name:  # rclpy would declare it
+                raise ParameterError('a parameter without a name cannot be set')
+            if parameter.value.type not in _TYPES:
+                raise ParameterError(
+                    f'parameter {parameter.name[:_SHOWN]!r} has an unknown type',
+                    parameter=parameter.name,
+                    expected='a type of rcl_interfaces/msg/ParameterType',
+                    found=str(parameter.value.type),
+                )
+
+
+def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
+    if srv_type is SetParameters:
+        result = SetParametersResult(successful=False, reason=reason)
+        return SetParameters.Response(results=[result] * len(request.parameters))
+    response = srv_type.Response()
+    if srv_type is SetParametersAtomically:
+        response.result.reason = reason
+    elif hasattr(response, 'failure_reason'):
+        response.failure_reason = reason
+    return response
+
+
+def _told(error: Exception, service: str, log: ThrottledLog) -> str:
+    """Log why a request is refused and return the reason for who asked."""
+    kind = ('request', service, type(error))
+    # rclpy's own error class is not public.
+    if isinstance(error, TransmissionBridgeError) or type(error).__name__ == 'RCLError':
+        log.warning(kind, f'{service}: request refused: {error}')
+        return str(error)
+    log.error(kind, f'{service}: request met a bug:\n{traceback.format_exc()}')
+    return f'bug: {error!r}; see the log'
