@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 import re
 
-from transmission_bridge.bridge.options import BridgeOptions, choices_of, description_of
+from transmission_bridge.bridge.options import BridgeOptions, choices_of, description_of, range_of
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text(encoding='utf-8')
@@ -23,7 +23,9 @@ def option_row(option) -> str:
     else:
         text = str(default).lower() if isinstance(default, bool) else str(default)
     choices = ', '.join(f'`{choice}`' for choice in choices_of(option))
-    meaning = description_of(option) + (f' ({choices})' if choices else '')
+    span = range_of(option)
+    hint = choices if choices else str(span) if span is not None else ''
+    meaning = description_of(option) + (f' ({hint})' if hint else '')
     return f'| `{option.name}` | `{text}` | {meaning} |'
 
 

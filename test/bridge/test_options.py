@@ -6,10 +6,20 @@
 from __future__ import annotations
 
 from dataclasses import fields, FrozenInstanceError
+import math
 
+from hypothesis import example, given
+from hypothesis import strategies as st
 import pytest
 
-from transmission_bridge.bridge.options import BridgeOptions, choices_of, description_of, pairs
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
+    choices_of,
+    description_of,
+    pairs,
+    Range,
+    range_of,
+)
 from transmission_bridge.errors import ParameterError
 
 OPTIONS = {option.name: option for option in fields(BridgeOptions)}
@@ -46,6 +56,43 @@ def test_choices(name):
             BridgeOptions(**{name: wrong})
         assert caught.value.parameter == name
         assert all(choice in str(caught.value) for choice in choices_of(OPTIONS[name]))
+
+
+NUMBERS = [name for name in OPTIONS if isinstance(OPTIONS[name].default, float)]
+
+
+def test_every_number_has_a_range():
+    """No number is without a range, which is finite and holds its default."""
+    for name in NUMBERS:
+        span = range_of(OPTIONS[name])
+        assert OPTIONS[name].default in span
+        assert math.isfinite(span.minimum)
+        assert math.isfinite(span.maximum)
+
+
+@given(st.sampled_from(NUMBERS), st.one_of(st.floats(), st.floats(0.0, 1e-3), st.floats(0.0, 1e5)))
+@example('command_timeout', 1e300)
+@example('command_timeout', 1e-9)
+@example('publish_rate', 1e-300)
+@example('publish_rate', 1e9)
+@example('publish_rate', 0.0)
+@example('state_timeout', math.nan)
+def test_ranges(name, value):
+    """A number in the range, or a zero that means never, is taken; others with it in words."""
+    span = range_of(OPTIONS[name])
+    if span.minimum <= value <= span.maximum or (span.or_zero and value == 0.0):
+        assert getattr(BridgeOptions(**{name: value}), name) == value
+        return
+    with pytest.raises(ParameterError) as caught:
+        BridgeOptions(**{name: value})
+    assert caught.value.parameter == name
+    assert str(span) in str(caught.value)
+
+
+def test_ranges_in_words():
+    """A range is said as it is read, without exponents where there need be none."""
+    assert str(Range(0.001, 86_400.0, or_zero=True)) == '0, or 0.001 to 86400'
+    assert str(Range(-1e6, 1e6)) == '-1000000 to 1000000'
 
 
 @pytest.mark.parametrize('topics', [(), ('',), ('a', '')])

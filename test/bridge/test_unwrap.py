@@ -123,7 +123,7 @@ def test_silence_keeps_the_turns(robot, reference):
 def test_periods_are_checked():
     """A period is a positive number, of an actuator that there is."""
     assert wrap_periods({'motor': '6.28'}, ('motor',)) == {'motor': 6.28}
-    for text in ('0.0', '-1.0', 'nan', 'inf', 'turn', ''):
+    for text in ('0.0', '-1.0', 'nan', 'inf', 'turn', '', '1e300', '1e-9'):
         with pytest.raises(ParameterError, match='positive number'):
             wrap_periods({'motor': text}, ('motor',))
     with pytest.raises(UnknownNameError):

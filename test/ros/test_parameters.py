@@ -10,7 +10,9 @@ import math
 
 import pytest
 
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options import BridgeOptions, range_of
+from transmission_bridge.errors import ParameterError
+from transmission_bridge.ros.executors import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -127,13 +129,24 @@ def test_undeclared_after_cleanup(peer, active_bridge):
         ({LIFT: 0.0}, 'zero'),
         ({LIFT: math.nan}, ''),
         ({ROLL: math.inf}, ''),
-        ({LIFT: 4}, ''),
+        ({LIFT: 2**53 + 1}, 'rounded'),
+        ({ROLL: True}, ''),
         ({ROLL: 'one'}, ''),
         ({ROLL: 1e300}, ''),
         ({IGNORE: 1.0}, ''),
         ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
     ],
-    ids=['zero', 'nan', 'inf', 'integer', 'text', 'out of range', 'not a bool', 'unknown'],
+    ids=[
+        'zero',
+        'nan',
+        'inf',
+        'integer that would be rounded',
+        'bool',
+        'text',
+        'out of range',
+        'not a bool',
+        'unknown',
+    ],
 )
 def test_bad_value(peer, active_bridge, lift_of, values, word):
     """A bad value is refused with a reason and changes nothing, alone or with good ones."""
@@ -176,9 +189,10 @@ def test_overrides_at_configure(peer, make_bridge, reference, capfd):
     """An override of the wrong type or value makes configure fail and says what to write."""
     for number, (name, value, words) in enumerate(
         (
-            (LIFT, 10, ('write 10.0', LIFT)),
+            (LIFT, 2**53 + 1, ('rounded', 'decimal point', LIFT)),
+            (LIFT, True, ('a number', LIFT)),
             (LIFT, 0.0, ('zero', 'hoist')),
-            (ROLL, 'x', ('decimal point', ROLL)),
+            (ROLL, 'x', ('a number', ROLL)),
             (IGNORE, 1.0, ('true or false', IGNORE)),
             ('limits', 'clip', ('clamp', 'limits')),
             ('actuator_names', ['nonsense'], ('left=right', 'actuator_names')),
@@ -196,6 +210,84 @@ def test_overrides_at_configure(peer, make_bridge, reference, capfd):
         for word in words:
             assert word in output, (name, value)
         assert peer.state(node.get_fully_qualified_name()) == 'unconfigured'
+
+
+@pytest.mark.parametrize('number', [5, -7, 2**53, -(2**53)])
+def test_integer_for_a_number(peer, active_bridge, lift_of, number):
+    """An integer sets a parameter that is a double, by either service, and is a double then."""
+    lift = 'transmissions.hoist.joints.lift.offset' if abs(number) > 1000 else LIFT
+    # The range that is shown is widened by what the file says.
+    active_bridge({lift: float(number)})
+    for send in (peer.set_parameters, lambda values: peer.set_each_parameter(values)[0]):
+        assert peer.set_parameters({lift: 3.5}).successful
+        result = send({lift: number})
+        assert result.successful, result.reason
+        value = peer.parameters([lift])[lift]
+        assert (value, type(value)) == (number, float)
+    if lift == LIFT:
+        assert lift_of() == 2.0 / number + 0.3
+
+
+def test_integers_at_the_start(peer, make_bridge, reference):
+    """Integers among the values given to a node are the numbers that are meant."""
+    make_bridge(
+        {
+            'robot_description': reference.URDF,
+            'state_timeout': 2,
+            'publish_rate': 50,
+            'zero_positions': [0, 1],
+            LIFT: 8,
+        }
+    )
+    peer.start()
+    values = peer.parameters(['state_timeout', 'publish_rate', 'zero_positions', LIFT])
+    assert values == {
+        'state_timeout': 2.0,
+        'publish_rate': 50.0,
+        'zero_positions': [0.0, 1.0],
+        LIFT: 8.0,
+    }
+    numbers = [values['state_timeout'], values['publish_rate'], values[LIFT]]
+    assert {type(each) for each in (*numbers, *values['zero_positions'])} == {float}
+
+
+#: Values of structural parameters out of sense, and what their refusal says.
+OUT_OF_RANGE = {
+    'state_timeout': (1e300, 1e-9, -1.0, math.nan, math.inf),
+    'command_timeout': (1e300, 1e-9, -1.0, math.nan, math.inf),
+    'zero_max_age': (1e300, 1e-9, -1.0, math.nan, math.inf),
+    'publish_rate': (1e-300, 1e9, 0.0, -1.0, math.nan, math.inf),
+    'zero_max_velocity': (-1e-9, 1e300, math.nan, math.inf),
+}
+
+
+@pytest.mark.parametrize('name', OUT_OF_RANGE)
+def test_out_of_range(peer, make_bridge, name):
+    """A number out of sense is refused at the start with its range, which is described."""
+    make_bridge()
+    span = range_of({option.name: option for option in fields(BridgeOptions)}[name])
+    for value in OUT_OF_RANGE[name]:
+        with pytest.raises(ParameterError) as caught:
+            make_bridge({name: value}, namespace='other')
+        assert str(span) in str(caught.value)
+        assert caught.value.parameter == name
+    (described,) = peer.describe([name])[name].floating_point_range
+    assert described.from_value == (0.0 if span.or_zero else span.minimum)
+    assert described.to_value == span.maximum
+    assert str(span) in peer.describe([name])[name].additional_constraints
+
+
+@pytest.mark.parametrize('text', ['nan', 'inf', '0', '-1.0', '1e300', '1e-9', 'turn'])
+def test_wrap_period_out_of_range(peer, make_bridge, reference, capfd, text):
+    """A period of no sense makes configure fail with the range."""
+    make_bridge({'robot_description': reference.URDF, 'wrap_period': [f'winch={text}']})
+    assert not peer.change_state('configure')
+    output = capfd.readouterr().err
+    assert "wrap_period of 'winch' cannot be accepted" in output
+    assert '1e-06 to 1000000' in output
+    assert (
+        '1e-06 to 1000000' in peer.describe(['wrap_period'])['wrap_period'].additional_constraints
+    )
 
 
 def test_value_outside_the_shown_range(peer, active_bridge, lift_of):
@@ -306,12 +398,61 @@ def test_parameter_file(meet, harness, reference, start_process, tmp_path):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.parametrize('executor', available_executors())
+def test_integers_from_a_file_and_the_command_line(
+    meet, harness, reference, start_process, tmp_path, executor
+):
+    """Integers in a real file, behind ``-p`` and in requests are the numbers that are meant."""
+    path = harness.parameter_file(
+        tmp_path / 'bridge.yaml',
+        {
+            'robot_description': harness.quoted(reference.URDF),
+            'state_timeout': '10',
+            'zero_positions': '[0, 1]',
+            LIFT: '8',
+        },
+    )
+    process = start_process(
+        'transmission_bridge.ros.bridge_main',
+        *('--executor', executor, '--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
+    )
+    peer = meet('transmission_bridge')
+    peer.start()
+    expected = {'state_timeout': 10.0, 'zero_positions': [0.0, 1.0], LIFT: 8.0, ROLL: 1.0}
+    assert peer.parameters(list(expected)) == expected
+    results = peer.set_each_parameter({LIFT: 5, 'zero_positions': [2, 3], ROLL: -1})
+    assert [result.successful for result in results] == [True] * 3
+    expected |= {'zero_positions': [2.0, 3.0], LIFT: 5.0, ROLL: -1.0}
+    values = peer.parameters(list(expected))
+    assert values == expected
+    assert {type(values[LIFT]), *map(type, values['zero_positions'])} == {float}
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'span'),
+    [
+        ('command_timeout', '1e300', '0, or 0.001 to 86400'),
+        ('publish_rate', '1e-300', '0.01 to 10000'),
+        ('zero_positions', '[.nan]', '-1000000 to 1000000'),
+    ],
+)
+def test_out_of_range_on_the_command_line(start_process, name, value, span):
+    """A number out of sense ends the process with its range and code 1, without a traceback."""
+    process = start_process(
+        'transmission_bridge.ros.bridge_main', '--ros-args', '-p', f'{name}:={value}'
+    )
+    assert process.ended() == 1
+    assert f'{name} cannot be accepted (expected {span}, found' in process.output
+    assert 'Traceback' not in process.output
+
+
 def test_parameter_file_with_a_wrong_type(harness, start_process, tmp_path):
     """A structural parameter of the wrong type ends the process with a sentence and code 1."""
-    path = harness.parameter_file(tmp_path / 'bridge.yaml', {'state_timeout': '10'})
+    path = harness.parameter_file(tmp_path / 'bridge.yaml', {'state_timeout': "'10'"})
     process = start_process(
         'transmission_bridge.ros.bridge_main', '--ros-args', '--params-file', path
     )
     assert process.ended() == 1
-    assert 'write 10.0' in process.output
+    assert "state_timeout has the wrong type (expected a number, found '10')" in process.output
     assert 'Traceback' not in process.output

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -262,17 +264,39 @@ def test_wrong_wishes(peer, active_bridge, zero, feed, parameters, words):
     refused(peer, zero, words)
 
 
+def test_lists_of_integers_and_of_nothing(peer, active_bridge, zero, feed):
+    """Integers are positions; an empty list, which comes without a type, empties both lists."""
+    active_bridge({'zero_joints': ['lift', 'roll']})
+    feed()
+    assert peer.set_parameters({'zero_positions': [2, -1]}).successful
+    assert zero().success
+    assert feed() == pytest.approx(feed() | {'lift': 2.0, 'roll': -1.0}, abs=1e-12)
+    # As ros2 param set sends it: a list of bools.
+    for name, before in (('zero_positions', [2.0, -1.0]), ('zero_joints', ['lift', 'roll'])):
+        assert peer.parameters([name]) == {name: before}
+        (result,) = peer.set_each_parameter({name: []})
+        assert result.successful, result.reason
+        assert peer.parameters([name]) == {name: []}
+    assert peer.set_parameters({'zero_positions': [3]}).successful
+    assert peer.parameters(['zero_positions']) == {'zero_positions': [3.0]}
+
+
 @pytest.mark.parametrize(
     ('name', 'value', 'words'),
     [
-        ('zero_positions', [1, 2], 'decimal point'),
+        ('zero_positions', ['1', '2'], 'a list of numbers'),
+        ('zero_positions', [True, False], 'a list of numbers'),
+        ('zero_positions', [2**53 + 1], 'rounded'),
+        ('zero_positions', [0.0, math.nan], '-1000000 to 1000000'),
+        ('zero_positions', [math.inf], '-1000000 to 1000000'),
+        ('zero_positions', [1e300], '-1000000 to 1000000'),
         ('zero_positions', 1.0, 'a list of numbers'),
         ('zero_joints', 'lift', 'a list of texts'),
         ('zero_joints', [1.0], 'a list of texts'),
     ],
 )
 def test_wrong_types(peer, active_bridge, make_bridge, name, value, words):
-    """A value of the wrong type is refused with a sentence, at run time and at the start."""
+    """A value that cannot be accepted is refused with a sentence, at run time and at the start."""
     from transmission_bridge.errors import ParameterError
 
     active_bridge()

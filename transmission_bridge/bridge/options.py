@@ -11,16 +11,69 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, Field, field, fields
-import math
 from typing import Any
 
 from transmission_bridge.errors import ParameterError
 
-__all__ = ['BridgeOptions', 'choices_of', 'description_of', 'pairs']
+__all__ = [
+    'WRAP_PERIOD',
+    'BridgeOptions',
+    'Range',
+    'choices_of',
+    'description_of',
+    'pairs',
+    'range_of',
+]
 
 
-def _option(default: Any, description: str, choices: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={'description': description, 'choices': choices})
+@dataclass(frozen=True, slots=True)
+class Range:
+    """
+    The numbers that an option can have.
+
+    :param minimum: Smallest of them, but for zero.
+    :param maximum: Largest of them.
+    :param or_zero: Whether zero, which has a meaning of its own, is one of them as well.
+    """
+
+    minimum: float
+    maximum: float
+    or_zero: bool = False
+
+    def __str__(self) -> str:
+        """Return it in words, for example ``0, or 0.001 to 86400``."""
+        return f'{"0, or " if self.or_zero else ""}{self.minimum:.15g} to {self.maximum:.15g}'
+
+    def __contains__(self, value: float) -> bool:
+        """Tell whether it is one of them; NaN never is."""
+        return self.minimum <= value <= self.maximum or (self.or_zero and value == 0.0)
+
+    def check(self, name: str, value: float) -> None:
+        """
+        Refuse a number outside.
+
+        :param name: Name of the option, for the error.
+        :raises ParameterError: If it is outside.
+        """
+        if value not in self:
+            raise ParameterError(
+                f'{name} cannot be accepted', parameter=name, expected=str(self), found=repr(value)
+            )
+
+
+#: Seconds, of which zero mean never. A timer is set to a quarter of the least; the most is a day.
+_TIMEOUT = Range(1e-3, 86_400.0, or_zero=True)
+
+WRAP_PERIOD = Range(1e-6, 1e6)
+
+
+def _option(
+    default: Any, description: str, choices: tuple[str, ...] = (), *, span: Range | None = None
+) -> Any:
+    return field(
+        default=default,
+        metadata={'description': description, 'choices': choices, 'span': span},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +81,8 @@ class BridgeOptions:
     """
     How the bridge behaves where the description leaves a choice.
 
-    :raises ParameterError: If a value is none of its choices, or a pair is not ``left=right``.
+    :raises ParameterError: If a value is none of its choices or outside its range, or a pair is
+        not ``left=right``.
     """
 
     actuator_state_topics: tuple[str, ...] = _option(
@@ -52,6 +106,7 @@ class BridgeOptions:
         (),
         'Periods of single-turn encoders [rad or m], unwrapped before the reduction, each as '
         "'actuator=period'.",
+        span=WRAP_PERIOD,
     )
     command_joints: tuple[str, ...] = _option(
         (),
@@ -73,11 +128,13 @@ class BridgeOptions:
         0.0,
         'Seconds after which a number of an actuator that did not come again is unknown, and with '
         'it its joints; 0: never.',
+        span=_TIMEOUT,
     )
     command_timeout: float = _option(
         0.0,
         'Seconds after which the command of a joint is over: velocity and effort are set to zero '
         'once, a position is no longer held; 0: never.',
+        span=_TIMEOUT,
     )
     publish: str = _option(
         'on_any',
@@ -85,7 +142,9 @@ class BridgeOptions:
         'those that timed out) has sent one since, or at publish_rate.',
         ('on_any', 'on_all', 'rate'),
     )
-    publish_rate: float = _option(100.0, 'Rate of joint_states [Hz] where publish is rate.')
+    publish_rate: float = _option(
+        100.0, 'Rate of joint_states [Hz] where publish is rate.', span=Range(1e-2, 1e4)
+    )
     limits: str = _option(
         'clamp',
         'What becomes of a command outside the joint limits (URDF, narrowed by ros2_control): it '
@@ -138,15 +197,17 @@ class BridgeOptions:
         0.01,
         'Speed [rad/s or m/s] above which a joint, or one coupled to it, is moving, so that '
         '~/zero is refused.',
+        span=Range(0.0, 1e6),
     )
     zero_max_age: float = _option(
         5.0,
         'Seconds after which a driver that was heard before is too silent for ~/zero; 0: '
         'state_timeout alone decides.',
+        span=_TIMEOUT,
     )
 
     def __post_init__(self) -> None:
-        """Check every value against its choices."""
+        """Check every value against its choices or its range."""
         for option in fields(self):
             value = getattr(self, option.name)
             allowed = choices_of(option)
@@ -167,18 +228,9 @@ class BridgeOptions:
         for name in ('actuator_names', 'plugin_aliases', 'wrap_period'):
             pairs(name, getattr(self, name))
         for option in fields(self):
-            if isinstance(option.default, float):
-                self._check_number(option.name, positive=option.name == 'publish_rate')
-
-    def _check_number(self, name: str, *, positive: bool) -> None:
-        value = getattr(self, name)
-        if not (math.isfinite(value) and value >= 0.0) or (positive and value == 0.0):
-            raise ParameterError(
-                f'{name} cannot be accepted',
-                parameter=name,
-                expected='a positive number' if positive else 'zero or a positive number',
-                found=repr(value),
-            )
+            span = range_of(option)
+            if span is not None and isinstance(option.default, float):
+                span.check(option.name, getattr(self, option.name))
 
 
 def description_of(option: Field[Any]) -> str:
@@ -189,6 +241,12 @@ def description_of(option: Field[Any]) -> str:
 def choices_of(option: Field[Any]) -> tuple[str, ...]:
     """Return the values that are allowed, empty where they are not listed."""
     return tuple(option.metadata['choices'])
+
+
+def range_of(option: Field[Any]) -> Range | None:
+    """Return the range of a number, or of those in a list; ``None`` where there are none."""
+    span: Range | None = option.metadata['span']
+    return span
 
 
 def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:

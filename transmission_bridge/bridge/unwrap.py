@@ -11,6 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.options import WRAP_PERIOD
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.transmissions.affine_map import Array
 
@@ -60,7 +61,7 @@ def wrap_periods(entries: Mapping[str, str], known: tuple[str, ...]) -> dict[str
     :param entries: Actuator to period, as text.
     :param known: The actuators of the robot.
     :raises UnknownNameError: If there is no such actuator.
-    :raises ParameterError: If a period is not a positive number.
+    :raises ParameterError: If a period is no number in its range.
     """
     periods = {}
     for name, text in entries.items():
@@ -70,11 +71,11 @@ def wrap_periods(entries: Mapping[str, str], known: tuple[str, ...]) -> dict[str
             period = float(text)
         except ValueError:
             period = math.nan
-        if not (math.isfinite(period) and period > 0.0):
+        if period not in WRAP_PERIOD:
             raise ParameterError(
                 f"wrap_period of '{name}' cannot be accepted",
                 parameter='wrap_period',
-                expected='a positive number [rad or m]',
+                expected=f'a positive number, {WRAP_PERIOD} [rad or m]',
                 found=repr(text),
             )
         periods[name] = period

@@ -22,7 +22,7 @@ from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import DescriptionError
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.declaring import declare
+from transmission_bridge.ros.declaring import declare, take_integers
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.diagnostics import Diagnostics
 from transmission_bridge.ros.live_parameters import LiveParameters
@@ -71,6 +71,7 @@ class TransmissionBridge(LifecycleNode):
         self._description = DescriptionSource(self, self._description_arrived)
         self._zero = ZeroService(self, lambda: self._session)
         self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
+        take_integers(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         guard_requests(self)

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.exceptions import InvalidTopicNameException, ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.validate_topic_name import validate_topic_name
 
-from transmission_bridge.bridge.options import BridgeOptions, choices_of, description_of
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
+    choices_of,
+    description_of,
+    range_of,
+)
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.ros.declaring import declare
 
@@ -23,16 +28,25 @@ def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If a value given to the node has the wrong type.
+    :raises ParameterError: If a value given to the node has the wrong type or is out of range.
     """
     for option in fields(BridgeOptions):
-        choices = choices_of(option)
-        descriptor = ParameterDescriptor(
-            description=description_of(option),
-            additional_constraints=f'One of: {", ".join(choices)}' if choices else '',
-            read_only=True,
-        )
-        declare(node, option.name, option.default, descriptor, choices)
+        choices, span = choices_of(option), range_of(option)
+        descriptor = ParameterDescriptor(description=description_of(option), read_only=True)
+        if choices:
+            descriptor.additional_constraints = f'One of: {", ".join(choices)}'
+        if span is not None:
+            # A range in the descriptor has no place for a zero beside it, and none for texts.
+            descriptor.additional_constraints = f'Range: {span}'
+        if not isinstance(option.default, float):
+            span = None
+        elif span is not None:
+            descriptor.floating_point_range = [
+                FloatingPointRange(
+                    from_value=0.0 if span.or_zero else span.minimum, to_value=span.maximum
+                )
+            ]
+        declare(node, option.name, option.default, descriptor, choices, span)
 
 
 def read_options(node: Node) -> BridgeOptions:

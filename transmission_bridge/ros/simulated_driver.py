@@ -23,6 +23,7 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 from transmission_bridge.ros import description_source
+from transmission_bridge.ros.declaring import take_integers
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, overridable, overriding
 from transmission_bridge.ros.requests import guard_requests
@@ -72,6 +73,7 @@ class SimulatedDriver(Node):
                 **overridable(COMMAND_INPUT),
             )
         self._description = DescriptionSource(self, self._description_arrived)
+        take_integers(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         guard_requests(self)

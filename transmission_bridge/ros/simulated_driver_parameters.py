@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
-from rclpy.exceptions import (
-    InvalidParameterTypeException,
-    InvalidParameterValueException,
-    ParameterUninitializedException,
-)
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from transmission_bridge.errors import ParameterError
+from transmission_bridge.ros.declaring import declare
 from transmission_bridge.sim import DriverSettings
 from transmission_bridge.sim.settings import parameter_name_of, range_of
 
@@ -43,27 +37,24 @@ def declare_settings(node: Node) -> DriverSettings:
             ]
         elif span is not None:
             descriptor.integer_range = [IntegerRange(from_value=span[0], to_value=span[1], step=1)]
-        values[setting.name] = _declare(node, name, setting.default, descriptor)
+        declare(node, name, setting.default, descriptor)
+        values[setting.name] = node.get_parameter(name).value
     return DriverSettings(**values)
 
 
 def declare_actuators(node: Node) -> tuple[str, ...]:
-    """Declare ``actuators`` and return its value, empty: all."""
-    try:
-        # rclpy takes an empty list for bytes, so the type is declared and left without value.
-        value = _declare(
-            node,
-            'actuators',
-            Parameter.Type.STRING_ARRAY,
-            ParameterDescriptor(
-                description='Actuators of the robot that this driver drives, all if empty: the '
-                'others may have drivers of their own.',
-                read_only=True,
-            ),
-        )
-    except ParameterUninitializedException:
-        return ()
-    return tuple(value or ())
+    """
+    Declare ``actuators`` and return its value, empty: all.
+
+    :raises ParameterError: If a value that was given is no list of texts.
+    """
+    descriptor = ParameterDescriptor(
+        description='Actuators of the robot that this driver drives, all if empty: the others may '
+        'have drivers of their own.',
+        read_only=True,
+    )
+    declare(node, 'actuators', [], descriptor)
+    return tuple(node.get_parameter('actuators').value)
 
 
 def changed_settings(settings: DriverSettings, parameters: Sequence[Parameter]) -> DriverSettings:
@@ -80,15 +71,3 @@ def changed_settings(settings: DriverSettings, parameters: Sequence[Parameter]) 
             if parameter.name in _FIELDS
         },
     )
-
-
-def _declare(node: Node, name: str, default: Any, descriptor: ParameterDescriptor) -> Any:
-    try:
-        return node.declare_parameter(name, default, descriptor).value
-    except (InvalidParameterTypeException, InvalidParameterValueException) as error:
-        hint = ' (write 10.0 where a number is meant, not 10)' if _is_number(default) else ''
-        raise ParameterError(f'parameter {name}: {error}{hint}', parameter=name) from error
-
-
-def _is_number(default: Any) -> bool:
-    return isinstance(default, float)

@@ -20,9 +20,11 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
+from transmission_bridge.bridge.options import Range
 from transmission_bridge.bridge.parameter_names import parameter_name
 from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
+from transmission_bridge.ros.declaring import exact_number
 from transmission_bridge.ros.session import Session
 from transmission_bridge.transmissions.affine_map import Array
 
@@ -35,11 +37,12 @@ _DESCRIPTIONS = {
     _POSITIONS: 'Positions [rad or m] that these joints then have; empty: zero for each.',
 }
 
-
 _TYPES = {
     _JOINTS: Parameter.Type.STRING_ARRAY,
     _POSITIONS: Parameter.Type.DOUBLE_ARRAY,
 }
+
+_POSITION_RANGE = Range(-1e6, 1e6)
 
 
 class ZeroService:
@@ -48,7 +51,7 @@ class ZeroService:
 
     :param node: The node that they belong to.
     :param session: Gives the present session, ``None`` while unconfigured.
-    :raises ParameterError: If a parameter was given a value of the wrong type.
+    :raises ParameterError: If a parameter was given a value that cannot be accepted.
     """
 
     def __init__(self, node: LifecycleNode, session: Callable[[], Session | None]) -> None:
@@ -56,11 +59,14 @@ class ZeroService:
         self._session = session
         for name, description in _DESCRIPTIONS.items():
             # An empty list has no type of its own in YAML, so the type must be left open.
-            descriptor = ParameterDescriptor(description=description, dynamic_typing=True)
-            value = node.declare_parameter(name, None, descriptor).value
-            if not _checked(name, value):
-                # One without a value is dumped as a word that cannot be loaded again.
-                node.set_parameters([Parameter(name, _TYPES[name], [])])
+            descriptor = ParameterDescriptor(
+                description=description,
+                additional_constraints=f'Range: {_POSITION_RANGE}' if name == _POSITIONS else '',
+                dynamic_typing=True,
+            )
+            value = _checked(name, node.declare_parameter(name, None, descriptor).value)
+            # One without a value is dumped as a word that cannot be loaded again.
+            node.set_parameters([Parameter(name, _TYPES[name], list(value))])
         node.add_on_set_parameters_callback(self._check_parameters)
         self._service = node.create_service(Trigger, '~/zero', self._serve)
 
@@ -161,16 +167,16 @@ def _fresh_values(session: Session, now: float) -> Array:
 
 def _checked(name: str, value: Any) -> tuple[Any, ...]:
     """
-    Return the value of a parameter as a tuple, empty where it has none.
+    Return the value of a parameter as a tuple, empty where it has none; integers as numbers.
 
-    :raises ParameterError: If it has the wrong type.
+    :raises ParameterError: If it has the wrong type, or a number is out of range.
     """
     values = () if value is None else value
-    kind, words = (str, 'texts') if name == _JOINTS else (float, 'numbers with a decimal point')
+    kinds, words = ((str,), 'texts') if name == _JOINTS else ((float, int), 'numbers')
     if (
         isinstance(values, (str, bytes))
         or not isinstance(values, Sequence)
-        or not all(type(each) is kind for each in values)
+        or not all(type(each) in kinds for each in values)
     ):
         raise ParameterError(
             f'{name} cannot be accepted',
@@ -178,4 +184,9 @@ def _checked(name: str, value: Any) -> tuple[Any, ...]:
             expected=f'a list of {words}',
             found=repr(value),
         )
-    return tuple(values)
+    if name == _JOINTS:
+        return tuple(values)
+    numbers = tuple(exact_number(name, each) for each in values)
+    for number in numbers:
+        _POSITION_RANGE.check(name, number)
+    return numbers

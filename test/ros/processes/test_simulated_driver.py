@@ -175,7 +175,7 @@ def test_names_that_the_robot_lacks_are_logged(launch, talker, urdf):
     talker.sees(lambda m: list(m.name) == ['slide'] and math.isclose(m.position[0], 0.5))
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_it_properly(launch, talker, urdf, number):
     """In full flow it ends within seconds, with exit code 0 and without a traceback."""
     child = launch('--urdf', urdf, '--ros-args', '-p', 'rate:=500.0')
@@ -249,6 +249,16 @@ def test_dropped_messages_do_not_come(launch, talker, urdf):
     assert all(list(message.name) == ACTUATORS for message in seen + talker.received)
 
 
+def test_integers_are_numbers(launch, talker, urdf):
+    """Where a number is meant an integer does, at the start and later."""
+    launch('--urdf', urdf, '--ros-args', '-p', 'rate:=500', '-p', 'faults.nan:=1')
+    talker.sees(lambda m: all(map(math.isnan, [*m.position, *m.velocity, *m.effort])))
+    assert talker.set(faults__nan=0, rate=200) == (True, '')
+    talker.sees(lambda m: list(m.position) == [0.0, 0.0, 0.0])
+    accepted, reason = talker.set(rate=2**53 + 1)
+    assert (accepted, 'rounded' in reason) == (False, True)
+
+
 def test_bad_values_are_refused_with_a_reason(launch, talker, urdf):
     """A value out of range changes nothing, and neither do the good ones set with it."""
     launch('--urdf', urdf)
@@ -294,7 +304,8 @@ def test_names_are_relative(launch, peer, urdf):
         (['--urdf', 'no/such/file.urdf'], 2, 'no/such/file.urdf'),
         (['--speed', '3'], 2, '--speed'),
         (['--ros-args', '-p', "robot_description:='<robot'"], 1, 'line 1'),
-        (['--ros-args', '-p', 'rate:=100'], 1, 'write 10.0'),
+        (['--ros-args', '-p', 'rate:=fast'], 1, 'rate has the wrong type (expected a number'),
+        (['--ros-args', '-p', 'rate:=true'], 1, 'rate has the wrong type (expected a number'),
         (['--ros-args', '-p', 'rate:=0.0'], 1, 'rate'),
         (['--ros-args', '-p', 'faults.seed:=-1'], 1, 'faults.seed'),
         (['--ros-args', '--params-file', 'no/such.yaml'], 1, 'no/such.yaml'),
