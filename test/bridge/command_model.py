@@ -77,6 +77,8 @@ class TimedStates(ReferenceStates):
         """Forget everything."""
         self.values = {(each, name): (None, None) for each in FIELDS for name in ACTUATORS}
         self.stamps = {}
+        self.published = None
+        self.older_since = None
         self.heard = {}
         self.spoke = {}
         self.latest = -math.inf
@@ -90,12 +92,16 @@ class TimedStates(ReferenceStates):
             return refused
         if now < self.latest:
             self.forget()
-        self.latest = now
+        self.latest = self.now = now
         for each, values in message.arrays.items():
             for name in message.names if values else ():
                 self.heard[each, name] = now
         self.spoke[source] = now
         return self.update(source, message)
+
+    def stamp(self):
+        """Return the stamp of what is published now; there is none before now's first message."""
+        return None if self.now < self.latest else super().stamp()
 
     def known_stamps(self):
         """Return the newest stamps of the drivers that did not fall silent."""

@@ -42,7 +42,7 @@ def tuned(robot, reference):
     return lambda changes: robot.with_parameters(reference.nested(changes))
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def feed():
     """Return a function that sends a state path a message (of the reference, or a record)."""
     layouts = LayoutTable()

@@ -412,14 +412,43 @@ class Refused:
     reasons: set[str]
 
 
+#: Seconds for which nothing but older stamps has to come before one is published.
+STAMP_HOLD = 1.0
+
+
+def stamp_that_counts(stamp, clock):
+    """
+    Return the stamp by which a message is known, and why it is not its own, or ``None``.
+
+    :param clock: What the node's clock says [ns]; zero: it has no time yet.
+    """
+    seconds, nanoseconds = stamp
+    receipt = divmod(clock, 10**9)
+    if stamp == (0, 0):
+        return receipt, None
+    if seconds < 0 or nanoseconds > 999_999_999:
+        return receipt, 'bad_stamp'
+    if clock and seconds * 10**9 + nanoseconds > clock + 5 * 10**8:
+        return receipt, 'future_stamp'
+    return stamp, None
+
+
 class ReferenceStates:
-    """Merges states: per number, who gave it last and what it was."""
+    """
+    Merges states: per number, who gave it last and what it was.
+
+    :ivar now: Time of receipt [s].
+    """
+
+    now = 0.0
 
     def __init__(self, numbers, unknown_joints='omit'):
         self.numbers = numbers
         self.unknown_joints = unknown_joints
         self.values = {(each, name): (None, None) for each in FIELDS for name in ACTUATORS}
         self.stamps = {}
+        self.published = None
+        self.older_since = None
 
     def update(self, source, message, names=None):
         """
@@ -482,9 +511,30 @@ class ReferenceStates:
             else None
             for each in FIELDS
         }
-        if not self.stamps or all(values is None for values in fields.values()):
+        stamp = self.stamp()
+        if stamp is None or all(values is None for values in fields.values()):
             return None
-        return Expected(names, fields, max(self.known_stamps()))
+        return Expected(names, fields, stamp)
+
+    def set_clock(self):
+        """Forget stamps: the node's clock was set back, or has a time at last."""
+        self.stamps = {}
+        self.published = self.older_since = None
+
+    def stamp(self):
+        """Return the stamp of what is published now: the newest, back only where time went."""
+        known = list(self.known_stamps())
+        if not known:
+            return None
+        newest = max(known)
+        if self.published is None or newest >= self.published:
+            self.published, self.older_since = newest, None
+            return newest
+        if self.older_since is None:
+            self.older_since = self.now
+        if self.now - self.older_since >= STAMP_HOLD:
+            self.published, self.older_since = newest, None
+        return self.published
 
     def known_stamps(self):
         """Return the newest stamps of drivers that count."""

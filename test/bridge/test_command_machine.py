@@ -133,7 +133,7 @@ class CommandMachine(RuleBasedStateMachine):
         self.robot = ROBOT
         self.now = 100.0
         self.layouts = LayoutTable()
-        self.states = StatePath(self.robot, timeout=state_timeout)
+        self.states = StatePath(self.robot, timeout=state_timeout, stamp_hold=reference.STAMP_HOLD)
         self.commands = CommandPath(self.robot, **options)
         numbers = reference.Numbers()
         self.model_states = model.TimedStates(numbers, state_timeout)

@@ -113,7 +113,9 @@ def live(robot, recorded):
     for message in recorded:
         try:
             view = readers.read(message.data)
-            stamp = view.stamp if view.stamp != (0, 0) else divmod(message.time, 10**9)
+            seconds, nanoseconds = view.stamp
+            is_given = view.stamp != (0, 0) and seconds >= 0 and nanoseconds < 10**9
+            stamp = view.stamp if is_given else divmod(message.time, 10**9)
             path.update(message.source, view.layout, view, stamp)
             state = path.joint_state()
             published.append(None if state is None else encoder.encode(state))
@@ -168,9 +170,8 @@ def recordings(draw, names):
                 if odd and len(row) and rng.random() < 0.2:
                     row[rng.integers(len(row))] = draw(NUMBERS)
             time += int(rng.integers(0, 10**6))
-            stamp = rng.choice([0, 1, 2]) if odd else 1
-            sec, nanosec = {0: (0, 0), 1: (5, time % 10**9), 2: (-3, 7)}[int(stamp)]
-            data = writer.write(sec, nanosec)
+            stamps = [(5, time % 10**9), (0, 0), (-3, 7), (5, 10**9), (2**31 - 1, 10**9 - 1)]
+            data = writer.write(*stamps[int(rng.integers(len(stamps))) if odd else 0])
             if odd and rng.random() < 0.1:
                 data = padded(data, int(rng.integers(256)))
             recorded.append(Recorded(source, data, time))

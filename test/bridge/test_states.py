@@ -56,6 +56,7 @@ class Driver:
             robot,
             unknown_joints=unknown_joints,
             actuator_names={} if names is None else names,
+            stamp_hold=reference.STAMP_HOLD,
         )
         self.model = reference.ReferenceStates(reference.Numbers(), unknown_joints)
         self.layouts = LayoutTable()
@@ -230,13 +231,14 @@ def test_too_large_is_unknown(feed, unknown_rates):
 
 
 def test_stamp(reference, driver):
-    """The stamp is the newest of the drivers' newest, also where one driver's time went back."""
+    """The stamp is the newest of the drivers' newest, and does not go back with one of them."""
     for source, stamp, expected in (
         ('one', (5, 0), (5, 0)),
         ('two', (4, 999_999_999), (5, 0)),
         ('two', (5, 1), (5, 1)),
-        ('two', (1, 0), (5, 0)),
-        ('one', (2, 0), (2, 0)),
+        ('two', (1, 0), (5, 1)),
+        ('one', (2, 0), (5, 1)),
+        ('one', (5, 2), (5, 2)),
     ):
         driver.update(source, reference.Message(('winch',), position=(1.0,), stamp=stamp))
         assert driver.path.joint_state().stamp == expected
@@ -255,8 +257,8 @@ def test_message_of_strangers(reference, driver):
 
 
 def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
-    """The stamp of a driver that timed out, its clock ahead, does not count any more."""
-    path = StatePath(robot, timeout=1.0)
+    """The stamp of a driver that timed out, its clock ahead, counts for a second at most."""
+    path = StatePath(robot, timeout=1.0, stamp_hold=reference.STAMP_HOLD)
 
     def update(source, names, stamp, now):
         message = reference.Message(names, position=(1.0,) * len(names), stamp=stamp)
@@ -265,7 +267,9 @@ def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
 
     assert update('ahead', ('winch',), (5000, 0), 0.0) == (5000, 0)
     assert update('other', ('left', 'right'), (100, 0), 1.0) == (5000, 0)
-    assert update('other', ('left', 'right'), (101, 0), 2.0) == (101, 0)
+    assert update('other', ('left', 'right'), (101, 0), 1.5) == (5000, 0)
+    assert update('other', ('left', 'right'), (102, 0), 2.25) == (5000, 0)
+    assert update('other', ('left', 'right'), (103, 0), 2.5) == (103, 0)
     assert update('ahead', ('winch',), (5003, 0), 3.0) == (5003, 0)
 
 

@@ -1,33 +1,163 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which clock times of receipt come from, while a parameter decides it."""
+"""Which clock times of receipt come from, and how simulated time goes on when it stands still."""
 
 from __future__ import annotations
 
+import math
 import time
 
+from hypothesis import given
+from hypothesis import strategies as st
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 
-def test_it_follows_use_sim_time(peer):
-    """It is the steady clock until use_sim_time is set, and again after it is unset."""
+@pytest.mark.parametrize('simulated', [False, True])
+def test_use_sim_time_decides(harness, peer, simulated):
+    """It is the steady clock, or ROS time, which is zero as long as no simulator has said one."""
     from rclpy.lifecycle import LifecycleNode
-    from rclpy.parameter import Parameter
 
     from transmission_bridge.ros.receipt_clock import ReceiptClock
 
-    node = LifecycleNode('clocked', context=peer.context)
+    overrides = harness.overrides({'use_sim_time': simulated})
+    node = LifecycleNode('clocked', context=peer.context, parameter_overrides=overrides)
     try:
         clock = ReceiptClock(node)
-        for simulated in (False, True, False):
-            node.set_parameters([Parameter('use_sim_time', value=simulated)])
-            before, now, after = time.monotonic(), clock(), time.monotonic()
-            # No simulator has said a time yet.
-            assert now == 0.0 if simulated else before <= now <= after
-        clock.destroy()
+        for now in (clock.now, clock.at_state):
+            before, found, after = time.monotonic(), now(), time.monotonic()
+            assert found == 0.0 if simulated else before <= found <= after
     finally:
         node.destroy_node()
+
+
+@pytest.mark.parametrize('simulated', [False, True])
+@pytest.mark.parametrize('value', [False, True, 1.0, None])
+def test_use_sim_time_is_fixed_at_start(peer, active_bridge, simulated, value):
+    """Setting it is refused with a reason, alone and atomically, and the clock stays."""
+    node = active_bridge({'use_sim_time': simulated})
+    for result in (
+        *peer.set_each_parameter({'use_sim_time': value}),
+        peer.set_parameters({'use_sim_time': value}),
+    ):
+        assert not result.successful
+        assert 'use_sim_time' in result.reason
+        assert 'read-only' in result.reason
+    assert peer.parameters(['use_sim_time']) == {'use_sim_time': simulated}
+    assert node.get_clock().ros_time_is_active is simulated
+    described = peer.describe(['use_sim_time'])['use_sim_time']
+    assert described.read_only
+    assert 'fixed' in described.description
+
+
+class Simulation:
+    """Two clocks that a test moves, and the time that is made of them."""
+
+    def __init__(self):
+        from transmission_bridge.ros.receipt_clock import SimulatedTime
+
+        self.ros, self.steady = 100.0, 5000.0
+        self.time = SimulatedTime(lambda: round(self.ros * 1e9), lambda: self.steady)
+
+    @property
+    def ros_time(self):
+        """ROS time as it comes out of whole nanoseconds [s]."""
+        return round(self.ros * 1e9) * 1e-9
+
+    def states(self, seconds, period=0.01, factor=0.0, tick=0.01):
+        """
+        Have states come for so long; return the time at the last one.
+
+        :param factor: Seconds of ROS time in a second.
+        :param tick: Seconds of ROS time from one message of the clock to the next.
+        """
+        start, begin = self.ros, self.steady
+        for number in range(1, round(seconds / period) + 1):
+            self.steady = begin + number * period
+            self.ros = start + tick * math.floor(factor * number * period / tick + 1e-9)
+            now = self.time.at_state()
+        return now
+
+
+def test_ros_time_that_runs():
+    """While it goes on it is the time to the last bit, at any speed down to a tenth."""
+    for factor in (0.1, 0.5, 1.0, 20.0):
+        simulation = Simulation()
+        for _ in range(300):
+            now = simulation.states(0.01, factor=factor, tick=0.0001)
+            assert now == simulation.time.now() == simulation.ros_time
+
+
+@pytest.mark.parametrize('drivers', [1, 3])
+def test_ros_time_that_stands_still_under_states(drivers):
+    """It goes on by the steady clock, a tenth of a second later."""
+    simulation = Simulation()
+    simulation.states(1.0, factor=1.0)
+    assert simulation.states(0.1, 0.01 / drivers) == pytest.approx(101.0, abs=1e-9)
+    assert simulation.states(2.0, 0.01 / drivers) == pytest.approx(103.0, abs=0.011)
+
+
+def test_a_pause():
+    """What nothing comes in does not count, nor does one state before the clock goes on."""
+    simulation = Simulation()
+    simulation.states(1.0, factor=1.0)
+    for _ in range(3):
+        simulation.steady += 600.0
+        assert simulation.time.now() == simulation.ros_time
+        assert simulation.time.at_state() == simulation.ros_time
+        assert simulation.states(0.01, factor=1.0) == simulation.ros_time
+
+
+def test_a_clock_that_goes_on_after_it_stood_still():
+    """It is waited for until it has made up, so that nothing is as old as both clocks say."""
+    simulation = Simulation()
+    simulation.states(1.0, factor=1.0)
+    stood = simulation.states(0.6)
+    assert stood == pytest.approx(101.5, abs=0.011)
+    assert simulation.states(0.4, factor=1.0) == stood
+    assert simulation.states(0.4, factor=1.0) == simulation.ros_time
+
+
+def test_a_slow_simulation_whose_clock_says_little():
+    """With a message of the clock each second, ages are those of ROS time but for one second."""
+    simulation = Simulation()
+    for _ in range(20):
+        now = simulation.states(1.0, factor=0.1, tick=0.1)
+        assert simulation.ros <= now <= simulation.ros + 1.0
+
+
+def test_ros_time_that_goes_back():
+    """It goes back as well, however little and whatever it was ahead."""
+    simulation = Simulation()
+    simulation.states(1.0, factor=1.0)
+    ahead = simulation.states(5.0)
+    assert ahead > 105.0
+    simulation.ros -= 0.05
+    assert simulation.time.now() == pytest.approx(100.95, abs=1e-9)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 0.0, 0.0, 0.001, 0.5, 10.0, -0.05, -50.0]),
+            st.floats(0.0, 10.0),
+            st.booleans(),
+        ),
+        max_size=40,
+    )
+)
+def test_whatever_clocks_do(steps):
+    """It goes back only with ROS time, is never behind that, nor ahead by more than it stood."""
+    simulation = Simulation()
+    before, stood = simulation.time.now(), 0.0
+    for step, steady, is_state in steps:
+        simulation.ros += step
+        simulation.steady += steady
+        now = simulation.time.at_state() if is_state else simulation.time.now()
+        stood += min(steady, 0.1) if is_state else 0.0
+        assert simulation.ros_time <= now <= simulation.ros_time + stood
+        assert now >= before or step < 0.0
+        before = now

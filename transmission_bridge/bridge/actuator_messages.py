@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions.affine_map import Array
 

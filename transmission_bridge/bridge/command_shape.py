@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.actuator_messages import is_mixed, message_forms, MessageForm
 from transmission_bridge.bridge.coupled import coupled_joints, CoupledJoints
-from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array

@@ -17,8 +17,8 @@ from transmission_bridge.bridge.command_shape import CommandShape, CommandShapes
 from transmission_bridge.bridge.command_sources import CommandSources
 from transmission_bridge.bridge.held_commands import HeldCommands
 from transmission_bridge.bridge.limits import CommandLimits
-from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.places import FIELDS, PlanCache
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
 from transmission_bridge.bridge.unmapped import mend_or_refuse, refuse_infinite, unmapped_by

@@ -33,7 +33,7 @@ OK, WARN, ERROR = 0, 1, 2
 #: Reasons of refusal that blame the form of a message and not what it asks for.
 _MALFORMED = (
     *('undecodable', 'ragged', 'duplicate_name', 'size', 'not_finite', 'infinite'),
-    *('no_names', 'no_points', 'empty_point', 'times'),
+    *('no_names', 'no_points', 'empty_point', 'times', 'bad_stamp'),
 )
 
 
@@ -121,6 +121,13 @@ def input_status(
     if timeout and not 0.0 <= now - statistics.used <= timeout:
         troubles.append((ERROR, f'stale: no usable message within {timeout:g} s'))
     troubles += _rejections(statistics, window, 'input')
+    replaced = [
+        reason
+        for reason, count in statistics.replaced_stamps.items()
+        if window.grown(('stamp', topic, reason), count)
+    ]
+    if replaced:
+        troubles.append((WARN, f'stamps replaced by the time of receipt: {", ".join(replaced)}'))
     rate = window.grown(('received', topic), statistics.received) / period if period else 0.0
     return judged(
         topic,
@@ -134,6 +141,7 @@ def input_status(
                 count for reason, count in statistics.rejected.items() if reason in _MALFORMED
             ),
             **_by('rejected', statistics.rejected),
+            **_by('replaced stamps', statistics.replaced_stamps),
             'incompatible': '; '.join(incompatible),
         },
         'receiving' if rate else 'silent',

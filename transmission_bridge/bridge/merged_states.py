@@ -13,16 +13,14 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.finite import FiniteCheck
 from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache, shortened
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.unwrap import Unwrapper
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['MergedStates', 'Stamp']
-
-#: Seconds and nanoseconds, as in a message header.
-Stamp = tuple[int, int]
+__all__ = ['MergedStates']
 
 #: Unknown names that are counted each by itself; a hostile sender must not make this grow.
 UNKNOWN_NAMES = 64
@@ -56,6 +54,8 @@ class MergedStates:
         are not translated.
     :param wrap_period: Period of single-turn encoders by actuator.
     :param timeout: Seconds; 0: never.
+    :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
+        what is published goes back; 0, for recordings: at once.
     :ivar given: Whether position, velocity, effort were ever given.
     :ivar unknown_names: Names in messages that the robot does not have, with their counts.
     :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
@@ -71,6 +71,7 @@ class MergedStates:
         driver_names: Mapping[str, str] | None,
         wrap_period: Mapping[str, float],
         timeout: float,
+        stamp_hold: float = 0.0,
     ) -> None:
         self._names = names
         self._index = _driver_index(names, driver_names or {})
@@ -80,6 +81,7 @@ class MergedStates:
             places = [names.index(name) for name in wrap_period]
             self._unwrap = Unwrapper(places, list(wrap_period.values()))
         self._timeout = timeout
+        self._stamp_hold = stamp_hold
         self.unknown_names: Counter[str] = Counter()
         self.not_finite = np.zeros((len(FIELDS), len(names)), dtype=np.int64)
         self.reset()
@@ -93,10 +95,13 @@ class MergedStates:
         self._heard: Array = np.full(self._values.shape, -np.inf)
         self._latest = -np.inf
         self._sources: dict[str, _Source] = {}
+        self._only: _Source | None = None
         self._contested = False
         self.given = [False] * len(FIELDS)
         if self._unwrap is not None:
             self._unwrap.reset()
+        self._published: Stamp = (0, 0)
+        self._older_since: float | None = None
 
     def update(
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float
@@ -199,14 +204,35 @@ class MergedStates:
 
     def stamp(self, now: float) -> Stamp | None:
         """
-        Return the newest stamp among the drivers' newest messages, ``None`` before the first.
+        Return the stamp of what is published now, ``None`` before the first message.
 
-        Of a driver that timed out nothing is used, nor its stamp: where its clock was ahead, the
-        stamp of the others would stand still.
+        It is the newest among the drivers' newest messages. Of a driver that timed out nothing is
+        used, nor its stamp.
+
+        It goes back only when time does: the time of receipt (there is no stamp then until the
+        next message), or the drivers' time, of whom nothing but older stamps has come for a while
+        (one began to count anew, a recording is played again). One message from the past changes
+        nothing.
         """
-        if len(self._sources) == 1:
-            (source,) = self._sources.values()
-            return source.stamp
+        only = self._only
+        newest = only.stamp if only is not None else self._newest(now)
+        if newest is None or now < self._latest:
+            return None
+        if newest < self._published:
+            if self._older_since is None:
+                self._older_since = now
+            if now - self._older_since < self._stamp_hold:
+                return self._published
+        self._published, self._older_since = newest, None
+        return newest
+
+    def forget_stamps(self) -> None:
+        """Forget the drivers' stamps, as those of another time, until they send new ones."""
+        self._published, self._older_since = (0, 0), None
+        for source in self._sources.values():
+            source.stamp = None
+
+    def _newest(self, now: float) -> Stamp | None:
         limit = self._timeout or np.inf
         stamps = [
             source.stamp
@@ -217,6 +243,7 @@ class MergedStates:
 
     def _add(self, source: str) -> _Source:
         added = self._sources[source] = _Source(len(self._sources), self._index)
+        self._only = added if len(self._sources) == 1 else None
         return added
 
     def _count_not_finite(self, layout: Layout, plan: Places) -> None:

@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.offline_form import InputForm, OutputForm, stamp_keys
 from transmission_bridge.bridge.offline_paths import OfflinePath
 from transmission_bridge.bridge.places import find_places, PlanCache
+from transmission_bridge.bridge.stamps import is_possible, Stamp
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr_parser import UnusualMessageError
 from transmission_bridge.messages.cdr_reader import JointStateReader
@@ -149,7 +149,8 @@ class OfflineConverter:
         return view.layout, view
 
     def _take(self, source: str, layout: Layout, data: JointStateData, received: int) -> None:
-        stamp = data.stamp if data.stamp != (0, 0) else divmod(received, _BILLION)
+        is_given = data.stamp != (0, 0) and is_possible(data.stamp)
+        stamp = data.stamp if is_given else divmod(received, _BILLION)
         self._path.update(source, layout, data, stamp)
         self._stamps[source] = stamp
 

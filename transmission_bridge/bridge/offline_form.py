@@ -11,8 +11,8 @@ from itertools import takewhile
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.places import Places
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.cdr_parser import (
     FRAME_ID_OFFSET,
     PADDING_COUNT,
@@ -125,20 +125,19 @@ def stamp_keys(block: Bytes, received: Sequence[int], others: Stamp | None) -> K
     """
     Return the stamps of results as numbers that are ordered as stamps are.
 
-    :param block: The messages; one without a stamp has the time of its receipt.
+    :param block: The messages; one without a possible stamp has the time of its receipt.
     :param received: That time [ns].
     :param others: Newest stamp of other drivers, which counts if it is newer.
-    :returns: Seconds in the upper and nanoseconds in the lower 32 bits, minus one behind the last
-        that fits into a message and has a sign that this can hold.
+    :returns: Seconds in the upper and nanoseconds in the lower 32 bits, minus one where these do
+        not fit into a message.
     """
     seconds = np.ascontiguousarray(block[:, _SECONDS]).view('<i4')[:, 0].astype(np.int64)
     nanoseconds = np.ascontiguousarray(block[:, _NANOSECONDS]).view('<u4')[:, 0].astype(np.int64)
     keys: Keys = (seconds << 32) | nanoseconds
-    for place in np.flatnonzero(keys == 0).tolist():
+    for place in np.flatnonzero((keys <= 0) | (nanoseconds >= 10**9)).tolist():
         second, nanosecond = divmod(received[place], 10**9)
-        keys[place] = second << 32 | nanosecond if second < 2**31 else -1
+        keys[place] = second << 32 | nanosecond if 0 <= second < 2**31 else -1
     if others is not None:
-        # Stamps before 1970 are left to the live path, as those that do not fit.
         keys = np.where(keys < 0, -1, np.maximum(keys, others[0] << 32 | others[1]))
     return keys
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from transmission_bridge.bridge.merged_states import MergedStates, Stamp
+from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.mimic import mimic_joints
 from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.reverse_states import ReverseStatePath
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.merged_states import MergedStates, Stamp
+from transmission_bridge.bridge.merged_states import MergedStates
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout

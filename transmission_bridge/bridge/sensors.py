@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from transmission_bridge.bridge.merged_states import MergedStates, Stamp
+from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions

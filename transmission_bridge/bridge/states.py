@@ -10,8 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.merged_states import MergedStates, Stamp
+from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.mimic import mimic_joints
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
 from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
@@ -41,6 +42,8 @@ class StatePath:
     :param actuator_names: Driver's name to URDF name, where they differ.
     :param wrap_period: Period of single-turn encoders [rad or m] by actuator.
     :param timeout: Seconds after which a number that did not come again is unknown; 0: never.
+    :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
+        what is published goes back; 0, for recordings: at once.
     :ivar merged: What the drivers have said.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
@@ -55,6 +58,7 @@ class StatePath:
         actuator_names: Mapping[str, str] | None = None,
         wrap_period: Mapping[str, float] | None = None,
         timeout: float = 0.0,
+        stamp_hold: float = 0.0,
     ) -> None:
         self._omit = unknown_joints == 'omit'
         self._fill = unknown_rates == 'zero'
@@ -63,6 +67,7 @@ class StatePath:
             driver_names=actuator_names or {},
             wrap_period=wrap_period or {},
             timeout=timeout,
+            stamp_hold=stamp_hold,
         )
         self._times_out = timeout > 0.0
         self._mimic = mimic_joints(robot)
@@ -115,7 +120,7 @@ class StatePath:
 
     def joint_state(self, now: float = 0.0) -> JointStateRecord | None:
         """
-        Return the state of every joint that is known, stamped with the newest input's stamp.
+        Return the state of every joint that is known, with the stamp of the newest input.
 
         An interface unknown for all of these joints is an empty array.
 

@@ -19,6 +19,8 @@ class TopicStatistics:
     :param topic: Name of the topic, as the user gave it.
     :ivar received: Messages taken from the middleware while active.
     :ivar rejected: Messages refused, by reason; each was dropped as a whole.
+    :ivar replaced_stamps: Stamps that the time of receipt replaced, by reason (``bad_stamp``,
+        ``future_stamp``); their messages are used like others.
     :ivar heard: Time of receipt of the newest message [s], minus infinity before the first.
     :ivar used: The same of the newest message that was accepted.
     """
@@ -27,6 +29,7 @@ class TopicStatistics:
         self.topic = topic
         self.received = 0
         self.rejected: Counter[str] = Counter()
+        self.replaced_stamps: Counter[str] = Counter()
         self.heard = -math.inf
         self.used = -math.inf
 

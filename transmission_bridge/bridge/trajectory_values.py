@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.command_plan import CommandNames
 from transmission_bridge.bridge.places import shortened
+from transmission_bridge.bridge.stamps import is_possible
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
 from transmission_bridge.transmissions.affine_map import Array
@@ -53,12 +54,18 @@ def read_trajectory(
     Check a trajectory and stack its waypoints.
 
     :param known: What the robot knows of names in commands.
-    :raises MessageError: If there are no names (``no_names``) or waypoints (``no_points``), a
-        name is unknown (``unknown_joint``), given twice (``duplicate_name``) or of a joint that
-        may not be commanded (``not_commandable``), an array has the wrong length (``size``), a
-        waypoint has no motion (``empty_point``), times do not increase (``times``), or a number
-        is not finite (``not_finite``).
+    :raises MessageError: If the stamp is impossible (``bad_stamp``), there are no names
+        (``no_names``) or waypoints (``no_points``), a name is unknown (``unknown_joint``), given
+        twice (``duplicate_name``) or of a joint that may not be commanded (``not_commandable``),
+        an array has the wrong length (``size``), a waypoint has no motion (``empty_point``),
+        times do not increase (``times``), or a number is not finite (``not_finite``).
     """
+    if not is_possible(record.stamp):
+        raise MessageError(
+            'bad_stamp',
+            'header.stamp is when the trajectory starts: expected zero (now), or seconds >= 0 and '
+            f'nanoseconds < 10^9, found {record.stamp[0]} s and {record.stamp[1]} ns',
+        )
     places = _places(record.names, known)
     _check_times(record)
     shape = (len(POINT_FIELDS), len(record.points))

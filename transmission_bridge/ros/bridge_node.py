@@ -27,6 +27,7 @@ from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.diagnostics import Diagnostics
 from transmission_bridge.ros.live_parameters import LiveParameters
 from transmission_bridge.ros.options import declare_options, read_options
+from transmission_bridge.ros.receipt_clock import fix_use_sim_time
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
@@ -53,6 +54,7 @@ class TransmissionBridge(LifecycleNode):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('transmission_bridge', **kwargs)
+        fix_use_sim_time(self)
         self._log = ThrottledLog(self)
         self._session: Session | None = None
         declare_options(self)

@@ -51,14 +51,20 @@ class Inputs:
         self.subscriptions: dict[str, Any] = {}
 
     def joint_state(
-        self, topic: str, qos: QoSProfile, take: Callable[[Layout, JointStateData, float], None]
+        self,
+        topic: str,
+        qos: QoSProfile,
+        take: Callable[[Layout, JointStateData, float], None],
+        time: Callable[[], float] | None = None,
     ) -> None:
         """
         Subscribe to JointState messages as bytes.
 
         :param take: As of :class:`JointStateInput`.
+        :param time: Gives the time of receipt [s] instead of the time of all inputs.
         """
-        self._subscribe(JointState, topic, qos, JointStateInput(take), raw=True)
+        receive = JointStateInput(take)
+        self._subscribe(JointState, topic, qos, receive, raw=True, time=time or self._time)
 
     def typed(
         self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any, float], None]
@@ -68,7 +74,12 @@ class Inputs:
 
         :param take: Called with message and time of receipt; may raise :class:`MessageError`.
         """
-        self._subscribe(message_type, topic, qos, take, raw=False)
+        self._subscribe(message_type, topic, qos, take, raw=False, time=self._time)
+
+    def note_stamp(self, topic: str, reason: str, sentence: str) -> None:
+        """Count a stamp that the time of receipt replaced, and warn."""
+        self.statistics[topic].replaced_stamps[reason] += 1
+        self._log.warning((topic, reason), f'{topic}: {sentence}')
 
     def destroy(self) -> None:
         """Unsubscribe from everything."""
@@ -84,11 +95,12 @@ class Inputs:
         take: Callable[[Any, float], None],
         *,
         raw: bool,
+        time: Callable[[], float],
     ) -> None:
         if topic in self.statistics:
             raise ParameterError(f"topic '{topic}' would be listened to twice", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
-        time, log = self._time, self._log
+        log = self._log
 
         def receive(message: Any) -> None:
             if not self.is_open:

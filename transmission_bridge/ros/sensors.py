@@ -11,9 +11,9 @@ from functools import partial
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.sensors import SensorPath
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros.inputs import Inputs
@@ -36,7 +36,7 @@ class Sensors:
     The topics around the two :class:`SensorPath`.
 
     :param actuator_position: Gives the actuators' positions at a time [s].
-    :param stamp: Turns a zero stamp into now.
+    :param stamp: Gives the stamp that counts, as :meth:`StampJudge.judge` does.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Sensors:
         options: BridgeOptions,
         *,
         actuator_position: Callable[[float], Array],
-        stamp: Callable[[Stamp], Stamp],
+        stamp: Callable[[str, Stamp, float], Stamp],
     ) -> None:
         self._actuator_position = actuator_position
         self._stamp = stamp
@@ -76,8 +76,7 @@ class Sensors:
             path.reset()
 
     def _take(self, source: str, layout: Layout, data: JointStateData, now: float) -> None:
-        joints = self.paths[source].map(
-            layout, data, self._actuator_position(now), self._stamp(data.stamp), now
-        )
+        stamp = self._stamp(source, data.stamp, now)
+        joints = self.paths[source].map(layout, data, self._actuator_position(now), stamp, now)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode(joints))

@@ -14,6 +14,7 @@ from functools import partial
 import traceback
 from typing import Any
 
+from rclpy.clock import Clock
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState
@@ -21,8 +22,8 @@ from sensor_msgs.msg import JointState
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.merged_states import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.stamps import Stamp, StampJudge
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.trigger import Trigger
@@ -49,6 +50,9 @@ _ACKNOWLEDGE_PERIOD = 0.3
 
 #: How often within a command timeout it is looked whether one has run out.
 _TIMEOUT_CHECKS = 4
+
+#: Seconds for which nothing but older stamps has to come before joint_states takes one.
+_STAMP_HOLD = 1.0
 
 
 class Session:
@@ -78,6 +82,15 @@ class Session:
         self._timers: list[Any] = []
         self.robot = robot
         self.options = options
+        self._clock = ReceiptClock(node)
+        self.time = self._clock.now
+        self.outputs = Outputs(node)
+        self.inputs = Inputs(node, self.time, log)
+        self._stamp = StampJudge(
+            self._now,
+            self.inputs.note_stamp,
+            set_anew=lambda: self.states.merged.forget_stamps(),
+        ).judge
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
         self.states = StatePath(
             robot,
@@ -89,6 +102,7 @@ class Session:
                 pairs('wrap_period', options.wrap_period), robot.actuator_names
             ),
             timeout=options.state_timeout,
+            stamp_hold=_STAMP_HOLD,
         )
         self.commands = CommandPath(
             robot,
@@ -106,9 +120,6 @@ class Session:
         self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
         self._to_driver = DriverNames(pairs('actuator_names', options.actuator_names))
-        self.time = ReceiptClock(node)
-        self.outputs = Outputs(node)
-        self.inputs = Inputs(node, self.time, log)
         try:
             self._make_topics()
         except BaseException:
@@ -124,7 +135,8 @@ class Session:
             self.outputs, self.robot, self.options.command_actuators
         )
         for topic in self.state_topics:
-            self.inputs.joint_state(topic, STATE_INPUT, partial(self._take_state, topic))
+            take = partial(self._take_state, topic)
+            self.inputs.joint_state(topic, STATE_INPUT, take, self._clock.at_state)
         self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
         arrays = JointArrayInputs(
             self.inputs, self.robot, self.options.command_joints, self._take_array
@@ -171,9 +183,12 @@ class Session:
         self._trigger.reset()
         self.inputs.is_open = True
         if self.options.publish == 'rate':
-            self._every(1.0 / self.options.publish_rate, self._publish_state)
+            self._every(
+                1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock
+            )
         if self.options.command_timeout:
-            self._every(self.options.command_timeout / _TIMEOUT_CHECKS, self._expire)
+            for clock in self._clock.watch_clocks:
+                self._every(self.options.command_timeout / _TIMEOUT_CHECKS, self._expire, clock)
 
     def close(self) -> None:
         """Send what ``on_stop`` says, then be silent. Publishers must still be active."""
@@ -190,7 +205,6 @@ class Session:
 
     def destroy(self) -> None:
         """Remove every topic."""
-        self.time.destroy()
         self.inputs.destroy()
         self.outputs.destroy()
 
@@ -205,7 +219,7 @@ class Session:
     # -- messages --------------------------------------------------------------------------------
 
     def _take_state(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
-        self.states.update(topic, layout, data, self._stamp(data.stamp), now)
+        self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
         if self._publishes_any or self._trigger.heard(topic, now):
             self._publish(now)
 
@@ -225,7 +239,7 @@ class Session:
 
     def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
         position = self.states.joint_position(now)
-        stamp = self._stamp(data.stamp)
+        stamp = self._stamp('joint_commands', data.stamp, now)
         self._send(self.commands.command(layout, data, position, stamp, now=now), now)
 
     def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
@@ -253,7 +267,7 @@ class Session:
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _every(self, period: float, action: Callable[[], None]) -> None:
+    def _every(self, period: float, action: Callable[[], None], clock: Clock) -> None:
         def guarded() -> None:
             try:
                 action()
@@ -262,10 +276,7 @@ class Session:
             except Exception:  # a bug must not cost the executor
                 self._log.error(('timer', 'bug'), f'bug\n{traceback.format_exc()}')
 
-        self._timers.append(self._node.create_timer(period, guarded))
-
-    def _stamp(self, stamp: Stamp) -> Stamp:
-        return stamp if stamp != (0, 0) else self._now()
+        self._timers.append(self._node.create_timer(period, guarded, clock=clock))
 
     def _now(self) -> Stamp:
         now: Stamp = self._node.get_clock().now().seconds_nanoseconds()

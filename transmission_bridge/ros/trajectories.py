@@ -11,7 +11,7 @@ from typing import Any
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.driver_names import DriverNames
-from transmission_bridge.bridge.merged_states import Stamp
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
 from transmission_bridge.ros.inputs import Inputs
