@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 import math
+import time
 
 # Loaded from their files, under these names, by whoever loads this one.
 from bridge_command_model import LIMITS, TimedCommands
@@ -47,11 +48,12 @@ class StateFaults:
     KINDS = (
         *('good', 'frozen', 'not_a_number', 'infinite', 'subset', 'shuffled', 'strangers'),
         *('twice', 'short', 'long', 'none', 'others', 'unstamped', 'cut'),
+        *('late', 'impossible', 'future'),
     )
 
     def __init__(self, random) -> None:
         self._random = random
-        self._number = 0
+        self._newest = 0
         self._last = self._good().message
 
     def sequence(self, count: int) -> Iterator[Injected]:
@@ -59,14 +61,18 @@ class StateFaults:
         yield Injected(self._last)
         for kind in (*self.KINDS, 'many', 'many_twice'):
             yield getattr(self, f'_{kind}')()
+        kind = ''
         for number in range(count - len(self.KINDS) - 3):
+            # Were the next one late as well, it would depend on how late it is.
+            is_after_late = kind == 'late'
             kind = 'many' if number % 200 == 100 else self._random.choice(self.KINDS)
+            kind = 'good' if is_after_late else kind
             yield getattr(self, f'_{kind}')()
 
     def _stamp(self) -> tuple[int, int]:
-        """Return a stamp that no other message has; time jumps with every one of them."""
-        self._number += 1
-        return int(self._random.integers(1, 2**31 - 1)), self._number
+        """Return the present time, later than that of any message before."""
+        self._newest = max(time.time_ns(), self._newest + 1)
+        return divmod(self._newest, 10**9)
 
     def _values(self, count: int) -> tuple[float, ...]:
         return tuple(self._random.uniform(0.5, 2.0, count).tolist())
@@ -139,6 +145,19 @@ class StateFaults:
 
     def _unstamped(self) -> Injected:
         return Injected(replace(self._of(ACTUATORS), stamp=(0, 0)))
+
+    def _late(self) -> Injected:
+        seconds = int(self._random.integers(1, time.time_ns() // 10**9))
+        return Injected(replace(self._of(ACTUATORS), stamp=(seconds, 7)))
+
+    def _impossible(self) -> Injected:
+        seconds = int(self._random.integers(-(2**31), 2**31))
+        nanoseconds = int(self._random.integers(10**9 if seconds >= 0 else 0, 2**32))
+        return Injected(replace(self._of(ACTUATORS), stamp=(seconds, nanoseconds)))
+
+    def _future(self) -> Injected:
+        seconds = int(self._random.integers(time.time_ns() // 10**9 + 3600, 2**31))
+        return Injected(replace(self._of(ACTUATORS), stamp=(seconds, 7)))
 
     def _cut(self) -> Injected:
         return Injected(self._of(ACTUATORS), 'undecodable', cut=True)

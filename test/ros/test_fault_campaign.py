@@ -10,6 +10,7 @@ makes of the messages before it; nothing crashes; and the bridge comes back by i
 
 from __future__ import annotations
 
+from collections import Counter
 import itertools
 import math
 from pathlib import Path
@@ -151,22 +152,24 @@ class Stream:
         self.sent = []
         self._peer = peer
         self._publisher = publisher
-        self._waiting = []
+        self._waiting, self._next = iter(()), None
         self._timer = peer.node.create_timer(PERIOD, self._tick)
 
     def release(self, injected):
-        """Have further messages sent."""
-        self._waiting.extend(injected)
+        """Have further messages sent; each is made when the one before is sent."""
+        self._waiting = itertools.chain(self._waiting, injected)
+        self._next = self._next or next(self._waiting, None)
 
     @property
     def is_done(self):
         """Whether all that was released is sent."""
-        return not self._waiting
+        return self._next is None
 
     def _tick(self):
-        if not self._waiting:
+        each = self._next
+        if each is None:
             return
-        each = self._waiting.pop(0)
+        self._next = next(self._waiting, None)
         if each.cut:
             from rclpy.serialization import serialize_message
             from sensor_msgs.msg import JointState
@@ -226,7 +229,7 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     Every message is answered as the model answers it, under one set of parameters, and counted.
 
     Of thousands of names and of none, ragged, cut, doubled, not finite, in any order and with
-    stamps that jump, while sets of parameters come that are valid and that are not.
+    stamps that are late, impossible or ahead, while sets of parameters come that are valid and that are not.
     """
     process = launch(BRIDGE, campaign.model.limited_urdf(), f'--executor={executor}')
     peer = meet(NODE)
@@ -294,13 +297,13 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     assert min(by_states) >= 1
     assert min(by_commands[TUNINGS + 1 :]) >= 1
     for topic, stream in (('actuator_states', states), ('joint_commands', commands)):
-        check_counts(reports.counts(topic), before[topic], stream.sent)
+        check_counts(reference, reports.counts(topic), before[topic], stream.sent)
     check_joint_counts(reports.counts('commands of joint_commands'), model)
     check_not_finite(campaign.replay.not_finite(states.sent), reports, reference)
     ended_well(process)
 
 
-def check_counts(found, before, sent):
+def check_counts(reference, found, before, sent):
     """Compare the counts of a topic with what was injected, by reason."""
     reasons = [each.reason for each in sent if each.reason is not None]
     expected = {
@@ -308,11 +311,28 @@ def check_counts(found, before, sent):
         'accepted': len(sent) - len(reasons),
         'rejected': len(reasons),
         **{f'rejected {reason}': reasons.count(reason) for reason in set(reasons)},
+        **replaced_stamps(reference, sent),
     }
     grown = {key: count - before.get(key, 0) for key, count in found.items()}
-    keys = [key for key in grown if key.startswith(('received', 'accepted', 'rejected'))]
+    keys = [
+        key for key in grown if key.startswith(('received', 'accepted', 'rejected', 'replaced'))
+    ]
     assert {key: grown[key] for key in keys} == expected
     assert len(expected) > 5, 'hardly anything was wrong'
+
+
+def replaced_stamps(reference, sent):
+    """Return the counts of stamps that did not count, in the words of diagnostics."""
+    reasons = Counter(
+        reference.stamp_that_counts(each.message.stamp, time.time_ns())[1]
+        for each in sent
+        if not each.cut
+    )
+    del reasons[None]
+    return {
+        'replaced stamps': reasons.total(),
+        **{f'replaced stamps {reason}': count for reason, count in reasons.items()},
+    }
 
 
 def check_joint_counts(found, model):
@@ -668,7 +688,8 @@ def test_two_robots(meet, harness, reference, campaign, launch):
     controllers['two'].goes = False
     peer.spin_until(lambda: all_answered('two'), 'the last answer of the other robot')
     reports['two'].wait_for_next()
-    check_counts(reports['two'].counts('actuator_states'), before['two'], streams['two'][0].sent)
+    found = reports['two'].counts('actuator_states')
+    check_counts(reference, found, before['two'], streams['two'][0].sent)
     drain(peer, *(heard for each in ends.values() for heard in (each.joints, each.actuators)))
     for name in names:
         stream, _ = streams[name]

@@ -22,6 +22,9 @@ _GAP = 0.1
 #: after a pause, which comes before the clock goes on, makes nothing older.
 _PATIENCE = 0.1
 
+#: Share of ROS time that makes up for what it is behind after it stood still.
+_MAKING_UP = 0.1
+
 _STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
@@ -44,8 +47,8 @@ class SimulatedTime:
     Then the simulator hung or ended and the driver did not, and what waits for a time to pass
     would wait for ever. What counts is the time from state to state since ROS time advanced last,
     of each gap at most 0.1 s, less the first 0.1 s: a simulator that pauses sends no states, and
-    nothing grows older. ROS time that goes on is waited for until it is ahead again, so that a
-    slow simulator makes nothing older either.
+    nothing grows older. What this time is ahead of ROS time then, a tenth of ROS time makes up for
+    when it goes on: the gaps of a clock that says little must not add up.
 
     :param ros_time: Gives ROS time [ns].
     :param steady_time: Gives the time of the steady clock [s].
@@ -57,8 +60,7 @@ class SimulatedTime:
         self._ros_time = ros_time
         self._steady_time = steady_time
         self._last = -1
-        self._now = 0.0
-        self._stood = 0.0
+        self._stood = self._ahead = 0.0
         self._heard = -math.inf
 
     def now(self) -> float:
@@ -75,12 +77,12 @@ class SimulatedTime:
         ros_time = self._ros_time()
         if ros_time == self._last:
             self._stood += gap
+            self._ahead = max(self._ahead, self._stood - _PATIENCE)
         else:
-            if ros_time < self._last:
-                self._now = -math.inf
+            made_up = _MAKING_UP * 1e-9 * (ros_time - self._last)
+            self._ahead = max(self._ahead - made_up, 0.0) if made_up > 0.0 else 0.0
             self._last, self._stood = ros_time, 0.0
-        self._now = max(self._now, float(ros_time) * 1e-9 + max(0.0, self._stood - _PATIENCE))
-        return self._now
+        return float(ros_time) * 1e-9 + self._ahead
 
 
 class ReceiptClock:
