@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import os
 from pathlib import Path
 import pickle
+import threading
 
 import pytest
 
@@ -42,6 +44,54 @@ def test_the_reason_is_the_operating_systems(tmp_path: Path) -> None:
         load_description(tmp_path / 'missing')
     with pytest.raises(DescriptionError, match='directory'):
         load_description(tmp_path)
+
+
+def test_an_endless_file_is_read_as_far_as_a_description_may_be_long() -> None:
+    """A file without end is too long, and nobody waits for its end."""
+    with pytest.raises(DescriptionError, match='too long'):
+        load_description('/dev/zero')
+
+
+def test_a_pipe_is_read_to_its_end(robot: Callable[..., str], tmp_path: Path) -> None:
+    """What comes late and in pieces, as from ``<(xacro robot.xacro)``, is the whole text."""
+    text = robot(*[f'<link name="l{number}"/>' for number in range(5000)])
+    data = text.encode()
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        with open(pipe, 'wb', buffering=0) as file:  # waits for the reader
+            for start in range(0, len(data), 10_000):
+                file.write(data[start : start + 10_000])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    found = load_description(pipe)
+    writer.join()
+    assert found == load_description(text)
+
+
+@pytest.mark.parametrize(
+    ('data', 'reason'),
+    [(b'', 'nobody has written to this pipe'), (b'<robot', 'this pipe has not ended')],
+)
+def test_a_pipe_that_does_not_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes, reason: str
+) -> None:
+    """Nobody waits longer than ``PIPE_TIMEOUT``, whether the pipe has a writer or not."""
+    monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # lets the writer in
+    writer = os.open(pipe, os.O_WRONLY) if data else None
+    try:
+        if writer is not None:
+            os.write(writer, data)
+        with pytest.raises(DescriptionError, match=f'{reason} after 0.1 s'):
+            load_description(pipe)
+    finally:
+        for handle in filter(None, (reader, writer)):
+            os.close(handle)
 
 
 @pytest.mark.parametrize('source', ['', ' \n\t', b'', b'\n', '\ufeff', b'\xef\xbb\xbf  '])

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -264,6 +268,27 @@ def test_an_endless_file_is_refused(run):
     result = run('check', '/dev/zero')
     assert result.code == 1
     assert 'too long' in result.out
+
+
+def test_a_pipe_is_read_and_one_without_a_writer_is_given_up(
+    run, monkeypatch, reversed_robot, tmp_path: Path
+):
+    """``check <(xacro robot.xacro)`` works; what nobody writes to exits with 2 and a sentence."""
+    process = subprocess.run(
+        ['bash', '-c', '"$1" -m transmission_bridge check --json <(cat "$2")', 'bash']
+        + [sys.executable, str(reversed_robot)],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (0, b'')
+    assert json.loads(process.stdout) == run('check', reversed_robot, '--json').json
+    monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+    result = run('check', pipe)
+    sentence = f"cannot read '{pipe}': nobody has written to this pipe after 0.1 s"
+    assert (result.code, result.err) == (2, f'transmission_bridge: {sentence}\n')
 
 
 def test_standard_input_is_read_for_a_dash(run, reversed_robot):

@@ -19,6 +19,8 @@ from transmission_bridge.tools.main import command_names, load_command
 
 PROGRAM = [sys.executable, '-m', 'transmission_bridge']
 
+_POSITION = ['--to', 'joint', '--interface', 'position', 'm1=100', 'm2=20']
+
 
 def _spawn(*arguments: object, **settings: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
@@ -168,11 +170,30 @@ def test_names_beyond_the_encoding_of_the_terminal_are_escaped(reversed_robot):
     assert names == ['мотор', 'm2']
 
 
-def test_closed_streams_are_no_error(reversed_robot):
-    """Without standard output and error the exit code is still right."""
-    for path, code in ((reversed_robot, 0), ('/no/such/file', 2)):
+@pytest.mark.parametrize('words', [['check'], ['map', *_POSITION], ['--version'], ['--help']])
+def test_a_closed_output_is_an_error(words, reversed_robot):
+    """A result that nobody can get exits with 2, and a sentence where there is standard error."""
+    arguments = [*words[:1], str(reversed_robot), *words[1:]] if words[0][0] != '-' else words
+    shown, silent = (
+        subprocess.run(
+            ['sh', '-c', f'exec "$@" {closed}', 'sh', *PROGRAM, *arguments],
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+        for closed in ('>&-', '>&- 2>&-')
+    )
+    sentence = b'transmission_bridge: cannot write the output: standard output is closed\n'
+    assert (shown.returncode, shown.stderr) == (2, sentence)
+    assert (silent.returncode, silent.stderr) == (2, b'')
+
+
+def test_a_closed_standard_error_changes_no_verdict(mixed_robot, reversed_robot):
+    """Without standard error the exit code is still right."""
+    for path, code in ((reversed_robot, 0), (mixed_robot, 1), ('/no/such/file', 2)):
         process = subprocess.run(
-            ['sh', '-c', 'exec "$@" >&- 2>&-', 'sh', *PROGRAM, 'check', str(path)],
+            ['sh', '-c', 'exec "$@" 2>&-', 'sh', *PROGRAM, 'check', str(path)],
+            stdout=subprocess.DEVNULL,
             timeout=60,
             check=False,
         )

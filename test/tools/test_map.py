@@ -68,13 +68,14 @@ def test_every_interface_is_the_core_s_answer_to_the_last_bit(run, data):
 
 
 def test_what_depends_on_an_unknown_value_is_left_out(run, mixed_robot, reversed_robot):
-    """Only what is fully known is printed; the text says what is not computable."""
+    """Only what is fully known is printed; the text says what is not; nothing at all is a 1."""
     half = run('map', reversed_robot, *TO_JOINT, 'position', '--json', 'm1=100')
-    assert (half.code, half.json) == (0, {})
+    assert half.json == {}
     text = run('map', reversed_robot, *TO_JOINT, 'position', 'm1=100')
     assert text.out == 'not computable from these values: alpha, zed\n'
+    assert (half.code, text.code) == (1, 1)
     other = run('map', mixed_robot, *TO_JOINT, 'position', '--json', 'direct=2.5')
-    assert other.json == {'direct': 2.5}
+    assert (other.code, other.json) == (0, {'direct': 2.5})
 
 
 def test_a_joint_lost_to_an_error_is_named_with_its_reason(run, mixed_robot):
@@ -97,7 +98,7 @@ def test_text_shows_the_shortest_exact_number(run, mixed_robot):
 def test_a_result_beyond_double_precision_is_left_out(run, reversed_robot):
     """Infinity is no JSON number, so it is not computable either."""
     result = run('map', reversed_robot, *TO_ACTUATOR, 'velocity', '--json', 'zed=1e308', 'alpha=1')
-    assert (result.code, result.json, result.err) == (0, {}, '')
+    assert (result.code, result.json, result.err) == (1, {}, '')
 
 
 def test_values_may_stand_anywhere(run, reversed_robot):
@@ -177,6 +178,7 @@ def test_a_ratio_that_depends_on_position_takes_at_and_rate(run, tmp_path):
     assert missing.err.count('\n') == 1
     beyond = run('map', path, *TO_JOINT, 'position', 'slide=9')
     assert beyond.out == 'not computable from these values: knee (t: domain)\n'
+    assert beyond.code == 1
 
 
 def test_a_file_that_is_no_robot_has_errors(run, tmp_path):

@@ -10,15 +10,24 @@ Line numbers stay those of the user's text: what is taken out of the text is rep
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import re
+import select
+import stat
+import time
 
 from transmission_bridge.errors import DescriptionError
 
-__all__ = ['MAX_BYTES', 'description_text', 'without_prolog']
+__all__ = ['MAX_BYTES', 'description_text', 'read_file', 'without_prolog']
 
 #: Longest description that is read, 16 MiB.
 MAX_BYTES = 16 * 1024 * 1024
+
+#: Seconds within which a pipe must have ended: xacro needs some for a large robot.
+PIPE_TIMEOUT = 60.0
+
+_PIECE = 1024 * 1024
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, 'utf-8'),
@@ -117,10 +126,49 @@ def _check_size(size: int) -> None:
         )
 
 
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """
+    Return what is in a file, or comes through a pipe as in ``<(xacro robot.xacro)``.
+
+    :returns: At most one byte more than :data:`MAX_BYTES`, enough to see that it is too long; some
+        files never end.
+    :raises OSError: If it cannot be read, or is a pipe that has not ended after
+        :data:`PIPE_TIMEOUT` seconds.
+    :raises ValueError: If the path cannot be one.
+    """
+    # A pipe that nobody writes to must not hold the process in open().
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+        deadline = time.monotonic() + PIPE_TIMEOUT
+        data = bytearray()
+        while len(data) <= MAX_BYTES:
+            if not is_file:
+                _wait_until_readable(handle, deadline, is_empty=not data)
+            try:
+                piece = os.read(handle, min(_PIECE, MAX_BYTES + 1 - len(data)))
+            except BlockingIOError:  # another reader of the pipe was faster
+                continue
+            if not piece:
+                break
+            data += piece
+        return bytes(data)
+    finally:
+        os.close(handle)
+
+
+def _wait_until_readable(handle: int, deadline: float, *, is_empty: bool) -> None:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    left = deadline - time.monotonic()
+    if left <= 0.0 or not poll.poll(1000.0 * left):
+        what = 'nobody has written to this pipe' if is_empty else 'this pipe has not ended'
+        raise TimeoutError(errno.ETIMEDOUT, f'{what} after {PIPE_TIMEOUT:g} s')
+
+
 def _read(path: str | os.PathLike[str]) -> bytes:
     try:
-        with open(os.fspath(path), 'rb') as file:
-            return file.read(MAX_BYTES + 1)
+        return read_file(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or str(error)
         shown = os.fsdecode(path).encode('utf-8', 'backslashreplace').decode('utf-8')

@@ -9,6 +9,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from transmission_bridge.description.source import description_text, read_file
+
 __all__ = ['add_urdf', 'own_arguments', 'read_urdf']
 
 
@@ -45,6 +47,6 @@ def read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
     if path is None:
         return ''
     try:
-        return path.read_text(encoding='utf-8-sig')
-    except (OSError, UnicodeDecodeError) as error:
-        parser.error(f'--urdf {path}: {error}')
+        return description_text(read_file(path))
+    except (OSError, ValueError) as error:
+        parser.error(f'--urdf {path}: {getattr(error, "strerror", None) or error}')

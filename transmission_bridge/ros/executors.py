@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+import os
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
@@ -135,6 +136,7 @@ def run(
     :returns: 0, or 1 if the node could not be made for a reason that is the user's to mend; the
         reason is said in a sentence.
     """
+    _open_standard_streams()
     with stop_signals() as stop:
         try:
             import rclpy
@@ -171,3 +173,21 @@ def run(
         finally:
             rclpy.try_shutdown()
     return 0
+
+
+def _open_standard_streams() -> None:
+    """
+    Give the process the standard streams it was started without (``bridge_node 2>&-``).
+
+    rclpy cannot start without standard error, and its log would go into whatever socket or file
+    has got the descriptor by then.
+    """
+    for name, descriptor, mode in (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w')):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest descriptor that is free, which is this one: those below it are open.
+            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(descriptor, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, mode, closefd=False))  # noqa: SIM115

@@ -19,7 +19,7 @@ _WIDTHS = (60, 120)
 
 
 class OutputError(Exception):
-    """The output cannot be written (a full disk)."""
+    """The output cannot be written (a full disk, a closed stream)."""
 
 
 def printable(text: str) -> str:
@@ -44,11 +44,13 @@ class Stream:
     A character that the stream's encoding lacks is written as an escape. A reader that goes away
     (``| head``) is no error and changes no verdict: the rest is dropped.
 
-    :param stream: The stream, ``None`` where the process has none.
+    :param stream: The stream, ``None`` where the process has none (``>&-``).
+    :param is_result: Whether text is lost without it, so that writing fails where there is none.
     """
 
-    def __init__(self, stream: TextIO | None) -> None:
+    def __init__(self, stream: TextIO | None, *, is_result: bool = False) -> None:
         self._stream = stream
+        self._is_closed = stream is None and is_result
 
     @property
     def is_terminal(self) -> bool:
@@ -80,6 +82,8 @@ class Stream:
 
         :raises OutputError: If it cannot be written.
         """
+        if self._is_closed:
+            raise OutputError('cannot write the output: standard output is closed')
         safe = text.encode(self._encoding, 'backslashreplace').decode(self._encoding)
         try:
             if self._stream is not None:
@@ -134,4 +138,4 @@ class Console:
     @classmethod
     def standard(cls) -> Console:
         """Return the console of this process."""
-        return cls(Stream(sys.stdout), Stream(sys.stderr))
+        return cls(Stream(sys.stdout, is_result=True), Stream(sys.stderr))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,10 +13,14 @@ import time
 
 import pytest
 
+from transmission_bridge.ros import bridge_main
 from transmission_bridge.ros.executors import available_executors
+from transmission_bridge.tools.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
+
+URDF = resource('urdf', 'one_joint.urdf')
 
 #: Seconds in which a signal must have ended a process.
 PROMPT = 3.0
@@ -251,6 +256,66 @@ def test_mistake_of_the_user_is_a_sentence(start):
     assert child.ended() == 1
     assert 'line 7: no robot in it' in child.output
     assert 'Traceback' not in child.output
+
+
+#: Starts a Python of the arguments after the first without the streams that the first names.
+WITHOUT_STREAMS = """
+import os, sys
+for descriptor in map(int, sys.argv[1]):
+    os.close(descriptor)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize('executor', available_executors())
+@pytest.mark.parametrize('closed', ['0', '1', '2', '12', '012'])
+def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
+    """The bridge works and ends properly whichever of its standard streams are closed."""
+    from sensor_msgs.msg import JointState
+
+    heard = []
+    peer.node.create_subscription(JointState, 'joint_states', heard.append, 10)
+    driver = peer.node.create_publisher(JointState, 'actuator_states', 10)
+    state = JointState(name=['hinge_motor'], position=[25.0])
+    peer.node.create_timer(0.05, lambda: driver.publish(state))
+    child = start(
+        *('-c', WITHOUT_STREAMS, closed, '-m', 'transmission_bridge.ros.bridge_main'),
+        *('--executor', executor, '--urdf', URDF, '--ros-args', '-p', 'autostart:=true'),
+    )
+    peer.spin_until(lambda: heard)
+    assert (list(heard[0].name), list(heard[0].position)) == (['hinge'], [0.5])
+    child.signal(signal.SIGINT)
+    assert child.ended(within=PROMPT) == 0
+    assert 'Traceback' not in child.output
+
+
+@pytest.mark.parametrize('module', ['bridge_main', 'simulated_driver_main'])
+@pytest.mark.parametrize(
+    ('file', 'reason'),
+    [
+        ('/dev/zero', 'the robot description is too long (expected at most 16777216 bytes)'),
+        ('no/such/file.urdf', 'No such file or directory'),
+        ('/dev/null', 'the robot description is empty'),
+    ],
+)
+def test_description_that_cannot_be_read_is_a_sentence(start, module, file, reason):
+    """``--urdf`` of an endless, missing or empty file ends with exit code 2 and the reason."""
+    child = start('-m', f'transmission_bridge.ros.{module}', '--urdf', file)
+    assert child.ended() == 2
+    assert f'error: --urdf {file}: {reason}\n' in child.output
+    assert 'Traceback' not in child.output
+
+
+def test_pipe_that_nobody_writes_to_is_given_up(monkeypatch, capsys, tmp_path):
+    """``--urdf`` of a pipe without a writer ends with exit code 2 and a sentence."""
+    monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
+    pipe = tmp_path / 'robot.urdf'
+    os.mkfifo(pipe)
+    with pytest.raises(SystemExit) as end:
+        bridge_main.main(['--urdf', str(pipe)])
+    assert end.value.code == 2
+    sentence = f'error: --urdf {pipe}: nobody has written to this pipe after 0.1 s\n'
+    assert capsys.readouterr().err.endswith(sentence)
 
 
 def test_without_rclpy_the_reader_learns_what_to_install():

@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
         console.out.json(known)
     else:
         _show(mapped, known, console)
-    return Exit.OK
+    return Exit.OK if known else Exit.ERRORS
 
 
 def _show(mapped: MappedValues, known: dict[str, float], console: Console) -> None:
@@ -92,8 +92,8 @@ COMMAND = Command(
     summary='compute joint values from actuator values, or the reverse',
     description='Compute joint values from actuator values, or the reverse. What depends on a\n'
     'value that is not given is not computed.\n\n'
-    'exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage or FILE cannot\n'
-    'be read.',
+    'exit code: 0 something was computed, 1 nothing was, or FILE is not a robot\n'
+    'description, 2 wrong usage or FILE cannot be read.',
     example='  transmission_bridge map robot.urdf --to joint --interface position m1=100 m2=-2.5\n'
     '  transmission_bridge map ankle.urdf --to joint --interface effort m1=3 m2=4 \\\n'
     '      --at m1=0.2 m2=0.1',
