@@ -80,7 +80,10 @@ def test_json_has_exactly_the_documented_shape(run, mixed_robot):
         assert set(finding) == {'severity', 'line', 'path', 'message'}
     strange, broken = document['findings']
     assert (strange['line'], strange['path']) == (12, '/robot/transmission[2]')
-    assert "'elsewhere/StrangeTransmission' is not installed" in strange['message']
+    assert strange['message'] == (
+        "transmission 'strange_transmission' of unknown type 'elsewhere/StrangeTransmission' "
+        "cannot be used: no installed type is like it, see 'transmission_bridge plugins'"
+    )
     assert broken['line'] == 20
     assert "found '50abc'" in broken['message']
 
@@ -275,8 +278,10 @@ def test_a_pipe_is_read_and_one_without_a_writer_is_given_up(
 ):
     """``check <(xacro robot.xacro)`` works; what nobody writes to exits with 2 and a sentence."""
     process = subprocess.run(
-        ['bash', '-c', '"$1" -m transmission_bridge check --json <(cat "$2")', 'bash']
-        + [sys.executable, str(reversed_robot)],
+        [
+            *('bash', '-c', '"$1" -m transmission_bridge check --json <(cat "$2")'),
+            *('bash', sys.executable, str(reversed_robot)),
+        ],
         capture_output=True,
         timeout=60,
         check=False,

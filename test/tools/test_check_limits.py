@@ -32,6 +32,7 @@ def test_they_are_where_the_limits_of_the_joints_are_met(limits):
         'upper': pytest.approx(101.0 * (pan.upper - 0.25)),
         'velocity': pytest.approx(101.0 * pan.velocity),
         'effort': pytest.approx(pan.effort / 101.0),
+        'units': {'position': 'rad', 'velocity': 'rad/s', 'effort': 'N m'},
     }
     roll = limits['forearm_roll_motor']
     assert (roll['lower'], roll['upper']) == (

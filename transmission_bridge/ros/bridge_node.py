@@ -17,6 +17,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
+from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import pairs
 from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import Finding
@@ -98,7 +99,13 @@ class TransmissionBridge(LifecycleNode):
             pass_through=options.pass_through,
             aliases=aliases,
         )
-        self._log_findings((*robot.findings, *unused_aliases(robot.robot, aliases)))
+        self._log_findings(
+            (
+                *robot.findings,
+                *implausible_numbers(robot),
+                *unused_aliases(robot.robot, aliases),
+            )
+        )
         if not robot.joint_names:
             raise DescriptionError(
                 f"nothing to bridge in robot '{robot.robot.name}': no usable transmission and no "

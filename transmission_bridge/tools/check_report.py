@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
+from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.parameter_names import parameter_names
 from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import (
@@ -21,8 +23,9 @@ from transmission_bridge.description import (
     TransmissionSpec,
 )
 from transmission_bridge.errors import DescriptionError, sentence
-from transmission_bridge.tools.limit_report import actuator_limits, ActuatorLimits
+from transmission_bridge.tools.limit_report import transmission_limits, TransmissionLimits
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.registry import Registry
 
 __all__ = ['CheckReport', 'Member', 'TransmissionReport', 'check', 'lost_names']
 
@@ -51,7 +54,7 @@ class TransmissionReport:
     """
     A transmission in the file, whether it can be used or not.
 
-    :param limits: What the limits of its joints allow its actuators; none where it is not loaded.
+    :param limits: Of its joints and what they allow its actuators; none where it is not loaded.
     """
 
     name: str
@@ -61,13 +64,14 @@ class TransmissionReport:
     loaded: bool
     joints: tuple[Member, ...]
     actuators: tuple[Member, ...]
-    limits: tuple[ActuatorLimits, ...] = ()
+    limits: TransmissionLimits | None = None
 
     def as_json(self, *, with_limits: bool) -> dict[str, Any]:
         """
         Return the object of ``check --json``.
 
-        :param with_limits: Whether it has ``actuator_limits``, which not every reader expects.
+        :param with_limits: Whether it has ``joint_limits``, ``actuator_limits`` and ``ratios``,
+            which not every reader expects.
         """
         document: dict[str, Any] = {
             'name': self.name,
@@ -79,7 +83,10 @@ class TransmissionReport:
             'actuators': [member.as_json() for member in self.actuators],
         }
         if with_limits:
-            document['actuator_limits'] = [limits.as_json() for limits in self.limits]
+            limits = self.limits or TransmissionLimits((), ())
+            document['joint_limits'] = [each.as_json() for each in limits.joints]
+            document['actuator_limits'] = [each.as_json() for each in limits.actuators]
+            document['ratios'] = [each.as_json() for each in limits.ratios]
         return document
 
 
@@ -110,7 +117,7 @@ class CheckReport:
         """
         Return the document of ``check --json``.
 
-        :param with_limits: Whether transmissions have ``actuator_limits``.
+        :param with_limits: Whether transmissions have their limits.
         """
         return {
             'robot': self.robot,
@@ -135,9 +142,11 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         robot = load_description(data)
     except DescriptionError as error:
         return CheckReport(robot='', findings=(_as_finding(error),))
-    transmissions = RobotTransmissions(robot, aliases=aliases)
+    registry = Registry()
+    transmissions = RobotTransmissions(robot, aliases=aliases, registry=registry)
     findings: Iterable[Finding] = (
-        *transmissions.findings,
+        *_with_closest_types(transmissions, aliases, registry.type_names),
+        *implausible_numbers(transmissions),
         *unused_aliases(robot, aliases),
         *parameter_names(transmissions).findings,
     )
@@ -146,11 +155,16 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
             replace(finding, severity='error') if finding.fatal_if_strict else finding
             for finding in findings
         )
+    limits = {
+        binding.spec.name: transmission_limits(transmissions, binding)
+        for binding in transmissions.bindings
+    }
+    reports = _reports(robot, transmissions, limits)
     return CheckReport(
         robot=robot.name,
-        transmissions=_reports(robot, transmissions),
+        transmissions=reports,
         pass_through=transmissions.pass_through,
-        lost=tuple(lost_names(robot, transmissions)['joint'].items()),
+        lost=tuple(_lost(reports, transmissions)['joint'].items()),
         findings=tuple(sorted(findings, key=_place)),
     )
 
@@ -163,8 +177,14 @@ def lost_names(
 
     :returns: By ``joint`` and ``actuator``, the reason by name.
     """
+    return _lost(_reports(robot, transmissions, {}), transmissions)
+
+
+def _lost(
+    reports: Iterable[TransmissionReport], transmissions: RobotTransmissions
+) -> dict[str, dict[str, str]]:
     lost: dict[str, dict[str, str]] = {'joint': {}, 'actuator': {}}
-    for report in _reports(robot, transmissions):
+    for report in reports:
         if report.loaded:
             continue
         reason = f"its transmission '{report.name}' is refused"
@@ -179,30 +199,80 @@ def lost_names(
     return lost
 
 
+def _with_closest_types(
+    transmissions: RobotTransmissions, aliases: Mapping[str, str], installed: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield the findings; those about types that are not installed name the most similar one."""
+    unknown = {}
+    for spec in transmissions.robot.transmissions:
+        type_name = aliases.get(spec.type, spec.type)
+        if type_name not in installed:
+            unknown[spec.name] = type_name
+    for finding in transmissions.findings:
+        # A transmission that was read without an error has none but that it cannot be built.
+        if finding.severity != 'error' or finding.subject not in unknown:
+            yield finding
+            continue
+        type_name = unknown[finding.subject]
+        closest = _closest(type_name, installed)
+        yield replace(
+            finding,
+            message=f"transmission '{finding.subject}' of unknown type '{type_name}' cannot be "
+            'used: '
+            + (
+                f"the closest installed type is '{closest}'"
+                if closest
+                else "no installed type is like it, see 'transmission_bridge plugins'"
+            ),
+        )
+
+
+def _closest(type_name: str, installed: Sequence[str]) -> str:
+    """Return the installed type with the most similar name, empty if none is similar."""
+    # Packages differ where classes are the same, and all classes end alike.
+    for shortened, cutoff in ((_kind, 0.6), (_class, 0.85)):
+        names = {shortened(name): name for name in installed}
+        for found in get_close_matches(shortened(type_name), names, 1, cutoff):
+            return names[found]
+    return ''
+
+
+def _class(type_name: str) -> str:
+    return type_name.rpartition('/')[2].lower()
+
+
+def _kind(type_name: str) -> str:
+    return _class(type_name).removesuffix('transmission')
+
+
 def _reports(
-    robot: RobotDescription, transmissions: RobotTransmissions
+    robot: RobotDescription,
+    transmissions: RobotTransmissions,
+    limits: Mapping[str, TransmissionLimits],
 ) -> tuple[TransmissionReport, ...]:
-    bindings = {binding.spec.name: binding for binding in transmissions.bindings}
-    limits = {name: actuator_limits(transmissions, each) for name, each in bindings.items()}
+    loaded = transmissions.transmissions
     reports = [
-        *(_accepted(spec, limits.get(spec.name)) for spec in robot.transmissions),
+        *(
+            _accepted(spec, spec.name in loaded, limits.get(spec.name))
+            for spec in robot.transmissions
+        ),
         *(_rejected(spec) for spec in robot.rejected),
     ]
     return tuple(sorted(reports, key=_place))
 
 
 def _accepted(
-    spec: TransmissionSpec, limits: tuple[ActuatorLimits, ...] | None
+    spec: TransmissionSpec, loaded: bool, limits: TransmissionLimits | None
 ) -> TransmissionReport:
     return TransmissionReport(
         name=spec.name,
         type=spec.type,
         dialect=spec.dialect,
         line=spec.line,
-        loaded=limits is not None,
+        loaded=loaded,
         joints=tuple(map(_member, spec.joints)),
         actuators=tuple(map(_member, spec.actuators)),
-        limits=limits or (),
+        limits=limits,
     )
 
 

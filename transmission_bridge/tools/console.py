@@ -14,8 +14,8 @@ from typing import Any, TextIO
 
 __all__ = ['Console', 'OutputError', 'Stream', 'printable']
 
-#: Lines are never wrapped shorter or longer than this.
-_WIDTHS = (60, 120)
+#: Sentences are not wrapped shorter than this.
+_NARROWEST = 40
 
 
 class OutputError(Exception):
@@ -62,7 +62,7 @@ class Stream:
         """Columns to wrap text at, ``None`` where lines go to a file or another program."""
         if not self.is_terminal:
             return None
-        return max(_WIDTHS[0], min(shutil.get_terminal_size().columns, _WIDTHS[1]))
+        return max(_NARROWEST, shutil.get_terminal_size().columns)
 
     @property
     def _encoding(self) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 
 from transmission_bridge.description import RobotDescription
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
+from transmission_bridge.transmissions.screw import ScrewTransmission
 from transmission_bridge.transmissions.tunable import Tunable
 
-__all__ = ['UNKNOWN_UNIT', 'joint_unit', 'tunable_unit']
+__all__ = ['UNKNOWN_UNIT', 'actuator_unit', 'joint_unit', 'ratio_unit', 'tunable_unit', 'units_of']
 
 #: Of an actuator: a description does not tell a motor from a cylinder.
 UNKNOWN_UNIT = 'rad or m'
@@ -22,6 +25,33 @@ def joint_unit(robot: RobotDescription, name: str) -> str:
         if joint.name == name and joint.is_scalar:
             return 'm' if joint.type == 'prismatic' else 'rad'
     return UNKNOWN_UNIT
+
+
+def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
+    """
+    Return ``rad`` where the actuators of a transmission are bound to turn, else both units.
+
+    They turn in a screw and in an ankle with cranks, and where all joints do and the ratio is a
+    constant; a motor and a cylinder on a prismatic joint or on a crank look alike.
+    """
+    if isinstance(binding.transmission, (ParallelAnkleTransmission, ScrewTransmission)):
+        return 'rad'
+    units = {joint_unit(robot, member.name) for member in binding.spec.joints}
+    return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
+
+
+def units_of(unit: str) -> tuple[str, str, str]:
+    """Return the units of position, velocity and effort that go with a unit of position."""
+    if unit == UNKNOWN_UNIT:
+        return unit, 'rad/s or m/s', 'N m or N'
+    return unit, f'{unit}/s', 'N m' if unit == 'rad' else 'N'
+
+
+def ratio_unit(above: str, below: str) -> str:
+    """Return the unit of a ratio of positions, empty for a pure number."""
+    if above == below != UNKNOWN_UNIT:
+        return ''
+    return '/'.join(f'({unit})' if ' ' in unit else unit for unit in (above, below))
 
 
 def tunable_unit(tunable: Tunable) -> str:
