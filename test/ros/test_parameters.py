@@ -370,6 +370,20 @@ def test_an_alias_of_no_type_is_a_warning(make_bridge, peer, reference, capfd):
     assert "the alias for 'their/Gearbox'" not in output
 
 
+def test_a_number_that_is_hardly_meant_is_a_warning(make_bridge, peer, capfd):
+    """What ``check`` warns of is in the log when the bridge is configured, which succeeds."""
+    reduction = '<mechanicalReduction>1e7</mechanicalReduction>'
+    make_bridge(
+        {
+            'robot_description': '<robot name="r"><transmission name="t">'
+            '<type>transmission_interface/SimpleTransmission</type><joint name="j"/>'
+            f'<actuator name="m">{reduction}</actuator></transmission></robot>'
+        }
+    )
+    assert peer.change_state('configure')
+    assert "the reduction of 'm' is beyond what gears have" in capfd.readouterr().err
+
+
 def test_parameter_file(meet, harness, reference, start_process, tmp_path):
     """What a real file says arrives, the words ``nan`` and ``off`` without quotes included."""
     path = harness.parameter_file(

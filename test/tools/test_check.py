@@ -13,6 +13,8 @@ import subprocess
 import sys
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 import pytest
 
 SIMPLE = 'transmission_interface/SimpleTransmission'
@@ -361,3 +363,139 @@ def test_names_cannot_control_the_terminal(run, reversed_robot):
     assert r'm\n1\x9b2J' in out
     assert '\x9b' not in out
     assert len(out.splitlines()) == len(run('check', '-', stdin=text.encode()).out.splitlines())
+
+
+# -- findings that are equal ---------------------------------------------------------------------
+
+
+def _simple(name: str, type_name: str, reduction: str = '10') -> str:
+    return (
+        f'<transmission name="{name}_transmission"><type>{type_name}</type>\n'
+        f'<joint name="{name}"><hardwareInterface>PositionJointInterface</hardwareInterface>'
+        f'</joint>\n<actuator name="{name}_motor">'
+        f'<mechanicalReduction>{reduction}</mechanicalReduction></actuator></transmission>\n'
+    )
+
+
+def _robot(*transmissions: str) -> bytes:
+    return ('<robot name="r">\n' + ''.join(transmissions) + '</robot>').encode()
+
+
+def test_equal_findings_are_one(run):
+    """Findings that differ in names and lines only are one with a count and all the lines."""
+    data = _robot(
+        *(_simple(f'finger_{number}', 'their/FourBarTransmission') for number in range(33)),
+        *(_simple(f'toe_{number}', 'their/Reducer') for number in range(2)),
+        _simple('nose', 'their/SimpleTransmision'),
+        *(_simple(f'ear_{number}', SIMPLE, 'much') for number in range(3)),
+    )
+    result = run('check', '-', stdin=data)
+    fingers, toes, nose, ears = (line for line in result.out.splitlines() if ': error: ' in line)
+    lines = ', '.join(str(2 + 3 * number) for number in range(33))
+    assert fingers == (
+        "-:2: error: 33 transmissions of unknown type 'their/FourBarTransmission' cannot be used: "
+        "the closest installed type is 'transmission_interface/FourBarLinkageTransmission' "
+        f'[lines {lines}]'
+    )
+    assert toes == (
+        "-:101: error: 2 transmissions of unknown type 'their/Reducer' cannot be used: no "
+        "installed type is like it, see 'transmission_bridge plugins' [lines 101, 104]"
+    )
+    assert nose == (
+        "-:107: error: transmission 'nose_transmission' of unknown type 'their/SimpleTransmision' "
+        f"cannot be used: the closest installed type is '{SIMPLE}' [/robot/transmission[36]]"
+    )
+    assert ears.startswith('-:112: error: 3 times: ')
+    assert "found 'much'" in ears
+    assert ears.endswith(' [lines 112, 115, 118]')
+    assert result.out.endswith('0 transmissions loaded, 39 refused, 39 errors, 0 warnings\n')
+    findings = run('check', '-', '--json', stdin=data).json['findings']
+    assert sum(each['severity'] == 'error' for each in findings) == 39
+
+
+_SEVERAL = re.compile(r'-:(\d+): error: (\d+) transmissions of unknown type .* \[lines (.*)]')
+
+
+@given(st.lists(st.sampled_from(['a/A', 'b/B', 'c/C', SIMPLE]), min_size=1, max_size=12))
+def test_each_finding_is_in_exactly_one_line(run, types):
+    """Counts of the lines add up to the findings, and each line of the file is named once."""
+    data = _robot(*(_simple(f'j{number}', each) for number, each in enumerate(types)))
+    out = run('check', '-', stdin=data).out
+    named = []
+    for line in out.splitlines():
+        if found := _SEVERAL.match(line):
+            numbers = found[3].split(', ')
+            assert (found[1], int(found[2])) == (numbers[0], len(numbers))
+            named += numbers
+        elif found := re.match(r"-:(\d+): error: transmission '\w+' of unknown type", line):
+            named.append(found[1])
+    unknown = [number for number, each in enumerate(types) if each != SIMPLE]
+    assert sorted(map(int, named)) == [2 + 3 * number for number in unknown]
+
+
+@pytest.mark.parametrize(
+    ('theirs', 'ours'),
+    [
+        ('transmission_interface/SimpleTransmision', SIMPLE),
+        ('pr2_mechanism/SimpleTransmission', SIMPLE),
+        (
+            'transmission_interface/HalfDifferentialTransmission',
+            'transmission_interface/DifferentialTransmission',
+        ),
+        ('transmission_bridge/ScrewTransmision', 'transmission_bridge/ScrewTransmission'),
+        ('tabulated', 'transmission_bridge/TabulatedTransmission'),
+        ('their/Hey5Reducer', ''),
+        ('their/PR2GripperTransmission', ''),
+        ('their/WristTransmission', ''),
+    ],
+)
+def test_the_closest_type_is_a_similar_one(run, theirs, ours):
+    """A misspelt type names the one that was meant, one of another kind names none."""
+    document = run('check', '-', '--json', stdin=_robot(_simple('j', theirs))).json
+    (finding,) = (each for each in document['findings'] if each['severity'] == 'error')
+    assert (f"closest installed type is '{ours}'" in finding['message']) is bool(ours)
+    assert ('no installed type is like it' in finding['message']) is not bool(ours)
+
+
+@pytest.mark.parametrize('columns', [60, 80, 160])
+def test_text_wraps_at_the_width_of_the_terminal_only(run, tmp_path: Path, columns: int):
+    """On a terminal no line but a table's is longer than it; elsewhere a finding is one line."""
+    path = tmp_path / 'robot.urdf'
+    path.write_bytes(_robot(*(_simple(f'finger_{number}', 'their/Odd') for number in range(40))))
+    reader, writer = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'transmission_bridge', 'check', path.name],
+        stdout=writer,
+        cwd=tmp_path,
+        env={**os.environ, 'COLUMNS': str(columns)},
+    )
+    os.close(writer)
+    shown = b''
+    try:
+        while piece := os.read(reader, 65536):
+            shown += piece
+    except OSError:  # the end of a terminal
+        pass
+    finally:
+        os.close(reader)
+    assert process.wait(timeout=60) == 1
+    lines = shown.decode().replace('\r\n', '\n').splitlines()
+    assert max(map(len, lines)) <= columns
+    assert max(map(len, lines)) > columns - 15
+    plain = run('check', path).out.splitlines()
+    assert sum(': error: ' in line for line in plain) == 1
+    assert max(map(len, plain)) > 200
+
+
+# -- numbers that are hardly meant ---------------------------------------------------------------
+
+
+def test_a_number_that_is_hardly_meant_is_a_warning(run):
+    """A reduction that no gear has is warned of with its line, and the exit code stays zero."""
+    document = run('check', '-', '--json', stdin=_robot(_simple('j', SIMPLE, '2e6')))
+    (finding,) = (each for each in document.json['findings'] if each['severity'] == 'warning')
+    assert (document.code, finding['line']) == (0, 4)
+    assert finding['message'] == (
+        "the reduction of 'j_motor' is beyond what gears have (expected a magnitude from 0.0001 "
+        'to 100000, found 2e+06)'
+    )

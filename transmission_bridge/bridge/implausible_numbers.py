@@ -47,7 +47,8 @@ def implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
         if binding.transmission.is_constant and np.isfinite(matrix).all():
             if not extreme and all(member.name in turning for member in binding.spec.joints):
                 extreme += _ratios(binding, matrix)
-            extreme += _condition(binding, matrix)
+            # Ratios far apart make a large condition by themselves.
+            extreme = extreme or list(_condition(binding, matrix))
         findings += [*extreme, *_offsets(robot, binding, turning)]
     return tuple(findings)
 

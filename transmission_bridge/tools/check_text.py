@@ -206,11 +206,11 @@ def _finding(group: Sequence[Finding], file: str, names: Collection[str]) -> str
         where = f' [{first.path}]' if first.path else ''
     else:
         count = len(group)
-        general = _ABOUT_ONE.sub(
+        general, is_general = _ABOUT_ONE.subn(
             lambda found: f'{count} {found[1]}s ', _anonymous(text, names), count=1
         )
-        # A sentence with more names in it is about its first finding only.
-        text = f'{count} times: {text}' if "''" in general else general
+        # A sentence with more names in it is about the first finding only.
+        text = general if is_general and "''" not in general else f'{count} times: {text}'
         lines = dict.fromkeys(str(each.line) for each in group if each.line is not None)
         where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
     return printable(f'{place}: {first.severity}: {text}{where}')

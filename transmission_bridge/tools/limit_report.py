@@ -206,7 +206,7 @@ def _varying(
     m, n = transmission.n_actuators, transmission.n_joints
     speed = np.array([tight_box(each, -velocity, velocity)[1] for each in jacobian])
     force = np.array([effort_box(each, effort) for each in jacobian])
-    ratio: Array = np.linalg.pinv(jacobian) if len(jacobian) else np.empty((0, m, n))
+    ratio = np.array([np.linalg.pinv(each) for each in jacobian], dtype=np.float64)
     unit = actuator_unit(robot.robot, binding)
     joint_units = [joint_unit(robot.robot, member.name) for member in binding.spec.joints]
     actuators = tuple(
@@ -224,7 +224,7 @@ def _varying(
             actuator.name,
             joint.name,
             ratio_unit(unit, other),
-            *_range(ratio[:, place, column]),
+            *_range(ratio.reshape(-1, m, n)[:, place, column]),
         )
         for place, actuator in enumerate(binding.spec.actuators)
         for column, (joint, other) in enumerate(zip(binding.spec.joints, joint_units, strict=True))

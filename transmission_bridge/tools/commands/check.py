@@ -20,7 +20,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--limits',
         action='store_true',
-        help='with --json: add what the limits of the joints allow the actuators',
+        help='with --json: add limits of joints and actuators, their units, and ratios that vary',
     )
     parser.add_argument(
         '--strict',
@@ -48,7 +48,8 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
 COMMAND = Command(
     summary='show the transmissions of a robot description and what is wrong with it',
     description='Show the transmissions of a robot description with joints, actuators, roles,\n'
-    'reductions and offsets, the joints that pass through, and everything that is odd.\n\n'
+    'reductions and offsets, the limits of joints and actuators, the joints that pass\n'
+    'through, and everything that is odd.\n\n'
     'exit code: 0 no errors (there may be warnings), 1 errors, also if FILE is not a robot\n'
     'description at all, 2 wrong usage or FILE cannot be read.',
     example='  transmission_bridge check robot.urdf\n'
