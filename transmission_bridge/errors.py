@@ -10,6 +10,7 @@ already catch, carries its data as attributes, and survives pickling.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = [
@@ -22,7 +23,87 @@ __all__ = [
     'TransmissionError',
     'UnknownNameError',
     'UnsupportedInterfaceError',
+    'clipped',
+    'indented',
+    'printable',
+    'sentence',
+    'shortened',
+    'shown',
 ]
+
+#: Characters of a name that came in a message which are shown.
+_NAME_LENGTH = 64
+
+#: Characters of a text that goes to a log or to diagnostics.
+_TEXT_LENGTH = 4096
+
+
+# -- words ---------------------------------------------------------------------------------------
+
+
+def printable(text: str) -> str:
+    """
+    Return ``text`` with everything that a terminal would not simply show written as an escape.
+
+    Names come from files and messages of others: a line break would spoil a table, and control
+    and direction-changing characters could show something else than what is there.
+    """
+    if text.isprintable():
+        return text
+    return ''.join(
+        character
+        if character.isprintable()
+        else character.encode('unicode_escape', 'surrogatepass').decode('ascii')
+        for character in text
+    )
+
+
+def shown(name: str) -> str:
+    """Return a name that came in a message, for a sentence: in quotes, escaped, and cut."""
+    return repr(name) if len(name) <= _NAME_LENGTH else f'{name[:_NAME_LENGTH]!r}…'
+
+
+def shortened(names: Sequence[str], most: int = 5, *, show: Callable[[str], str] = shown) -> str:
+    """
+    Return the first names as a list for a sentence; a message may hold thousands.
+
+    :param show: How each is written; ``str`` for what is a sentence already.
+    """
+    more = f' and {len(names) - most} more' if len(names) > most else ''
+    return ', '.join(map(show, names[:most])) + more
+
+
+def indented(text: str) -> str:
+    """
+    Return a text with its lines behind the first indented, what else is not printable escaped.
+
+    A traceback stays one, and no line break in a name can begin a line of the log.
+    """
+    first, *rest = map(printable, text.split('\n'))
+    return '\n'.join([first, *(line if line.startswith('  ') else f'  {line}' for line in rest)])
+
+
+def clipped(text: str, most: int = _TEXT_LENGTH) -> str:
+    """
+    Return a text for a log or for diagnostics: what is not printable escaped but for line breaks.
+
+    :param most: Characters of it that are shown; its middle is left out where it has more.
+    """
+    if len(text) <= most and text.isprintable():
+        return text
+    lines = _without_middle(text, most).split('\n')
+    # Escapes make it longer.
+    return _without_middle('\n'.join(map(printable, lines)), most)
+
+
+def _without_middle(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    end = most // 4
+    return f'{text[: most - end]} … {len(text) - most} characters … {text[-end:]}'
+
+
+# -- errors --------------------------------------------------------------------------------------
 
 
 class TransmissionBridgeError(Exception):
@@ -77,12 +158,17 @@ class DescriptionError(TransmissionBridgeError, ValueError):
 def sentence(
     message: str, *, line: int | None = None, path: str = '', expected: str = '', found: str = ''
 ) -> str:
-    """Return one sentence ``line 12, /robot/joint[2]: message (expected x, found y)``."""
+    """
+    Return one sentence ``line 12, /robot/joint[2]: message (expected x, found y)``.
+
+    What cannot be printed is escaped, for it holds names of others. A line break stays one, as a
+    message may end with a traceback; what follows it is indented.
+    """
     place = ', '.join(([f'line {line}'] if line is not None else []) + ([path] if path else []))
     parts = ', '.join(
         ([f'expected {expected}'] if expected else []) + ([f'found {found}'] if found else [])
     )
-    return (f'{place}: ' if place else '') + message + (f' ({parts})' if parts else '')
+    return indented((f'{place}: ' if place else '') + message + (f' ({parts})' if parts else ''))
 
 
 class TransmissionError(TransmissionBridgeError, ValueError):
@@ -162,7 +248,9 @@ class UnknownNameError(TransmissionBridgeError, KeyError):
         self.kind = kind
         self.name = name
         self.known = known
-        super().__init__(f"unknown {kind} '{name}', known: {', '.join(known) or 'none'}")
+        super().__init__(
+            f'unknown {kind} {shown(name)}, known: {printable(", ".join(known)) or "none"}'
+        )
 
     def __str__(self) -> str:
         """Return the sentence; KeyError would print its representation."""

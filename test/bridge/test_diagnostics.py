@@ -255,7 +255,7 @@ def test_unknown_names(robot, reference, fed):
     """Names that the robot does not have are counted, and no trouble."""
     states = fed(*[reference.Message(('ghost', 'winch'), (1.0, 1.0))] * 3)
     status = actuator_status(robot, states.merged, stale=np.zeros(6, dtype=bool), now=1.0)
-    assert (status.level, status['unknown name ghost']) == (OK, '3')
+    assert (status.level, status["unknown name 'ghost'"]) == (OK, '3')
 
 
 BROKEN = """

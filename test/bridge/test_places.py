@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.places import find_places, PlanCache, shortened
+from transmission_bridge.bridge.places import find_places, MOST_UNKNOWN, PlanCache
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.layout import Layout, LayoutTable
 
@@ -40,7 +40,7 @@ def test_find_places(names):
     assert found.count == len(known)
     picks = range(len(names)) if found.picks is None else found.picks
     assert [names[pick] for pick in picks] == known
-    assert list(found.unknown) == [name for name in names if name not in INDEX]
+    assert list(found.unknown) == [repr(name) for name in names if name not in INDEX]
 
 
 @pytest.mark.parametrize('lengths', [(1, 0, 0), (0, 3, 2), (2, 2, 1)])
@@ -53,15 +53,19 @@ def test_ragged(lengths):
 
 def test_two_names_of_one_place():
     """Two names that mean the same place are one name given twice."""
-    with pytest.raises(MessageError, match='left, right') as caught:
+    with pytest.raises(MessageError, match="'left', 'right'") as caught:
         find_places(layout_of(('left', 'right')), {'left': 0, 'right': 0})
     assert caught.value.reason == 'duplicate_name'
 
 
-def test_shortened():
-    """A list for a sentence stays short, however many names there are."""
-    assert shortened(['a', 'b']) == 'a, b'
-    assert shortened([str(n) for n in range(10_000)]) == '0, 1, 2, 3, 4 and 9995 more'
+def test_unknown_names_are_bounded():
+    """Of any number of unknown names the first are reported, each cut and escaped."""
+    names = [f'\x1b[2J{number}' + 'x' * 10_000 for number in range(1000)]
+    found = find_places(layout_of(['a', *names]), INDEX)
+    assert found.count == 1
+    assert len(found.unknown) == MOST_UNKNOWN
+    assert all(name.isprintable() and len(name) < 100 for name in found.unknown)
+    assert found.unknown[7].startswith(r"'\x1b[2J7xxx")
 
 
 def test_plan_is_made_once_per_layout():

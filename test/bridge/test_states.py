@@ -253,7 +253,7 @@ def test_message_of_strangers(reference, driver):
         assert driver.update(source, strange) == 'foreign'
     assert driver.path.joint_state().stamp == (5, 0)
     assert driver.path.merged.given == [True, False, False]
-    assert driver.path.merged.unknown_names == {'stranger': 2}
+    assert driver.path.merged.unknown_names == {"'stranger'": 2}
 
 
 def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):

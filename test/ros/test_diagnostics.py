@@ -198,7 +198,7 @@ def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, dia
         for name in ('hoist', 'gauge', 'wrist', 'arm')
     }
     assert not_a_number == {'hoist': 0, 'gauge': 0, 'wrist': 3, 'arm': 4}
-    assert report.values('actuators')['unknown name ghost'] == '6'
+    assert report.values('actuators')["unknown name 'ghost'"] == '6'
     # Once more, when all is quiet: counts stay, levels do not.
     report = diagnostics(lambda report: report['joint_commands'].level == OK)
     assert int(report.values('joint_commands')['rejected']) == 20

@@ -229,7 +229,8 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     Every message is answered as the model answers it, under one set of parameters, and counted.
 
     Of thousands of names and of none, ragged, cut, doubled, not finite, in any order and with
-    stamps that are late, impossible or ahead, while sets of parameters come that are valid and that are not.
+    stamps that are late, impossible or ahead, while sets of parameters come that are valid and
+    that are not.
     """
     process = launch(BRIDGE, campaign.model.limited_urdf(), f'--executor={executor}')
     peer = meet(NODE)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import as_slice, FIELDS, shortened
+from transmission_bridge.bridge.places import as_slice, FIELDS
 from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import RobotTransmissions
@@ -35,14 +35,14 @@ class CommandNames:
     """
     What the robot knows of names in commands.
 
-    :param n_joints: Number of joints of the robot.
+    :param nothing: A command to no joint, shape ``(3, n_joints)``; to be copied, not changed.
     :param commandable: Place of each joint that may be commanded.
     :param barred: Joints that exist but may not, with the reason.
     :param declared: By interface, the joints whose ros2_control joint declares it as a command
         interface.
     """
 
-    n_joints: int
+    nothing: Array
     commandable: Mapping[str, int]
     barred: Mapping[str, str]
     declared: Mapping[str, frozenset[str]]
@@ -67,7 +67,7 @@ class CommandPlan:
     How messages of one layout are read.
 
     :param fields: One entry per array, ``None`` where the array is empty.
-    :param nothing: A command to no joint, shape ``(3, n_joints)``.
+    :param nothing: A command to no joint, shape ``(3, n_joints)``; not to be changed.
     :param is_whole: Whether all three arrays hold every joint in its place.
     """
 
@@ -99,7 +99,9 @@ class CommandPlan:
 
     def _refuse(self, picks: Index, row: int) -> None:
         sentences = [f'{self.names[pick]} ({self.reasons[self.names[pick]]})' for pick in picks]
-        raise MessageError('not_commandable', f'{FIELDS[row]} command for {shortened(sentences)}')
+        raise MessageError(
+            'not_commandable', f'{FIELDS[row]} command for {shortened(sentences, show=str)}'
+        )
 
 
 def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
@@ -121,10 +123,9 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
         _field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
     )
-    nothing = np.full((len(FIELDS), known.n_joints), np.nan)
-    everyone = slice(0, known.n_joints)
+    everyone = slice(0, known.nothing.shape[1])
     is_whole = all(field is not None and field.is_whole(everyone) for field in fields)
-    return CommandPlan(layout.names, known.barred, fields, nothing, is_whole)
+    return CommandPlan(layout.names, known.barred, fields, known.nothing, is_whole)
 
 
 def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> _Field:
@@ -168,7 +169,7 @@ def array_command(
     if not finite.all():
         wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
         raise MessageError('not_finite', f'no finite {interface} for {shortened(wrong)}')
-    command = np.full((len(FIELDS), known.n_joints), np.nan)
+    command: Array = known.nothing.copy()
     command[FIELDS.index(interface), [known.commandable[name] for name in names]] = values
     return command
 
@@ -192,7 +193,7 @@ def command_names(robot: RobotTransmissions) -> CommandNames:
         if name not in robot.joint_names:
             barred.setdefault(name, 'not bridged')
     return CommandNames(
-        len(robot.joint_names),
+        np.full((len(FIELDS), len(robot.joint_names)), np.nan),
         {name: place for place, name in enumerate(robot.joint_names) if name not in reading},
         barred,
         _declared(robot.robot),

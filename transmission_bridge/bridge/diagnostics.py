@@ -15,9 +15,11 @@ from dataclasses import dataclass
 import math
 
 from transmission_bridge.bridge.statistics import CommandCounts, TopicStatistics
+from transmission_bridge.errors import clipped, shortened
 
 __all__ = [
     'ERROR',
+    'NAME_LENGTH',
     'OK',
     'WARN',
     'Status',
@@ -30,9 +32,12 @@ __all__ = [
 
 OK, WARN, ERROR = 0, 1, 2
 
+#: Characters of the name of a status, and of a key: robots have long names, and hostile ones.
+NAME_LENGTH = 256
+
 #: Reasons of refusal that blame the form of a message and not what it asks for.
 _MALFORMED = (
-    *('undecodable', 'ragged', 'duplicate_name', 'size', 'not_finite', 'infinite'),
+    *('too_large', 'undecodable', 'ragged', 'duplicate_name', 'size', 'not_finite', 'infinite'),
     *('no_names', 'no_points', 'empty_point', 'times', 'bad_stamp'),
 )
 
@@ -83,17 +88,17 @@ def judged(
     fine: str = 'OK',
 ) -> Status:
     """
-    Return a status whose level is that of the worst trouble.
+    Return a status whose level is that of the worst trouble, every text of it bounded.
 
     :param troubles: Level and words of each.
     :param fine: The words where there is none.
     """
     found = sorted(troubles, key=lambda trouble: -trouble[0])
     return Status(
-        name,
+        clipped(name, NAME_LENGTH),
         max((level for level, _ in found), default=OK),
-        '; '.join(words for _, words in found) or fine,
-        tuple((key, str(value)) for key, value in values.items()),
+        clipped('; '.join(words for _, words in found) or fine),
+        tuple((clipped(key, NAME_LENGTH), clipped(str(value))) for key, value in values.items()),
     )
 
 
@@ -116,7 +121,7 @@ def input_status(
     """
     topic = statistics.topic
     age = max(now - statistics.heard, 0.0)
-    troubles = [(WARN, f'incompatible quality of service: {peer}') for peer in incompatible]
+    troubles = _incompatibilities(incompatible)
     # A time of receipt to come was before time went back.
     if timeout and not 0.0 <= now - statistics.used <= timeout:
         troubles.append((ERROR, f'stale: no usable message within {timeout:g} s'))
@@ -142,7 +147,7 @@ def input_status(
             ),
             **_by('rejected', statistics.rejected),
             **_by('replaced stamps', statistics.replaced_stamps),
-            'incompatible': '; '.join(incompatible),
+            'incompatible': shortened(incompatible, show=str),
         },
         'receiving' if rate else 'silent',
     )
@@ -156,9 +161,15 @@ def output_status(topic: str, incompatible: Sequence[str]) -> Status:
     """
     return judged(
         topic,
-        [(WARN, f'incompatible quality of service: {peer}') for peer in incompatible],
-        {'incompatible': '; '.join(incompatible)},
+        _incompatibilities(incompatible),
+        {'incompatible': shortened(incompatible, show=str)},
     )
+
+
+def _incompatibilities(peers: Sequence[str]) -> list[tuple[int, str]]:
+    if not peers:
+        return []
+    return [(WARN, f'incompatible quality of service: {shortened(peers, show=str)}')]
 
 
 def command_status(statistics: TopicStatistics, counts: CommandCounts, window: Window) -> Status:

@@ -10,10 +10,10 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import FIELDS, shortened
+from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.statistics import CommandCounts
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 
@@ -115,4 +115,4 @@ class CommandLimits:
             f'[{lower[tuple(index)]:g}, {upper[tuple(index)]:g}]'
             for index in np.argwhere(refused)
         ]
-        raise MessageError('limit', f'outside the limits: {shortened(sentences)}')
+        raise MessageError('limit', f'outside the limits: {shortened(sentences, show=str)}')

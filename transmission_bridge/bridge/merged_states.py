@@ -12,18 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.finite import FiniteCheck
-from transmission_bridge.bridge.places import FIELDS, find_places, Places, PlanCache, shortened
+from transmission_bridge.bridge.places import (
+    FIELDS,
+    find_places,
+    MOST_UNKNOWN,
+    Places,
+    PlanCache,
+)
 from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.unwrap import Unwrapper
-from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
+from transmission_bridge.errors import (
+    MessageError,
+    ParameterError,
+    shortened,
+    UnknownNameError,
+)
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['MergedStates']
-
-#: Unknown names that are counted each by itself; a hostile sender must not make this grow.
-UNKNOWN_NAMES = 64
 
 _NOBODY = -1
 
@@ -57,7 +65,8 @@ class MergedStates:
     :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
         what is published goes back; 0, for recordings: at once.
     :ivar given: Whether position, velocity, effort were ever given.
-    :ivar unknown_names: Names in messages that the robot does not have, with their counts.
+    :ivar unknown_names: Names in messages that the robot does not have, as they are shown, with
+        their counts; a hostile sender must not make this grow.
     :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
         velocity, effort, shape ``(3, n_actuators)``.
     :raises UnknownNameError: If ``driver_names`` mean an actuator that is not there.
@@ -125,7 +134,6 @@ class MergedStates:
             known = self._add(source)
         self._latest = now
         if layout is not known.layout or self._contested:
-            known.plan = plan
             self._note_giver(known, layout, plan)
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
         if rows is not None:
@@ -150,7 +158,7 @@ class MergedStates:
         Needed again when its layout changes, or with every message once two drivers have given
         the same number.
         """
-        source.layout = layout
+        source.layout, source.plan = (layout, plan) if layout.is_kept else (None, None)
         for row, length in enumerate(layout.lengths):
             givers = self._givers[row, plan.places]
             mine = givers == source.number
@@ -260,7 +268,7 @@ class MergedStates:
 
     def _count_unknown(self, names: tuple[str, ...]) -> None:
         for name in names:
-            if name in self.unknown_names or len(self.unknown_names) < UNKNOWN_NAMES:
+            if name in self.unknown_names or len(self.unknown_names) < MOST_UNKNOWN:
                 self.unknown_names[name] += 1
 
 

@@ -6,21 +6,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.messages.layout import Layout
 
-__all__ = ['FIELDS', 'Places', 'PlanCache', 'as_slice', 'find_places', 'shortened']
+__all__ = ['FIELDS', 'MOST_UNKNOWN', 'Places', 'PlanCache', 'as_slice', 'find_places']
 
 #: The arrays of a JointState, in the order in which every array of this room holds them.
 FIELDS = ('position', 'velocity', 'effort')
+
+#: Unknown names that are shown of a message, and counted each by itself.
+MOST_UNKNOWN = 64
 
 Plan = TypeVar('Plan')
 
@@ -35,7 +39,8 @@ class Places:
     :param picks: Index into the message for each entry taken; ``None`` where all are taken in
         order.
     :param count: Number of entries taken.
-    :param unknown: Names that the robot does not have.
+    :param unknown: The first of the names that the robot does not have, as they are shown: a
+        message may hold any number, of any length.
     """
 
     places: npt.NDArray[np.intp] | slice
@@ -73,11 +78,12 @@ def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
         )
         raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
     everything = len(picks) == len(layout.names)
+    unknown = (name for name in layout.names if name not in index)
     return Places(
         as_slice(places),
         None if everything else np.array(picks, dtype=np.intp),
         len(places),
-        tuple(name for name in layout.names if name not in index),
+        tuple(shown(name) for name in islice(unknown, MOST_UNKNOWN)),
     )
 
 
@@ -86,12 +92,6 @@ def as_slice(places: list[int]) -> npt.NDArray[np.intp] | slice:
     if places and places == list(range(places[0], places[0] + len(places))):
         return slice(places[0], places[0] + len(places))
     return np.array(places, dtype=np.intp)
-
-
-def shortened(names: Sequence[str], most: int = 5) -> str:
-    """Return the first names as a list for a sentence; a message may hold thousands."""
-    more = f' and {len(names) - most} more' if len(names) > most else ''
-    return ', '.join(names[:most]) + more
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,9 @@ class PlanCache(Generic[Plan]):
 
         :raises MessageError: If messages of this layout cannot be used.
         """
-        if layout is not self._last_layout:
+        if layout is self._last_layout:
+            plan = self._last
+        else:
             plan = self._plans.get(layout)
             if plan is None:
                 try:
@@ -129,8 +131,9 @@ class PlanCache(Generic[Plan]):
                 except MessageError as error:
                     plan = _Refusal(error.reason, str(error))
                 self._plans[layout] = plan
-            self._last_layout, self._last = layout, plan
-        if isinstance(self._last, _Refusal):
-            raise MessageError(self._last.reason, self._last.message)
-        assert self._last is not None
-        return self._last
+            if layout.is_kept:
+                self._last_layout, self._last = layout, plan
+        if isinstance(plan, _Refusal):
+            raise MessageError(plan.reason, plan.message)
+        assert plan is not None
+        return plan

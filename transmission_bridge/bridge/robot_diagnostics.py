@@ -125,7 +125,7 @@ def actuator_status(
             f'not finite {names[place]} {FIELDS[row]}': int(merged.not_finite[row, place])
             for row, place in np.argwhere(merged.not_finite)
         },
-        **{f'unknown name {name}': n for name, n in sorted(merged.unknown_names.items())},
+        **{f'unknown name {name}': count for name, count in sorted(merged.unknown_names.items())},
     }
     troubles = [(ERROR, f'no fresh state of {silent}')] if silent else []
     return judged('actuators', troubles, values, 'all known' if not unknown else 'not all known')

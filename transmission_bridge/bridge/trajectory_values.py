@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.command_plan import CommandNames
-from transmission_bridge.bridge.places import shortened
 from transmission_bridge.bridge.stamps import is_possible
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
 from transmission_bridge.transmissions.affine_map import Array
 
@@ -110,7 +109,7 @@ def _places(names: tuple[str, ...], known: CommandNames) -> list[int]:
         raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
     barred = [f'{name} ({known.barred[name]})' for name in names if name in known.barred]
     if barred:
-        raise MessageError('not_commandable', f'trajectory for {shortened(barred)}')
+        raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
     return [known.commandable[name] for name in names]
 
 

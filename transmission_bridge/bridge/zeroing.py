@@ -17,7 +17,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import MessageError, TransmissionBridgeError
+from transmission_bridge.errors import MessageError, shown, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.tunable import ParameterPath
@@ -104,7 +104,7 @@ def zero_offsets(
     changes = []
     for joint, target in wanted.items():
         if joint not in robot.joint_names:
-            raise MessageError('unknown_joint', f"the robot has no joint '{joint}'")
+            raise MessageError('unknown_joint', f'the robot has no joint {shown(joint)}')
         if joint not in places:
             raise MessageError('no_offset', f'{joint} has no offset')
         transmission, path, old = places[joint]

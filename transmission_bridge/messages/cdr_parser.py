@@ -42,6 +42,9 @@ _HEAD = struct.Struct('<HxBiI')
 _U32 = struct.Struct('<I')
 _SHORTEST_STRING = 5
 
+#: Bytes of a string that a sentence shows.
+_SHOWN = 64
+
 
 class UnusualMessageError(MessageError):
     """
@@ -100,11 +103,11 @@ def decode_string(raw: bytes) -> str:
     :raises UnusualMessageError: If it is not UTF-8 or holds a NUL, which ends it for rclpy.
     """
     if b'\0' in raw:
-        raise UnusualMessageError('string', f'a string holds a NUL: {raw!r}')
+        raise UnusualMessageError('string', f'a string holds a NUL: {raw[:_SHOWN]!r}')
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise UnusualMessageError('string', f'a string is not UTF-8: {raw!r}') from error
+        raise UnusualMessageError('string', f'a string is not UTF-8: {raw[:_SHOWN]!r}') from error
 
 
 def parse_joint_state(data: bytes) -> WireForm:

@@ -32,6 +32,10 @@ from transmission_bridge.messages.layout import Layout, LayoutTable
 
 __all__ = ['JointStateReader', 'JointStateView']
 
+#: Bytes of a view besides its message and its layout, and those that all views of a reader may
+#: take together.
+_FRAME, _MOST = 4096, 3 << 19
+
 
 class JointStateView:
     """
@@ -49,6 +53,7 @@ class JointStateView:
     :ivar effort: Efforts [N m or N].
     :ivar rows: The three as one array, shape ``(3, n)``, where none is empty and all are equally
         long, else ``None``.
+    :ivar weight: Bytes that it takes, with its layout, at most.
     """
 
     __slots__ = (
@@ -74,6 +79,7 @@ class JointStateView:
         'rows',
         'stamp',
         'velocity',
+        'weight',
     )
 
     def __init__(self, form: WireForm, layout: Layout, data: bytes) -> None:
@@ -116,6 +122,8 @@ class JointStateView:
             self._slice(doubles, extent) for extent in form.arrays
         )
         self._numbers[:] = data[self._numbers_offset : self._size]
+        # The prefix is kept five times. Its frame, as a text, takes up to four times its bytes.
+        self.weight = _FRAME + 9 * len(self._prefix) + len(self._numbers) + layout.weight
 
     def record(self) -> JointStateRecord:
         """Return a copy that stays."""
@@ -174,8 +182,8 @@ class JointStateReader:
 
     :param layouts: Table that the layouts come from, to be shared with other readers and with
         the typed path; one of its own if not given.
-    :param limit: Number of message forms (layout and length of the frame) remembered. Each holds
-        about twice the bytes of its message.
+    :param limit: Number of message forms (layout and length of the frame) remembered, fewer where
+        they are large. One that is larger than all may be is not remembered.
     """
 
     def __init__(self, layouts: LayoutTable | None = None, limit: int = 16) -> None:
@@ -185,6 +193,7 @@ class JointStateReader:
         self._limit = limit
         # Most recently used first.
         self._views: list[JointStateView] = []
+        self._weight = 0
 
     def read(self, data: bytes) -> JointStateView:
         """
@@ -206,7 +215,11 @@ class JointStateReader:
             position, velocity, effort = form.arrays
             lengths = (position.length, velocity.length, effort.length)
             view = JointStateView(form, self.layouts.get(form.names, lengths), data)
-            del views[self._limit - 1 :]
+            if view.weight > _MOST or not view.layout.is_kept:
+                return view
+            self._weight += view.weight
+            while len(views) >= self._limit or self._weight > _MOST:
+                self._weight -= views.pop().weight
         views.insert(0, view)
         return view
 

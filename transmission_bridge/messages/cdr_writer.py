@@ -16,7 +16,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, shown
 from transmission_bridge.messages.cdr_parser import aligned
 from transmission_bridge.messages.joint_rows import joined_rows
 
@@ -111,9 +111,9 @@ def _append_string(message: bytearray, text: str) -> None:
     try:
         raw = text.encode()
     except UnicodeEncodeError as error:
-        raise MessageError('string', f'{text!r} is not Unicode') from error
+        raise MessageError('string', f'{shown(text)} is not Unicode') from error
     if b'\0' in raw:
-        raise MessageError('string', f'{text!r} holds a NUL')
+        raise MessageError('string', f'{shown(text)} holds a NUL')
     _append_u32(message, len(raw) + 1)
     message += raw + b'\0'
 

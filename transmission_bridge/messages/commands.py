@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.motion import (
     BeginMotion,
@@ -155,7 +155,7 @@ def _(
     if len(feedback.names) > 1:
         raise MessageError(
             'several_joints',
-            f'one transmission cannot be meant for joints {", ".join(feedback.names)}',
+            f'one transmission cannot be meant for joints {shortened(feedback.names)}',
         )
     if max(feedback.lengths) > len(feedback.names):
         raise MessageError('ragged', f'more values than names: {feedback.lengths}')

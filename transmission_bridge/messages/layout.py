@@ -12,8 +12,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+import sys
 
 __all__ = ['Layout', 'LayoutTable']
+
+#: Bytes of a layout besides its names, and besides the text of each: its place in the tuple, and
+#: what is compiled for the layout (four numbers for each of three arrays).
+_FRAME, _NAME = 4096, 8 + 4 * 3 * 8
+
+#: Bytes that the layouts of a table may take together, and one of them: elsewhere the one in use
+#: may be held beside the table.
+_MOST, _MOST_EACH = 3 << 19, 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +35,22 @@ class Layout:
 
     :param names: Joint names in message order; may be empty, may repeat.
     :param lengths: Lengths of position, velocity and effort.
+    :param weight: Bytes that it takes at most, with what is compiled for it.
     """
 
     names: tuple[str, ...]
     lengths: tuple[int, int, int]
+    weight: int = 0
 
     @property
     def key(self) -> tuple[tuple[str, ...], tuple[int, int, int]]:
         """What two layouts that look alike have in common."""
         return self.names, self.lengths
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether anything may hold it beyond its message; one that is too heavy goes with it."""
+        return self.weight <= _MOST_EACH
 
     @property
     def is_ragged(self) -> bool:
@@ -46,8 +62,11 @@ class LayoutTable:
     """
     One :class:`Layout` object per names and lengths, bounded by dropping the oldest used.
 
+    Bounded in number and in bytes: names are whatever a sender makes them.
+
     Several readers, and the typed path beside them, may share a table: alike messages then have
-    the same layout object. A layout that was dropped and comes again is a new object.
+    the same layout object. A layout that was dropped and comes again is a new object, and one
+    that is too heavy to be kept is a new object each time.
 
     :param limit: Number of layouts kept, at least one.
     """
@@ -56,6 +75,7 @@ class LayoutTable:
         if limit < 1:
             raise ValueError(f'limit: expected at least 1, found {limit}')
         self._limit = limit
+        self._weight = 0
         self._layouts: OrderedDict[tuple[tuple[str, ...], tuple[int, int, int]], Layout] = (
             OrderedDict()
         )
@@ -73,10 +93,14 @@ class LayoutTable:
         """
         key = (tuple(names), lengths)
         layout = self._layouts.get(key)
-        if layout is None:
-            layout = self._layouts[key] = Layout(*key)
-            if len(self._layouts) > self._limit:
-                self._layouts.popitem(last=False)
-        else:
+        if layout is not None:
             self._layouts.move_to_end(key)
+            return layout
+        weight = _FRAME + _NAME * len(key[0]) + sum(map(sys.getsizeof, key[0]))
+        layout = Layout(*key, weight)
+        if layout.is_kept:
+            self._layouts[key] = layout
+            self._weight += weight
+            while len(self._layouts) > self._limit or self._weight > _MOST:
+                self._weight -= self._layouts.popitem(last=False)[1].weight
         return layout

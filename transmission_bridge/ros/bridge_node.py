@@ -21,7 +21,7 @@ from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import pairs
 from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import Finding
-from transmission_bridge.errors import DescriptionError
+from transmission_bridge.errors import clipped, DescriptionError, shown
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.declaring import declare, take_integers
 from transmission_bridge.ros.description_source import DescriptionSource
@@ -108,8 +108,8 @@ class TransmissionBridge(LifecycleNode):
         )
         if not robot.joint_names:
             raise DescriptionError(
-                f"nothing to bridge in robot '{robot.robot.name}': no usable transmission and no "
-                f'joint to pass through, see the findings above ({self._description.place})'
+                f'nothing to bridge in robot {shown(robot.robot.name)}: no usable transmission '
+                f'and no joint to pass through, see the findings above ({self._description.place})'
             )
         try:
             self._session = Session(self, self._live.configure(robot), options, self._log)
@@ -119,7 +119,7 @@ class TransmissionBridge(LifecycleNode):
         for name in self._live.unmatched_overrides():
             self.get_logger().warning(f"parameter file: '{name}' matches no parameter")
         self.get_logger().info(
-            f"robot '{robot.robot.name}': {len(robot.joint_names)} joints, "
+            f'robot {shown(robot.robot.name)}: {len(robot.joint_names)} joints, '
             f'{len(robot.actuator_names)} actuators, {len(robot.transmissions)} transmissions, '
             f'{len(robot.pass_through)} joints passed through'
         )
@@ -180,12 +180,13 @@ class TransmissionBridge(LifecycleNode):
     def _log_findings(self, findings: Sequence[Finding]) -> None:
         # One line each: rclpy allows one severity per line of code.
         for finding in findings:
+            text = clipped(str(finding))
             if finding.severity == 'error':
-                self.get_logger().error(str(finding))
+                self.get_logger().error(text)
             elif finding.severity == 'warning':
-                self.get_logger().warning(str(finding))
+                self.get_logger().warning(text)
             else:
-                self.get_logger().info(str(finding))
+                self.get_logger().info(text)
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -213,8 +214,9 @@ class TransmissionBridge(LifecycleNode):
 
     def _description_arrived(self) -> None:
         if self._session is not None:
-            self.get_logger().warning(
-                'another robot_description arrived; it is used at the next configure'
+            self._log.warning(
+                'description',
+                'another robot_description arrived; it is used at the next configure',
             )
         elif self._autostart:
             self._start_in(0.0)

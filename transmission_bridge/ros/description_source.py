@@ -12,14 +12,20 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from transmission_bridge.description import load_description
+from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import DescriptionError
+from transmission_bridge.errors import DescriptionError, MessageError
 from transmission_bridge.ros.declaring import declare
+from transmission_bridge.ros.joint_state_input import deserialized
 from transmission_bridge.ros.qos import DESCRIPTION, overridable, overriding
+from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['PARAMETER', 'DescriptionSource', 'read_description']
 
 PARAMETER = 'robot_description'
+
+#: Bytes of a message whose text is not too long for a description.
+_LARGEST = MAX_BYTES + 64
 
 
 def read_description(text: str) -> RobotDescription:
@@ -47,7 +53,9 @@ class DescriptionSource:
     def __init__(self, node: Node, arrived: Callable[[], None]) -> None:
         self._node = node
         self._arrived = arrived
-        self._received = ''
+        self._log = ThrottledLog(node)
+        # As bytes: characters would take up to four times as many.
+        self._received = b''
         declare(
             node,
             PARAMETER,
@@ -59,13 +67,17 @@ class DescriptionSource:
         )
         with overriding('robot_description'):
             self._subscription = node.create_subscription(
-                String, 'robot_description', self._on_description, **overridable(DESCRIPTION)
+                String,
+                'robot_description',
+                self._on_description,
+                raw=True,
+                **overridable(DESCRIPTION),
             )
 
     @property
     def text(self) -> str:
         """The description, empty while there is none."""
-        return str(self._node.get_parameter(PARAMETER).value) or self._received
+        return str(self._node.get_parameter(PARAMETER).value) or self._received.decode()
 
     @property
     def place(self) -> str:
@@ -74,8 +86,15 @@ class DescriptionSource:
             return f'parameter {PARAMETER}'
         return f'topic {self._subscription.topic_name}'
 
-    def _on_description(self, message: String) -> None:
+    def _on_description(self, data: bytes) -> None:
+        try:
+            if len(data) > _LARGEST:
+                raise MessageError('too_large', f'{len(data)} bytes, expected at most {_LARGEST}')
+            received = deserialized(data, String).data.encode()
+        except MessageError as error:
+            self._log.warning(error.reason, f'{self.place}: {error}; message dropped')
+            return
         before = self.text
-        self._received = message.data
+        self._received = received
         if self.text != before:
             self._arrived()

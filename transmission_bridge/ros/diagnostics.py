@@ -19,12 +19,14 @@ from transmission_bridge.bridge.diagnostics import (
     command_status,
     input_status,
     judged,
+    NAME_LENGTH,
     output_status,
     Status,
     WARN,
     Window,
 )
 from transmission_bridge.bridge.robot_diagnostics import actuator_status, transmission_statuses
+from transmission_bridge.errors import clipped, indented, shown
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.peers import incompatible_publishers, incompatible_subscribers
 from transmission_bridge.ros.session import Session
@@ -100,8 +102,8 @@ class Diagnostics:
             for name in report.errors.keys() - self._told:
                 self._told.add(name)
                 self._node.get_logger().error(
-                    f"transmission '{name}' raised, what it should have mapped is unknown\n"
-                    f'{report.errors[name]}'
+                    f'transmission {shown(name)} raised, what it should have mapped is unknown\n'
+                    f'{indented(clipped(report.errors[name]))}'
                 )
 
     def _life(self, session: Session | None) -> Status:
@@ -169,6 +171,6 @@ def _message(status: Status, node: str, hardware: str) -> Any:
         level=bytes([status.level]),
         name=f'{node}: {status.name}',
         message=status.message,
-        hardware_id=hardware,
+        hardware_id=clipped(hardware, NAME_LENGTH),
         values=[KeyValue(key=key, value=value) for key, value in status.values],
     )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 import traceback
 from typing import Any
 
@@ -15,13 +15,18 @@ from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.statistics import TopicStatistics
 from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.messages.cdr_writer import JointStateWriter
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
-from transmission_bridge.ros.joint_state_input import JointStateInput
+from transmission_bridge.ros.joint_state_input import deserialized, JointStateInput
 from transmission_bridge.ros.qos import overridable, overriding
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['Inputs']
+
+#: Bytes of a message that is looked at in any case; and how often a larger robot's names may be
+#: in one, with all their numbers.
+_LARGEST, _LARGEST_SHARE = 1 << 20, 10
 
 
 class Inputs:
@@ -31,6 +36,8 @@ class Inputs:
     :param node: The node to subscribe with.
     :param time: Gives the time of receipt [s].
     :param log: Where refused messages are reported.
+    :param names: All names of the robot. A message much larger than one of all these is refused
+        (``too_large``) before anything is made of it.
     :ivar is_open: Whether messages are to be taken; others are dropped unread, because rclpy has
         no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
@@ -42,8 +49,11 @@ class Inputs:
         node: LifecycleNode,
         time: Callable[[], float],
         log: ThrottledLog,
+        names: Iterable[str],
     ) -> None:
         self._node = node
+        of_robot = JointStateWriter(dict.fromkeys(names)).write(0, 0)
+        self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
         self.is_open = False
         self._time = time
         self._log = log
@@ -63,18 +73,23 @@ class Inputs:
         :param take: As of :class:`JointStateInput`.
         :param time: Gives the time of receipt [s] instead of the time of all inputs.
         """
-        receive = JointStateInput(take)
-        self._subscribe(JointState, topic, qos, receive, raw=True, time=time or self._time)
+        self._subscribe(JointState, topic, qos, JointStateInput(take), time or self._time)
 
     def typed(
         self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any, float], None]
     ) -> None:
         """
-        Subscribe to messages of another type.
+        Subscribe to messages of another type; as bytes too, so that their size is known first.
 
         :param take: Called with message and time of receipt; may raise :class:`MessageError`.
         """
-        self._subscribe(message_type, topic, qos, take, raw=False, time=self._time)
+        self._subscribe(
+            message_type,
+            topic,
+            qos,
+            lambda data, now: take(deserialized(data, message_type), now),
+            self._time,
+        )
 
     def note_stamp(self, topic: str, reason: str, sentence: str) -> None:
         """Count a stamp that the time of receipt replaced, and warn."""
@@ -92,23 +107,25 @@ class Inputs:
         message_type: type,
         topic: str,
         qos: QoSProfile,
-        take: Callable[[Any, float], None],
-        *,
-        raw: bool,
+        take: Callable[[bytes, float], None],
         time: Callable[[], float],
     ) -> None:
         if topic in self.statistics:
             raise ParameterError(f"topic '{topic}' would be listened to twice", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
-        log = self._log
+        log, largest = self._log, self._largest
 
-        def receive(message: Any) -> None:
+        def receive(data: bytes) -> None:
             if not self.is_open:
                 return
             statistics.received += 1
             statistics.heard = now = time()
             try:
-                take(message, now)
+                if len(data) > largest:
+                    raise MessageError(
+                        'too_large', f'{len(data)} bytes, expected at most {largest}'
+                    )
+                take(data, now)
                 statistics.used = now
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
@@ -123,6 +140,6 @@ class Inputs:
                 message_type,
                 topic,
                 receive,
-                raw=raw,
+                raw=True,
                 **overridable(qos),
             )

@@ -1,11 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Received JointState bytes to arrays, by the fast path or, if need be, by rclpy's own."""
+"""Received bytes to messages; JointState by the fast path or, if need be, by rclpy's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -16,7 +17,19 @@ from transmission_bridge.messages.cdr_reader import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateData, record_from_message
 from transmission_bridge.messages.layout import Layout
 
-__all__ = ['JointStateInput']
+__all__ = ['JointStateInput', 'deserialized']
+
+
+def deserialized(data: bytes, message_type: type) -> Any:
+    """
+    Return the typed message of received bytes.
+
+    :raises MessageError: If they cannot be decoded (``undecodable``).
+    """
+    try:
+        return deserialize_message(data, message_type)
+    except Exception as error:  # rclpy raises whatever its C extension says
+        raise MessageError('undecodable', f'the message cannot be decoded: {error}') from error
 
 
 class JointStateInput:
@@ -46,8 +59,5 @@ class JointStateInput:
         self._take(view.layout, view, now)
 
     def _read_typed(self, data: bytes) -> tuple[Layout, JointStateData]:
-        try:
-            record = record_from_message(deserialize_message(data, JointState))
-        except Exception as error:  # rclpy raises whatever its C extension says
-            raise MessageError('undecodable', f'the message cannot be decoded: {error}') from error
+        record = record_from_message(deserialized(data, JointState))
         return self._reader.layouts.get(record.names, record.lengths), record

@@ -17,6 +17,8 @@ from rclpy.duration import Infinite
 from rclpy.node import Node
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
+from transmission_bridge.errors import shown
+
 __all__ = ['incompatible_publishers', 'incompatible_subscribers']
 
 
@@ -43,10 +45,14 @@ def incompatible_subscribers(node: Node, topic: str, ours: QoSProfile) -> list[s
 
 def _incompatible(peers: Iterable[tuple[Any, QoSCompatibility, str]]) -> list[str]:
     return [
-        f'{peer.node_namespace.rstrip("/")}/{peer.node_name} ({reason.rstrip(";")})'
+        f'{shown(_name(peer))} ({reason.rstrip(";")})'
         for peer, compatibility, reason in peers
         if compatibility == QoSCompatibility.ERROR
     ]
+
+
+def _name(peer: Any) -> str:
+    return f'{peer.node_namespace.rstrip("/")}/{peer.node_name}'
 
 
 def _resolved(profile: QoSProfile) -> QoSProfile:

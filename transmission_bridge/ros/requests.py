@@ -16,13 +16,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.service import Service
 
-from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
+from transmission_bridge.errors import MessageError, ParameterError, shown, TransmissionBridgeError
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['guard_requests']
 
-#: Characters of a name from the network that a sentence repeats.
-_SHOWN = 64
+#: Longest label of a transition, and more than the longest of those that there are.
+_LONGEST_LABEL = 64
 
 _TYPES = frozenset(kind.value for kind in Parameter.Type)
 
@@ -88,18 +88,18 @@ def _check(request: Any) -> None:
     """
     if isinstance(request, ChangeState.Request):
         label = request.transition.label
-        if label and not (len(label) <= _SHOWN and label.isascii() and label.isidentifier()):
-            raise MessageError('label', f'there is no transition {label[:_SHOWN]!r}')
+        if label and not (len(label) <= _LONGEST_LABEL and label.isascii() and label.isidentifier()):
+            raise MessageError('label', f'there is no transition {shown(label)}')
     elif hasattr(request, 'type_hash'):
         if not _TYPE_HASH.fullmatch(request.type_hash):
-            raise MessageError('hash', f'{request.type_hash[:_SHOWN]!r} is not the hash of a type')
+            raise MessageError('hash', f'{shown(request.type_hash)} is not the hash of a type')
     elif isinstance(request, (SetParameters.Request, SetParametersAtomically.Request)):
         for parameter in request.parameters:
             if not parameter.name:  # rclpy would declare it
                 raise ParameterError('a parameter without a name cannot be set')
             if parameter.value.type not in _TYPES:
                 raise ParameterError(
-                    f'parameter {parameter.name[:_SHOWN]!r} has an unknown type',
+                    f'parameter {shown(parameter.name)} has an unknown type',
                     parameter=parameter.name,
                     expected='a type of rcl_interfaces/msg/ParameterType',
                     found=str(parameter.value.type),

@@ -85,7 +85,7 @@ class Session:
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = Outputs(node)
-        self.inputs = Inputs(node, self.time, log)
+        self.inputs = Inputs(node, self.time, log, (*robot.actuator_names, *robot.joint_names))
         self._stamp = StampJudge(
             self._now,
             self.inputs.note_stamp,

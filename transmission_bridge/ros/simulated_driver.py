@@ -16,8 +16,10 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.errors import (
+    clipped,
     DescriptionError,
     MessageError,
+    shortened,
     TransmissionBridgeError,
     UnknownNameError,
 )
@@ -88,7 +90,9 @@ class SimulatedDriver(Node):
         if not self._description.text:
             return
         if self._driver is not None:
-            self.get_logger().warning('another robot_description arrived; restart to use it')
+            self._log.warning(
+                'description', 'another robot_description arrived; restart to use it'
+            )
             return
         try:
             self._start(self._description.text)
@@ -99,11 +103,11 @@ class SimulatedDriver(Node):
         transmissions, names = self._read(text)
         for finding in transmissions.findings:
             if finding.severity == 'error':
-                self.get_logger().warning(str(finding))
+                self.get_logger().warning(clipped(str(finding)))
         self._robot_actuators = frozenset(transmissions.actuator_names)
         self._driver = Driver(names, self._settings, now=self._now())
         self._restart_timer()
-        self.get_logger().info(f'driving {len(names)} actuators: {", ".join(names)}')
+        self.get_logger().info(clipped(f'driving {len(names)} actuators: {", ".join(names)}'))
 
     def _read(self, text: str) -> tuple[RobotTransmissions, tuple[str, ...]]:
         """Return the robot, and the actuators to drive in its order."""
@@ -130,7 +134,7 @@ class SimulatedDriver(Node):
         strangers = [name for name in unknown if name not in self._robot_actuators]
         if strangers:
             self._log.warning(
-                'unknown', f'actuator_commands: no actuators of this robot: {strangers}'
+                'unknown', f'actuator_commands: no actuators of this robot: {shortened(strangers)}'
             )
 
     def _publish(self) -> None:

@@ -11,6 +11,8 @@ import time
 
 from rclpy.node import Node
 
+from transmission_bridge.errors import clipped, indented
+
 __all__ = ['ThrottledLog']
 
 #: Kinds remembered; a hostile sender must not be able to make this grow.
@@ -21,7 +23,8 @@ class ThrottledLog:
     """
     Logs a kind of event at most once per period, saying how often it was held back.
 
-    rclpy throttles by the line of code, so that one bad topic would silence all others.
+    rclpy throttles by the line of code, so that one bad topic would silence all others. Kinds are
+    ours, of a few words: no text of a message may be one. The text logged is bounded.
 
     :param node: The node whose logger is used.
     :param period: Seconds, by the steady clock: simulated time may stand still.
@@ -54,4 +57,6 @@ class ThrottledLog:
         self._kinds.move_to_end(kind)
         if len(self._kinds) > _KINDS:
             self._kinds.popitem(last=False)
-        return text + (f' ({held_back} more of this kind since)' if held_back else '')
+        return indented(clipped(text)) + (
+            f' ({held_back} more of this kind since)' if held_back else ''
+        )

@@ -12,6 +12,8 @@ import shutil
 import sys
 from typing import Any, TextIO
 
+from transmission_bridge.errors import printable
+
 __all__ = ['Console', 'OutputError', 'Stream', 'printable']
 
 #: Sentences are not wrapped shorter than this.
@@ -20,21 +22,6 @@ _NARROWEST = 40
 
 class OutputError(Exception):
     """The output cannot be written (a full disk, a closed stream)."""
-
-
-def printable(text: str) -> str:
-    """
-    Return ``text`` with everything that a terminal would not simply show written as an escape.
-
-    Names come from files of others: a line break would spoil a table, and control and
-    direction-changing characters could show something else than what is there.
-    """
-    return ''.join(
-        character
-        if character.isprintable()
-        else character.encode('unicode_escape', 'surrogatepass').decode('ascii')
-        for character in text
-    )
 
 
 class Stream:

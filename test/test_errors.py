@@ -1,0 +1,86 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Words of errors: whatever names hold, a sentence shows it, stays short and is one sentence."""
+
+from __future__ import annotations
+
+import ast
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.description.specs import Finding
+from transmission_bridge.errors import (
+    clipped,
+    DescriptionError,
+    printable,
+    shortened,
+    shown,
+    TransmissionError,
+    UnknownNameError,
+)
+
+#: Anything that a string of Python can hold, with what terminals and logs react to.
+TEXTS = st.text(st.characters() | st.sampled_from('\x1b\n\r\t\x9b\u202e\u2028\'"\\'))
+
+FORGED = 'a\n[INFO] [0.0] [transmission_bridge]: all is well\x1b[2J'
+
+
+@given(TEXTS)
+@example(FORGED)
+@example('x' * 100_000)
+def test_shown(name):
+    """A name is shown in quotes, every character of it that is shown being one to be seen."""
+    text = shown(name)
+    assert text.isprintable()
+    assert len(text) < 700
+    assert ast.literal_eval(text.removesuffix('…')) == name[:64]
+    assert text.endswith('…') == (len(name) > 64)
+
+
+def test_shortened():
+    """A list for a sentence stays short, however many names there are and however long."""
+    assert shortened(['a', 'b']) == "'a', 'b'"
+    assert shortened([str(n) for n in range(10_000)]) == "'0', '1', '2', '3', '4' and 9995 more"
+    assert len(shortened(['\x1b' * 10**6] * 10**5)) < 1500
+    assert shortened(['a (b)'], show=str) == 'a (b)'
+
+
+@given(TEXTS)
+@example(FORGED)
+def test_printable(text):
+    """Text is one line without control characters, and as it was where it had none."""
+    assert printable(text).isprintable()
+    assert (printable(text) == text) == text.isprintable()
+
+
+@given(TEXTS, st.integers(50, 200))
+@example(FORGED, 50)
+@example('\x1b' * 10_000, 100)
+def test_clipped(text, most):
+    """A text for a log keeps its begin and its end; escapes make it no longer than it may be."""
+    result = clipped(text, most)
+    assert len(result) <= most + 40
+    assert all(line.isprintable() for line in result.split('\n'))
+    if len(text) <= most and text.isprintable():
+        assert result == text
+
+
+@pytest.mark.parametrize(
+    'make',
+    [
+        lambda text: Finding('error', f"joint '{text}'", path=text, expected=text, found=text),
+        lambda text: DescriptionError(f"joint '{text}'", path=text, expected=text, found=text),
+        lambda text: TransmissionError(f"joint '{text}'", transmission=text, found=text),
+        lambda text: UnknownNameError('joint', text, (text, text)),
+    ],
+)
+@given(text=TEXTS)
+@example(text=FORGED)
+def test_no_name_forges_a_line(make, text):
+    """Names of a description can neither begin a line of the log nor reach the terminal."""
+    first, *more = str(make(text)).split('\n')
+    assert first.isprintable()
+    assert all(line.startswith('  ') and line.isprintable() for line in more)
