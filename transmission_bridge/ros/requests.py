@@ -88,7 +88,8 @@ def _check(request: Any) -> None:
     """
     if isinstance(request, ChangeState.Request):
         label = request.transition.label
-        if label and not (len(label) <= _LONGEST_LABEL and label.isascii() and label.isidentifier()):
+        is_word = label.isascii() and label.isidentifier()
+        if label and not (is_word and len(label) <= _LONGEST_LABEL):
             raise MessageError('label', f'there is no transition {shown(label)}')
     elif hasattr(request, 'type_hash'):
         if not _TYPE_HASH.fullmatch(request.type_hash):
