@@ -28,9 +28,11 @@ STAMPS = st.one_of(
 #: Steps of the node's clock and of the clock of receipt [ms].
 STEPS = st.one_of(
     st.integers(0, 1500).map(lambda step: (step, step)),
-    # The node's clock stands still, or is set.
+    # The node's clock stands still, or is set: ahead, or back by more than one reading serves for.
     st.integers(0, 1500).map(lambda step: (0, step)),
-    st.tuples(st.integers(-3_600_000, 3_600_000), st.integers(0, 1500)),
+    st.tuples(
+        st.one_of(st.integers(-3_600_000, -501), st.integers(0, 3_600_000)), st.integers(0, 1500)
+    ),
 )
 
 
