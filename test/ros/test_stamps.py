@@ -106,7 +106,6 @@ def test_a_trajectory_that_starts_at_no_time(peer, active_bridge):
     publisher.publish(trajectory)
     peer.spin_until(lambda: heard, 'a trajectory')
     assert len(heard) == 1
-    assert not node._session.commands.counts['joint_trajectory'].clamped
 
 
 def test_diagnostics_count_them(peer, reference, active_bridge):
@@ -131,7 +130,7 @@ def test_diagnostics_count_them(peer, reference, active_bridge):
     status, values = peer.spin_until(found, 'the counts')
     assert status.name == 'transmission_bridge: actuator_states'
     assert status.level == b'\x01'
-    assert 'future_stamp' in status.message
+    assert 'replaced by the time of receipt' in status.message
     assert (values['replaced stamps bad_stamp'], values['accepted']) == ('1', '2')
     del reports[:]
     peer.spin_until(lambda: found() and found()[0].level == b'\x00', 'an end of the warning')
