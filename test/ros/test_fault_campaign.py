@@ -216,7 +216,7 @@ def refused_sets(good):
     return (
         {**spoiled, first: 0.0},
         {**spoiled, first: math.nan},
-        {**spoiled, first: 7},
+        {**spoiled, first: 2**53 + 1},
         {**spoiled, 'transmissions.nobody.joints.lift.offset': 1.0},
         {**spoiled, 'limits': 'off'},
         {**spoiled, 'robot_description': '<robot name="other"/>'},
