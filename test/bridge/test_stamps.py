@@ -37,16 +37,22 @@ STEPS = st.one_of(
 
 
 class Clock:
-    """The node's clock, and that of receipt; how often the first was asked is counted."""
+    """
+    The node's clock, and that of receipt.
+
+    :ivar asked: How often the first was asked.
+    :ivar told: What it said last [ns].
+    """
 
     def __init__(self, nanoseconds=PRESENT):
         self.nanoseconds = nanoseconds
         self.received = 100.0
-        self.asked = 0
+        self.asked = self.told = 0
 
     def __call__(self):
         """Return what it says."""
         self.asked += 1
+        self.told = self.nanoseconds
         return divmod(self.nanoseconds, BILLION)
 
     def step(self, own, received):
@@ -101,11 +107,11 @@ def test_published_stamp(reference, robot, feed, messages):
     path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
     model = reference.ReferenceStates(reference.Numbers())
     judge = StampJudge(clock, Notes(), path.merged.forget_stamps)
-    before, time, history = (0, 0), 0, []
+    before, history = (0, 0), []
     for source, stamp, (own, received) in messages:
         clock.step(own, received if own == received else 1000)
+        was_set = clock.nanoseconds < clock.told
         counts = judge.judge(source, stamp, clock.received)
-        was_set, time = clock.nanoseconds < time, clock.nanoseconds
         if was_set:
             model.set_clock()
         message = reference.Message(('winch',), position=(1.0,), stamp=counts)
@@ -114,7 +120,7 @@ def test_published_stamp(reference, robot, feed, messages):
         model.update(source, message)
         published = path.joint_state(clock.received).stamp
         assert published == model.joint_state().stamp
-        assert published[0] * BILLION + published[1] <= time + BILLION // 2
+        assert published[0] * BILLION + published[1] <= clock.nanoseconds + BILLION // 2
         history.append((clock.received, counts))
         if published < before and not was_set:
             lately = [each for at, each in history if at > clock.received - reference.STAMP_HOLD]

@@ -152,12 +152,13 @@ def test_ros_time_that_goes_back():
 def test_whatever_clocks_do(steps):
     """It goes back only with ROS time, is never behind that, nor ahead by more than it stood."""
     simulation = Simulation()
-    before, stood = simulation.time.now(), 0.0
+    before, stood, heard = simulation.time.now(), 0.0, -math.inf
     for step, steady, is_state in steps:
         simulation.ros += step
         simulation.steady += steady
+        if is_state:
+            stood, heard = stood + min(simulation.steady - heard, 0.1), simulation.steady
         now = simulation.time.at_state() if is_state else simulation.time.now()
-        stood += min(steady, 0.1) if is_state else 0.0
         assert simulation.ros_time <= now <= simulation.ros_time + stood
         assert now >= before or step < 0.0
         before = now

@@ -82,15 +82,6 @@ class Session:
         self._timers: list[Any] = []
         self.robot = robot
         self.options = options
-        self._clock = ReceiptClock(node)
-        self.time = self._clock.now
-        self.outputs = Outputs(node)
-        self.inputs = Inputs(node, self.time, log, (*robot.actuator_names, *robot.joint_names))
-        self._stamp = StampJudge(
-            self._now,
-            self.inputs.note_stamp,
-            set_anew=lambda: self.states.merged.forget_stamps(),
-        ).judge
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
         self.states = StatePath(
             robot,
@@ -120,6 +111,12 @@ class Session:
         self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
         self._to_driver = DriverNames(pairs('actuator_names', options.actuator_names))
+        self._clock = ReceiptClock(node)
+        self.time = self._clock.now
+        self.outputs = Outputs(node)
+        self.inputs = Inputs(node, self.time, log, (*robot.actuator_names, *robot.joint_names))
+        forget_stamps = self.states.merged.forget_stamps
+        self._stamp = StampJudge(self._now, self.inputs.note_stamp, forget_stamps).judge
         try:
             self._make_topics()
         except BaseException:
