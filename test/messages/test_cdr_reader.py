@@ -266,3 +266,19 @@ def test_no_names():
     view = JointStateReader().read(b'\x00\x01\x00\x00' + bytes(8) + b'\1' + bytes(23))
     assert view.layout.key == ((), (0, 0, 0))
     assert isinstance(view.position, np.ndarray)
+
+
+def test_too_large_to_be_remembered(make_sample, plain):
+    """A message that takes too much is read anew each time, and those remembered stay so."""
+    small = make_sample(NAMES)
+    large = [make_sample([f'{seed}_{name}' for name in range(6000)]) for seed in range(3)]
+    wide = [make_sample(NAMES, frame_id='f' * (400_000 + seed)) for seed in range(3)]
+    reader = JointStateReader()
+    view = reader.read(small.encode())
+    for sample in (*large, *wide) * 2:
+        read = reader.read(sample.encode())
+        assert plain(read) == sample.plain
+        assert read is not view
+        assert reader.read(sample.encode()) is not read
+        assert reader.read(small.encode()) is view
+        assert plain(view) == small.plain

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.messages.layout import LayoutTable
@@ -54,6 +57,25 @@ def test_bounded():
     gc.collect()
     assert len(table) == 3
     assert sorted(compiled.values()) == [18, 19]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 300)), min_size=1, max_size=60))
+def test_bounded_in_bytes(shapes):
+    """The layouts that a table keeps take 1.5 MiB at most; one that is too heavy is not kept."""
+    table, alive = LayoutTable(), weakref.WeakSet()
+    for number, (count, length) in enumerate(shapes):
+        names = [f'{number} {name}'.ljust(length, 'x') for name in range(count)]
+        layout = table.get(names, (0, 0, 0))
+        assert (
+            sum(map(sys.getsizeof, layout.names)) < layout.weight < 8192 + count * (length + 300)
+        )
+        assert (table.get(names, (0, 0, 0)) is layout) is layout.is_kept
+        alive.add(layout)
+    last = layout
+    del layout
+    assert sum(each.weight for each in alive if each.is_kept) <= 3 << 19
+    assert [each for each in alive if not each.is_kept] == [last] * (not last.is_kept)
 
 
 def test_limit():
