@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.cdr_parser import UnusualMessageError
+from transmission_bridge.messages.cdr_parser import CutMessageError, UnusualMessageError
 from transmission_bridge.messages.cdr_reader import JointStateReader
 from transmission_bridge.messages.cdr_writer import JointStateWriter
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
@@ -120,6 +120,33 @@ def test_mutated_at_random(ros, samples, plain, data):
     except UnusualMessageError:
         return
     assert plain(view) == plain(record_from_message(ros.decode(mutated)))
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_cut_for_rclpy_too(ros, samples, data):
+    """What is refused as cut cannot be deserialised by rclpy either."""
+    message = bytearray(data.draw(samples).encode())
+    message[3] = data.draw(st.sampled_from([0, 0, 1, 2, 3]))
+    kind = data.draw(st.sampled_from(['cut', 'count', 'random']))
+    if kind == 'cut':
+        del message[data.draw(st.integers(0, len(message))) :]
+    elif kind == 'count':
+        # Lengths of strings and counts of sequences, small ones and large ones.
+        at = 4 * data.draw(st.integers(0, len(message) // 4))
+        message[at : at + 4] = data.draw(st.integers(0, 40) | st.integers(0, 2**32 - 1)).to_bytes(
+            4, 'little'
+        )
+    else:
+        words = data.draw(st.lists(st.sampled_from([0, 0, 0, 1, 2, 5]), max_size=20))
+        message[12:] = b''.join(word.to_bytes(4, 'little') for word in words)
+    try:
+        JointStateReader().read(bytes(message))
+    except CutMessageError:
+        with pytest.raises(Exception, match='deserialize'):
+            ros.decode(bytes(message))
+    except UnusualMessageError:
+        pass
 
 
 def test_typed_path_takes_the_rest(ros, make_sample, plain):

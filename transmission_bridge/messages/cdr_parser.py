@@ -23,6 +23,7 @@ __all__ = [
     'FRAME_ID_OFFSET',
     'LITTLE_ENDIAN',
     'PADDING_COUNT',
+    'CutMessageError',
     'Extent',
     'UnusualMessageError',
     'WireForm',
@@ -40,7 +41,8 @@ FRAME_ID_OFFSET = 12
 
 _HEAD = struct.Struct('<HxBiI')
 _U32 = struct.Struct('<I')
-_SHORTEST_STRING = 5
+# Of a string without even its NUL, which is not ours to judge.
+_SHORTEST_STRING = 4
 
 #: Bytes of a string that a sentence shows.
 _SHOWN = 64
@@ -53,6 +55,10 @@ class UnusualMessageError(MessageError):
     It does not say that the message is wrong; big endian or XCDR2, for example, are right and
     rare. ``reason`` is ``encapsulation``, ``truncated`` or ``string``.
     """
+
+
+class CutMessageError(UnusualMessageError):
+    """These bytes end before their message does: rclpy cannot deserialise them either."""
 
 
 @dataclass(frozen=True)
@@ -118,36 +124,40 @@ def parse_joint_state(data: bytes) -> WireForm:
     :raises UnusualMessageError: If the typed path has to decide.
     """
     if len(data) < _HEAD.size:
-        raise UnusualMessageError('truncated', f'a message of {len(data)} bytes')
+        raise CutMessageError('truncated', f'a message of {len(data)} bytes')
     encapsulation, options, sec, nanosec = _HEAD.unpack_from(data)
     if encapsulation != LITTLE_ENDIAN:
         raise UnusualMessageError(
             'encapsulation', f'expected encapsulation 00 01, found {data[:2].hex(" ")}'
         )
-    cursor = _Cursor(data, len(data) - (options & PADDING_COUNT))
+    padding = options & PADDING_COUNT
+    # Fast CDR does read on into such padding in some places.
+    too_short = UnusualMessageError if padding else CutMessageError
+    cursor = _Cursor(data, len(data) - padding, too_short)
     frame_id = cursor.string()
     frame_end = cursor.at - 1
     count = cursor.u32()
     if count > (cursor.end - cursor.at) // _SHORTEST_STRING:
-        raise UnusualMessageError('truncated', f'{count} names in {len(data)} bytes')
+        raise too_short('truncated', f'{count} names in {len(data)} bytes')
     names = tuple([cursor.string() for _ in range(count)])
     arrays = (cursor.doubles(), cursor.doubles(), cursor.doubles())
     return WireForm((sec, nanosec), frame_id, frame_end, names, arrays, tuple(cursor.gaps))
 
 
 class _Cursor:
-    """A place in the message that never passes its end."""
+    """A place that never passes the end; ``too_short`` is raised for what would."""
 
-    def __init__(self, data: bytes, end: int) -> None:
+    def __init__(self, data: bytes, end: int, too_short: type[UnusualMessageError]) -> None:
         self.at = FRAME_ID_OFFSET
         self.end = end
+        self.too_short = too_short
         self.gaps: list[tuple[int, int]] = []
         self._data = data
 
     def u32(self) -> int:
         start = aligned(self.at, 4)
         if start + 4 > self.end:
-            raise UnusualMessageError('truncated', f'no length at byte {start}')
+            raise self.too_short('truncated', f'no length at byte {start}')
         if start != self.at:
             self.gaps.append((self.at, start))
         self.at = start + 4
@@ -157,7 +167,7 @@ class _Cursor:
     def string(self) -> str:
         length = self.u32()
         if length > self.end - self.at:
-            raise UnusualMessageError('truncated', f'a string of {length} bytes at {self.at}')
+            raise self.too_short('truncated', f'a string of {length} bytes at {self.at}')
         end = self.at + length
         if not length or self._data[end - 1]:
             raise UnusualMessageError('string', f'the string at byte {self.at} has no closing NUL')
@@ -170,7 +180,7 @@ class _Cursor:
         count_offset = self.at - 4
         start = aligned(self.at, 8) if count else self.at
         if 8 * count > self.end - start:
-            raise UnusualMessageError('truncated', f'an array of {count} doubles at {start}')
+            raise self.too_short('truncated', f'an array of {count} doubles at {start}')
         extent = Extent(count_offset, start, count)
         self.at = extent.end
         return extent

@@ -12,7 +12,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr_parser import UnusualMessageError
+from transmission_bridge.messages.cdr_parser import CutMessageError, UnusualMessageError
 from transmission_bridge.messages.cdr_reader import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateData, record_from_message
 from transmission_bridge.messages.layout import Layout
@@ -53,6 +53,9 @@ class JointStateInput:
         """
         try:
             view = self._reader.read(data)
+        except CutMessageError as error:
+            # rclpy could not read it either, and its type support would complain on stderr.
+            raise MessageError('undecodable', f'the message is cut: {error}') from error
         except UnusualMessageError:
             self._take(*self._read_typed(data), now)
             return
