@@ -155,7 +155,7 @@ def test_a_driver_with_other_names(peer, reference, active_bridge, capfd):
     assert 'expected some of' in error
     assert 'winch' in error
     assert 'actuator_names' in error
-    assert 'found motor_a, motor_b' in error
+    assert "found 'motor_a', 'motor_b'" in error
 
 
 def test_messages_of_others_are_no_turn(peer, reference, active_bridge):

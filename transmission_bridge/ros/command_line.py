@@ -9,8 +9,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from transmission_bridge.description.source import description_text, read_file
-
 __all__ = ['add_urdf', 'own_arguments', 'read_urdf']
 
 
@@ -46,6 +44,9 @@ def read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
     """
     if path is None:
         return ''
+    # Here, because it imports what takes a while, which a signal must not meet.
+    from transmission_bridge.description.source import description_text, read_file
+
     try:
         return description_text(read_file(path))
     except (OSError, ValueError) as error:

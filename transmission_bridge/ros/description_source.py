@@ -55,7 +55,7 @@ class DescriptionSource:
         self._arrived = arrived
         self._log = ThrottledLog(node)
         # As bytes: characters would take up to four times as many.
-        self._received = b''
+        self._received = ''
         declare(
             node,
             PARAMETER,
@@ -77,7 +77,7 @@ class DescriptionSource:
     @property
     def text(self) -> str:
         """The description, empty while there is none."""
-        return str(self._node.get_parameter(PARAMETER).value) or self._received.decode()
+        return str(self._node.get_parameter(PARAMETER).value) or self._received
 
     @property
     def place(self) -> str:
@@ -90,7 +90,7 @@ class DescriptionSource:
         try:
             if len(data) > _LARGEST:
                 raise MessageError('too_large', f'{len(data)} bytes, expected at most {_LARGEST}')
-            received = deserialized(data, String).data.encode()
+            received = deserialized(data, String).data
         except MessageError as error:
             self._log.warning(error.reason, f'{self.place}: {error}; message dropped')
             return

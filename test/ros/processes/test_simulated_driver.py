@@ -171,7 +171,7 @@ def test_names_that_the_robot_lacks_are_logged(launch, talker, urdf):
     """A typing error in a command does not pass in silence; actuators of other drivers do."""
     child = launch('--urdf', urdf, '--ros-args', '-p', "actuators:=['slide']")
     talker.command(['slide', 'elbow_motor', 'elbow_mtoor'], position=[0.5, 0.5, 0.5])
-    child.wait_for("no actuators of this robot: ['elbow_mtoor']")
+    child.wait_for("no actuators of this robot: 'elbow_mtoor'")
     talker.sees(lambda m: list(m.name) == ['slide'] and math.isclose(m.position[0], 0.5))
 
 

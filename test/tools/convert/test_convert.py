@@ -158,7 +158,7 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
     result = run('convert', source, tmp_path / 'out')
     assert result.code == 0
     assert '1 messages of /actuator_states refused (duplicate_name)' in result.err
-    assert 'left out: m9' in result.err
+    assert "left out: 'm9'" in result.err
     assert '/robot_description changes' in result.err
     assert '4 messages converted' in result.out
 
