@@ -14,10 +14,11 @@ import pytest
 from transmission_bridge import conformance
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import Registry, RobotTransmissions, Transmission
+from transmission_bridge.transmissions.differential import DifferentialTransmission
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 
-#: The three classical types, whose snippets are in every description of ros2_control.
+#: The three classical types with other signs than those of the document.
 CLASSICAL = {
     'simple': """
         <plugin>transmission_interface/SimpleTransmission</plugin>
@@ -119,9 +120,92 @@ def test_every_built_in_type_is_in_the_table() -> None:
 def test_every_drawing_exists() -> None:
     """The document shows drawings that are there."""
     drawings = re.findall(r'!\[[^]]+\]\(([^)]+)\)', DOCUMENT.read_text(encoding='utf-8'))
-    assert len(drawings) == 6
+    assert len(drawings) == 9
     for drawing in drawings:
         assert (DOCUMENT.parent / drawing).read_text(encoding='utf-8').startswith('<svg')
+
+
+def sections() -> dict[str, str]:
+    """Return the sections of the document by their headings."""
+    parts = re.split(r'^## (.*)$', DOCUMENT.read_text(encoding='utf-8'), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_type_has_equation_drawing_parameters_and_an_example() -> None:
+    """What the README promises of the document is there for each type that is installed."""
+    for info in Registry().describe():
+        if info.target.startswith('transmission_bridge.'):
+            (text,) = [
+                each
+                for each in sections().values()
+                if f'<plugin>{info.type_name}</plugin>' in each
+            ]
+            assert re.search(r'!\[[^]]+\]\(transmissions/', text), info.type_name
+            assert re.search(r'`[^`]* = [^`]*`', text), info.type_name
+            assert re.search(r'^\| (parameter|parameter of) \|', text, re.M), info.type_name
+
+
+@pytest.mark.parametrize('heading', ['Simple', 'Differential', 'Four-bar linkage'])
+def test_the_equations_of_the_document(heading: str) -> None:
+    """Each equation of the tables gives what the library maps, with numbers of either sign."""
+    text = sections()[heading]
+    (name,) = [name for name, snippet in documented().items() if snippet in text]
+    size = len(robot_with(SNIPPETS[name]).joint_names)
+    generator = np.random.default_rng(1)
+    rows = re.findall(r'^\| ([a-z, ]*)\| `(.*)` \| `(.*)` \|$', text, re.MULTILINE)
+    assert len(rows) == 3 * size
+    for _ in range(20):
+        offsets = generator.normal(size=size)
+        reductions = generator.choice([-1.0, 1.0], (2, size)) * generator.uniform(
+            0.5, 5.0, (2, size)
+        )
+        numbers = {'n': reductions[1, 0], 'off': offsets[0]}
+        for index in range(size):
+            numbers[f'ar{index + 1}'], numbers[f'jr{index + 1}'] = reductions[:, index]
+            numbers[f'off{index + 1}'] = offsets[index]
+        kind = type(transmission_of(name))
+        transmission = kind(numbers['n'], offsets[0]) if size == 1 else kind(*reductions, offsets)
+        given = generator.normal(size=size)
+        for letter, letters in (('a', 'j'), ('j', 'a')):
+            plain = [letter] if size == 1 else [f'{letter}{i + 1}' for i in range(size)]
+            values = numbers | dict(zip(plain, given, strict=True))
+            direction = 'actuator_to_joint' if letter == 'a' else 'joint_to_actuator'
+            interfaces = ''
+            for number, row in enumerate(rows):
+                interfaces = row[0].strip() or interfaces
+                left, right = row[1 if letter == 'a' else 2].split(' = ')
+                index = number % size
+                assert left == (letters if size == 1 else f'{letters}{index + 1}')
+                # As people write products: (2 jr1).
+                said = eval(re.sub(r'(?<=[\w)]) (?=[\w(])', '*', right), {}, values)
+                for interface in interfaces.split(', '):
+                    mapped = getattr(transmission, direction)(interface, given)
+                    assert mapped[index] == pytest.approx(said, rel=1e-12, abs=1e-12), right
+
+
+def test_what_mends_a_differential() -> None:
+    """Each row of the table does to the joints what it says."""
+    rows = re.findall(r'^\| ((?:the|both|joint) .*?) \|', sections()['Differential'], re.M)
+    right = DifferentialTransmission((50.0, 50.0), (1.0, 1.0))
+    actuators = right.joint_to_actuator('position', [0.3, -0.2])
+
+    def seen(actuator_reduction, joint_reduction=(1.0, 1.0), order=(0, 1)):
+        wrong = DifferentialTransmission(actuator_reduction, joint_reduction)
+        return wrong.actuator_to_joint('position', actuators[list(order)]).tolist()
+
+    mistakes = {
+        'the joints are swapped': (seen((50.0, -50.0)), [-0.2, 0.3]),
+        'the joints are swapped, and both turn the wrong way': (
+            seen((-50.0, 50.0)),
+            [0.2, -0.3],
+        ),
+        'both joints turn the wrong way': (seen((-50.0, -50.0)), [-0.3, 0.2]),
+        'joint 2 turns the wrong way': (seen((50.0, 50.0), order=(1, 0)), [0.3, 0.2]),
+        'joint 1 turns the wrong way': (seen((50.0, 50.0), (-1.0, 1.0)), [-0.3, -0.2]),
+    }
+    assert rows == list(mistakes)
+    for found, expected in mistakes.values():
+        assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize('check', conformance.CHECKS)
