@@ -89,15 +89,27 @@ class SpecReader:
             )
 
     def joint_reductions(self) -> tuple[float, ...]:
-        """Return the joints' reductions in role order."""
+        """
+        Return the joints' reductions in role order.
+
+        :raises ParameterError: If one is set to zero.
+        """
         return tuple(self._reduction('joints', member) for member in self.spec.joints)
 
     def actuator_reductions(self) -> tuple[float, ...]:
-        """Return the actuators' reductions in role order."""
+        """
+        Return the actuators' reductions in role order.
+
+        :raises ParameterError: If one is set to zero.
+        """
         return tuple(self._reduction('actuators', member) for member in self.spec.actuators)
 
     def joint_offsets(self) -> tuple[float, ...]:
-        """Return the joints' offsets in role order [rad or m]."""
+        """
+        Return the joints' offsets in role order [rad or m].
+
+        :raises ParameterError: If one is set to a number that is not finite.
+        """
         return tuple(
             self._member_number(
                 'joints', member, OFFSET, 'Joint position at actuator zero [rad or m].'
@@ -148,7 +160,8 @@ class SpecReader:
         :param nonzero: Whether zero is refused.
         :param joint: Index of a joint, to read below that joint.
         :param actuator: Index of an actuator, to read below that actuator.
-        :raises TransmissionError: If it is missing or not a number.
+        :raises TransmissionError: If it is missing, not a number, or given by two elements that
+            differ.
         :raises ParameterError: If it is out of range.
         """
         prefix, parameters = self._scope(joint, actuator)
@@ -192,7 +205,9 @@ class SpecReader:
 
         :param labels: One per number, for example ``'xyz'``.
         :param default: Used where the description has none; ``None`` makes it required.
-        :raises TransmissionError: If it is missing, not made of numbers, or of another length.
+        :raises TransmissionError: If it is missing, given by two elements that differ, not made
+            of numbers, or of another length.
+        :raises ParameterError: If one is set to a number that is not finite.
         """
         prefix, parameters = self._scope(joint, actuator)
         found = self._find(name, parameters)
@@ -237,6 +252,7 @@ class SpecReader:
 
         :param path: Its name below the transmission, for example ``('matrix', 'joint1')``.
         :returns: The value to use: that of the description, or what was set in its place.
+        :raises ParameterError: If it is set to a number that is not finite.
         """
         return self._tunable(path, value, description)
 
@@ -251,7 +267,8 @@ class SpecReader:
         """
         Return a text, of the transmission or of one of its members.
 
-        :raises TransmissionError: If it is missing and has no default.
+        :raises TransmissionError: If it is missing and has no default, or given by two
+            elements that differ.
         """
         prefix, parameters = self._scope(joint, actuator)
         found = self._find(name, parameters)
