@@ -58,6 +58,14 @@ def check_entry_points(prefix: Path) -> None:
         entry_point.load()
 
 
+def check_example(prefix: Path) -> None:
+    """The robot to copy has its driver where launch looks, and what it launches with."""
+    assert os.access(prefix / 'lib' / 'my_robot' / 'driver', os.X_OK)
+    for path in ('launch/my_robot.launch.py', 'urdf/my_robot.urdf', 'package.xml'):
+        shared = prefix / 'share' / 'my_robot' / path
+        assert shared.read_bytes() == (SOURCE / 'examples' / 'my_robot' / path).read_bytes(), path
+
+
 def check_node(prefix: Path) -> None:
     """The bridge starts from its executable, becomes active, and ends on SIGINT."""
     node = subprocess.Popen(
@@ -86,5 +94,6 @@ if __name__ == '__main__':
     root = Path(sys.argv[1]).resolve()
     check_files(root)
     check_entry_points(root)
+    check_example(root)
     check_node(root)
     print(f'{root}: files, entry points and bridge_node are there')

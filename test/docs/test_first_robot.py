@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -19,41 +16,6 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
-
-
-@pytest.fixture
-def folder(documents, tmp_path):
-    """Return a folder with the files of the document."""
-    for name, text in documents.files('first_robot.md').items():
-        (tmp_path / name).write_text(text, encoding='utf-8')
-    return tmp_path
-
-
-@pytest.fixture
-def driver(harness, folder):
-    """Start the driver as the document says; end it as a terminal does."""
-    process = subprocess.Popen(
-        [sys.executable, 'driver.py'], cwd=folder, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN)},
-    )  # fmt: skip
-    yield process
-    process.kill()
-    process.communicate()
-
-
-@pytest.fixture
-def start_bridge(harness, folder):
-    """Return a function that starts the bridge as the document says where there is no launch."""
-    processes = []
-
-    def start(*more):
-        line = ['--urdf', folder / 'my_robot.urdf', '--ros-args', '-p', 'autostart:=true', *more]
-        processes.append(harness.Process('transmission_bridge.ros.bridge_main', line))
-        return processes[-1]
-
-    yield start
-    for process in processes:
-        process.clean_up()
 
 
 def test_joints_move(driver, start_bridge, peer, harness):
@@ -87,19 +49,47 @@ def test_joints_move(driver, start_bridge, peer, harness):
     assert 'Traceback' not in errors
 
 
-def test_the_command_without_ros(driver, start_bridge, peer, harness, folder):
-    """The script moves the joint once, where an offset that was given at the start holds."""
+def test_the_command_without_ros(driver, start_bridge, start_script, peer, harness):
+    """The script moves the joint, where an offset that was given at the start holds."""
     joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
     start_bridge('-p', f'{OFFSET}:=0.1')
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.1, 'a joint at its offset')
-    result = subprocess.run(
-        [sys.executable, 'command.py'], cwd=folder, capture_output=True, text=True, check=False,
-        timeout=harness.PATIENCE, env={**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN)},
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    script = start_script('command.py')
+    _, errors = script.communicate(timeout=harness.PATIENCE)
+    assert script.returncode == 0, errors
     peer.spin_until(
         lambda: (
             motors and np.allclose([joints[-1].position[0], motors[-1].position[0]], [0.5, -20.0])
         ),
         'a joint at 0.5 and a motor at -20',
     )
+
+
+def test_the_command_waits_for_the_bridge_itself(
+    driver, start_bridge, start_script, peer, harness
+):
+    """Somebody else who listens, as a recorder does, is not taken for the bridge."""
+    peer.listen('joint_commands')
+    joints = peer.listen('joint_states')
+    script = start_script('command.py')
+
+    def publishers():
+        return peer.node.get_publishers_info_by_topic('joint_commands')
+
+    peer.spin_until(
+        lambda: 'command' in [each.node_name for each in publishers()], 'a script that is there'
+    )
+    start_bridge()
+    _, errors = script.communicate(timeout=harness.PATIENCE)
+    assert script.returncode == 0, errors
+    peer.spin_until(lambda: joints and np.allclose(joints[-1].position, 0.5), 'a joint at 0.5')
+
+
+def test_the_command_without_a_bridge(start_script, peer, harness):
+    """It gives up with a sentence where no bridge comes."""
+    peer.listen('joint_commands')
+    script = start_script('command.py')
+    said, errors = script.communicate(timeout=harness.PATIENCE)
+    assert script.returncode == 1, said
+    assert 'no transmission_bridge listens to joint_commands' in errors
+    assert 'Traceback' not in errors

@@ -1,0 +1,43 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A driver that speaks in motors. This one is at once where it is told to be."""
+
+from contextlib import suppress
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+
+class Driver(Node):
+    """Follows actuator_commands and publishes actuator_states."""
+
+    def __init__(self):
+        super().__init__('my_driver')
+        self.position = {'hinge_motor': 0.0}  # of the motor, before the gear [rad]
+        self.states = self.create_publisher(JointState, 'actuator_states', 10)
+        self.create_subscription(JointState, 'actuator_commands', self.command, 10)
+        self.create_timer(0.01, self.publish)
+
+    def command(self, message):
+        """Move; an interface that is not commanded is an empty array, which changes nothing."""
+        self.position.update(zip(message.name, message.position, strict=False))
+
+    def publish(self):
+        """Say where the motors are."""
+        message = JointState(name=list(self.position), position=list(self.position.values()))
+        message.header.stamp = self.get_clock().now().to_msg()
+        self.states.publish(message)
+
+
+def main():
+    """Run until Ctrl-C."""
+    rclpy.init()
+    with suppress(KeyboardInterrupt, ExternalShutdownException):
+        rclpy.spin(Driver())
+
+
+if __name__ == '__main__':
+    main()

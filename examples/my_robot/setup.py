@@ -1,0 +1,34 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Build description, read by pip and by colcon alike."""
+
+from glob import glob
+
+from setuptools import setup
+
+PACKAGE = 'my_robot'
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    packages=[PACKAGE],
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (f'share/{PACKAGE}', ['package.xml']),
+        # The launch file looks for the URDF in the folder beside its own.
+        (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.py'))),
+        (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),
+    ],
+    python_requires='>=3.10',
+    install_requires=['setuptools', 'transmission_bridge'],
+    extras_require={'test': ['pytest']},
+    zip_safe=True,
+    author='The transmission_bridge authors',
+    maintainer='The transmission_bridge authors',
+    maintainer_email='maintainers@transmission-bridge.invalid',
+    description='A robot of one joint with a driver of its own, on transmission_bridge',
+    license='Apache-2.0',
+    # What "executable" of the launch file means.
+    entry_points={'console_scripts': [f'driver = {PACKAGE}.driver:main']},
+)

@@ -1,0 +1,133 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts for those who have no ros2cli, against a running bridge."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INTERFACES = ('position', 'velocity', 'effort')
+REDUCTION = 'transmissions.hinge_transmission.joints.hinge.mechanical_reduction'
+OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
+
+
+def test_every_command_of_ros2_has_a_way_without(documents):
+    """The table has each kind of command that README and documents use."""
+    table = (ROOT / 'docs' / 'without_ros.md').read_text(encoding='utf-8')
+    rows = re.findall(r'^\| (`ros2 .*?) \|', table, re.MULTILINE)
+    known = {command for row in rows for command in re.findall(r'`ros2 ([a-z ]+)', row)}
+    used = set()
+    for path in (ROOT / 'README.md', *documents.DOCUMENTS):
+        text = path.read_text(encoding='utf-8')
+        used |= set(re.findall(r'\bros2 (launch|run|[a-z]+ [a-z]+)', text))
+    assert len(used) > 8
+    assert used <= known
+
+
+def operate(start_script, harness, *words):
+    """Return what the script said, and its exit code; asked again where an answer was lost."""
+    for _ in range(3):
+        script = start_script('operate.py', *words)
+        said, errors = script.communicate(timeout=harness.PATIENCE)
+        if 'no answer' not in errors:
+            break
+    assert 'Traceback' not in errors, errors
+    return said, script.returncode
+
+
+@pytest.mark.ros
+def test_a_bridge_is_operated(driver, start_bridge, start_script, peer, harness):
+    """Numbers are set and dumped, joints zeroed, states of life and diagnostics seen."""
+    pytest.importorskip('rclpy', reason='rclpy is not installed')
+    start_bridge()
+    joints = peer.listen('joint_states')
+    peer.spin_until(lambda: joints, 'a joint')
+    assert operate(start_script, harness, 'set', OFFSET, '0.25')[1] == 0
+    peer.spin_until(lambda: joints[-1].position[0] == 0.25, 'a joint at its offset')
+    said, code = operate(start_script, harness, 'dump')
+    assert code == 0
+    assert said.startswith('/**:\n  ros__parameters:\n    transmissions.')
+    assert f'    {OFFSET}: 0.25\n' in said
+    said, code = operate(start_script, harness, 'set', REDUCTION, '0.0')
+    assert (code, 'other than zero' in said) == (1, True), said
+    said, code = operate(start_script, harness, 'zero')
+    assert (code, 'hinge' in said) == (0, True)
+    peer.spin_until(lambda: joints[-1].position[0] == 0.0, 'a joint at zero')
+    said, code = operate(start_script, harness, 'diagnostics')
+    assert code == 0
+    assert re.search(r'^OK .*transmission_bridge', said, re.MULTILINE), said
+    said, code = operate(start_script, harness, 'info', '/joint_commands')
+    assert (code, said) == (0, 'SUBSCRIPTION / transmission_bridge RELIABLE\n')
+    assert operate(start_script, harness, 'deactivate') == ('done\n', 0)
+    assert peer.state() == 'inactive'
+    assert operate(start_script, harness, 'deactivate')[1] == 1
+
+
+@pytest.mark.ros
+def test_the_dump_is_a_parameter_file(driver, start_bridge, start_script, peer, harness, folder):
+    """A bridge that starts with what was dumped has the number that was set."""
+    first = start_bridge()
+    joints = peer.listen('joint_states')
+    peer.spin_until(lambda: joints, 'a joint')
+    assert operate(start_script, harness, 'set', OFFSET, '0.25')[1] == 0
+    (folder / 'dumped.yaml').write_text(
+        operate(start_script, harness, 'dump')[0], encoding='utf-8'
+    )
+    assert first.stop() == 0
+    del joints[:]
+    start_bridge('--params-file', folder / 'dumped.yaml')
+    peer.spin_until(lambda: joints and joints[-1].position[0] == 0.25, 'the number of the file')
+
+
+@pytest.mark.ros
+def test_a_recording_is_made_and_converted(
+    driver, start_bridge, start_script, peer, harness, documents, folder
+):
+    """The recording has what was said, and the commands of the document make tables of it."""
+    pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
+    start_bridge('-p', f'{OFFSET}:=0.1')
+    joints = peer.listen('joint_states')
+    peer.spin_until(lambda: joints, 'a joint')
+    record, *convert = [
+        shlex.split(line)
+        for block in documents.blocks('recordings.md')
+        if block.language == 'bash'
+        for line in block.text.splitlines()
+        if not line.startswith('ros2 ')
+    ]
+    assert record[:2] == ['python3', 'record.py']
+    script = start_script(*record[1:])
+
+    def listeners():
+        found = peer.node.get_subscriptions_info_by_topic('actuator_states')
+        return [each.node_name for each in found]
+
+    peer.spin_until(lambda: 'record' in listeners(), 'a recorder')
+    del joints[:]
+    peer.spin_until(lambda: len(joints) > 50, 'messages to record')
+    script.send_signal(signal.SIGINT)
+    _, errors = script.communicate(timeout=harness.PATIENCE)
+    assert (script.returncode, errors) == (0, '')
+    assert len(convert) == 2
+    for command in convert:
+        result = subprocess.run(
+            [sys.executable, '-m', *command], cwd=folder, capture_output=True, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+    with (folder / 'joints.csv').open(encoding='utf-8', newline='') as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == ['time', 'stamp', *(f'hinge.{name}' for name in INTERFACES)]
+    assert {line['hinge.position'] for line in lines} == {'0.1'}
+    assert len(lines) > 10
+    assert (folder / 'again.mcap').stat().st_size > 1000
