@@ -95,9 +95,11 @@ def test_a_recording_is_made_and_converted(
 ):
     """The recording has what was said, and the commands of the document make tables of it."""
     pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
-    start_bridge('-p', f'{OFFSET}:=0.1')
+    start_bridge()
     joints = peer.listen('joint_states')
-    peer.spin_until(lambda: joints, 'a joint')
+    _, errors = start_script('command.py').communicate(timeout=harness.PATIENCE)
+    assert errors == ''
+    peer.spin_until(lambda: joints and joints[-1].position[0] == 0.5, 'a joint at 0.5')
     record, *convert = [
         shlex.split(line)
         for block in documents.blocks('recordings.md')
@@ -128,6 +130,6 @@ def test_a_recording_is_made_and_converted(
     with (folder / 'joints.csv').open(encoding='utf-8', newline='') as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0]) == ['time', 'stamp', *(f'hinge.{name}' for name in INTERFACES)]
-    assert {line['hinge.position'] for line in lines} == {'0.1'}
+    assert {line['hinge.position'] for line in lines} == {'0.5'}
     assert len(lines) > 10
     assert (folder / 'again.mcap').stat().st_size > 1000
