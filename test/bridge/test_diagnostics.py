@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import math
+from pathlib import Path
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (
     command_status,
     ERROR,
@@ -19,10 +24,16 @@ from transmission_bridge.bridge.diagnostics import (
     judged,
     OK,
     output_status,
+    Trouble,
+    TroubleLog,
     WARN,
     Window,
 )
-from transmission_bridge.bridge.robot_diagnostics import actuator_status, transmission_statuses
+from transmission_bridge.bridge.robot_diagnostics import (
+    actuator_status,
+    ActuatorWatch,
+    transmission_statuses,
+)
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.statistics import CommandCounts, TopicStatistics
 from transmission_bridge.description import load_description
@@ -56,18 +67,146 @@ def test_worst_trouble_counts():
     assert status['n'] == '1'
 
 
-def look(statistics, window, now=10.0, period=2.0, incompatible=(), timeout=0.0):
+class Time:
+    """A clock that is set by hand."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        """Return the time [s]."""
+        return self.now
+
+
+@pytest.fixture
+def time():
+    """Return a clock that is set by hand."""
+    return Time()
+
+
+def look(statistics, window, now=10.0, period=2.0, incompatible=(), troubles=()):
     """Return the status of an input."""
     return input_status(
-        statistics, window, now=now, period=period, incompatible=incompatible, timeout=timeout
+        statistics, window, now=now, period=period, incompatible=incompatible, troubles=troubles
     )
 
 
-def test_input():
+@given(st.lists(st.tuples(st.floats(0.1, 4.0), st.booleans()), max_size=20))
+def test_events_are_shown_for_a_while(looks):
+    """A count counts as grown lately for 5 s after the look that found it grown."""
+    time = Time()
+    window = Window(time)
+    total, grown = 0, -math.inf
+    for pause, has_grown in looks:
+        time.now += pause
+        total += has_grown
+        grown = time.now if has_grown else grown
+        assert window.lately('a', total) == (time.now - grown < 5.0)
+        assert not window.lately('b', 0)
+
+
+@given(st.lists(st.booleans(), min_size=1))
+def test_what_two_looks_agree_on_is_settled(looks):
+    """What is found at one look only changes nothing, as the graph is not complete at once."""
+    window = Window()
+    found = [window.settled('a', is_so) for is_so in looks]
+    expected, settled = [], False
+    for before, is_so in zip([False, *looks], looks, strict=False):
+        settled = is_so if before == is_so else settled
+        expected.append(settled)
+    assert found == expected
+
+
+# -- the log -------------------------------------------------------------------------------------
+
+
+def statuses_of(troubles):
+    """Return statuses with these troubles by name."""
+    return [judged(name, each, {}) for name, each in troubles.items()]
+
+
+def test_the_log_says_begin_and_end(time):
+    """A trouble is said when it begins, when it gets worse and when it is over, not between."""
+    log = TroubleLog(time)
+    said = []
+    for trouble in (
+        *[(WARN, 'late by 1 s', 'late'), (WARN, 'late by 2 s', 'late')],
+        *[(ERROR, 'lost', 'late'), (WARN, 'late again', 'late'), None, None],
+    ):
+        time.now += 10.0
+        said.append(log.look(statuses_of({'x': [trouble] if trouble else []})))
+    assert said == [
+        [(WARN, 'x: late by 1 s')],
+        [],
+        [(ERROR, 'x: lost')],
+        [],
+        [(OK, 'x: over after 30 s: lost')],
+        [],
+    ]
+
+
+def test_what_the_log_has_is_not_said_again(time):
+    """A trouble without a kind was logged where it happened."""
+    assert not TroubleLog(time).look(statuses_of({'x': [(ERROR, 'refused')]}))
+
+
+@given(st.lists(st.booleans(), min_size=30, max_size=120))
+def test_what_comes_and_goes_floods_no_log(looks):
+    """However often a trouble comes and goes: a line per 5 s at most, and what lasts is said."""
+    time = Time()
+    log = TroubleLog(time)
+    times = []
+    looks = [*looks, *[looks[-1]] * 11]
+    for is_there in looks:
+        time.now += 1.0
+        lines = log.look(statuses_of({'x': [(WARN, 'odd', 'odd')] if is_there else []}))
+        times += [(time.now, level) for level, _ in lines]
+    assert all(b - a >= 5.0 for (a, _), (b, _) in itertools.pairwise(times))
+    assert [level for _, level in times] == [WARN, OK] * (len(times) // 2) + [WARN] * (
+        len(times) % 2
+    )
+    assert looks[-1] == (len(times) % 2 == 1)
+
+
+def test_the_same_words_are_one_line(time):
+    """What is wrong with a hundred parts in the same way is one line."""
+    log = TroubleLog(time)
+    names = [f'part {number}' for number in range(100)]
+    lines = log.look(statuses_of({name: [(WARN, 'odd', 'odd')] for name in names}))
+    assert lines == [
+        (WARN, 'part 0, part 1, part 2, part 3, part 4 and 95 more: odd'),
+    ]
+
+
+def test_further_troubles_of_a_status():
+    """Further troubles come behind the message, and the level is the worst."""
+    status = judged('life cycle', [], {'n': 1}, 'active').troubled([Trouble(WARN, 'odd', 'odd')])
+    assert (status.level, status.message, status['n']) == (WARN, 'active; odd', '1')
+    assert status.troubled([]) == status
+    assert status.troubles == (Trouble(WARN, 'odd', 'odd'),)
+
+
+def test_every_reason_is_explained():
+    """What a status says of refused messages explains each reason that there can be."""
+    package = Path(transmission_bridge.__file__).parent
+    modules = {*(package / 'bridge').glob('*.py'), package / 'ros' / 'inputs.py'}
+    reasons = {'bug', 'undecodable', 'future_stamp'}
+    for module in modules - {package / 'bridge' / 'zeroing.py'}:
+        for node in ast.walk(ast.parse(module.read_text('utf-8'))):
+            if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'MessageError':
+                reasons |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
+    assert {'mixed_coupled', 'foreign', 'times', 'too_large'} <= reasons
+    for reason in reasons:
+        statistics = TopicStatistics('t')
+        statistics.rejected[reason] = 1
+        assert re.search(rf'{reason} \(.+\)', look(statistics, Window()).message), reason
+
+
+def test_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
-    statistics, window = TopicStatistics('actuator_states'), Window()
+    statistics, window = TopicStatistics('actuator_states'), Window(time)
     status = look(statistics, window)
-    assert (status.name, status.level, status.message) == ('actuator_states', OK, 'silent')
+    assert (status.name, status.level, status.message) == ('actuator_states', OK, 'not used')
     assert status['age [s]'] == 'never heard'
     statistics.received = 10
     statistics.rejected.update({'ragged': 2, 'bug': 1})
@@ -86,8 +225,10 @@ def test_input():
         'rejected bug': '1',
     }
     assert {key: status[key] for key in expected} == expected
+    assert look(statistics, window).level == WARN
+    time.now += 5.0
     status = look(statistics, window)
-    assert (status.level, status.message) == (OK, 'silent')
+    assert (status.level, status.message) == (OK, 'no new message')
     assert (status['rate [Hz]'], status['received'], status['rejected']) == ('0.0', '10', '3')
     statistics.rejected['ragged'] += 1
     statistics.received += 1
@@ -96,24 +237,15 @@ def test_input():
     assert 'bug' not in status.message
 
 
-@pytest.mark.parametrize(
-    ('timeout', 'used', 'level'),
-    [(0.0, -math.inf, OK), (1.0, -math.inf, ERROR), (1.0, 8.9, ERROR), (1.0, 9.1, OK)],
-)
-def test_stale_input(timeout, used, level):
-    """With a timeout, a topic without a usable message within it is an error."""
-    statistics = TopicStatistics('t')
-    statistics.used = used
-    statistics.heard = 10.0
-    assert look(statistics, Window(), timeout=timeout).level == level
-
-
 def test_messages_of_others_are_no_trouble():
     """What names no actuator is counted as rejected, and warned of only if all messages do."""
     statistics, window = TopicStatistics('actuator_states'), Window()
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
     status = look(statistics, Window())
-    assert (status.level, status.message) == (WARN, 'messages rejected: foreign')
+    assert status.level == WARN
+    assert status.message == (
+        'messages rejected: foreign (they name no actuator of this robot, see actuator_names)'
+    )
     statistics.used = 9.0
     status = look(statistics, window)
     assert (status.level, status.message) == (OK, 'receiving')
@@ -140,9 +272,10 @@ def test_incompatible_peers():
     assert output_status('t', []).level == OK
 
 
-def test_commands():
-    """A source's clamps, refusals and contests are counted by joint and warned of once."""
-    statistics, counts, window = TopicStatistics('joint_commands'), CommandCounts(), Window()
+def test_commands(time):
+    """A source's clamps, refusals and contests are counted by joint and warned of for 5 s."""
+    statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
+    window = Window(time)
     statistics.received = 5
     statistics.rejected['limit'] = 2
     counts.clamped['lift'] = 3
@@ -163,10 +296,29 @@ def test_commands():
         'contested pitch': '1',
     }
     assert {key: status[key] for key in expected} == expected
+    assert command_status(statistics, counts, window).level == WARN
+    time.now += 5.0
     assert command_status(statistics, counts, window).level == OK
     counts.contested['pitch'] += 1
     status = command_status(statistics, counts, window)
     assert (status.level, status.message) == (WARN, 'commanded by another source too: pitch')
+
+
+def test_commands_that_nobody_hears(time):
+    """That nobody listens is a warning while commands are accepted, and else nothing."""
+    statistics, window = TopicStatistics('joint_commands'), Window(time)
+
+    def found(unheard):
+        return command_status(statistics, CommandCounts(), window, unheard)
+
+    assert found('actuator_commands').level == OK
+    statistics.received = 1
+    assert found('').level == OK
+    status = found('actuator_commands')
+    assert status.level == WARN
+    assert status.message.startswith('nobody listens to actuator_commands: start the driver')
+    time.now += 5.0
+    assert found('actuator_commands').level == OK
 
 
 def test_both_views_of_a_rejection():
@@ -213,7 +365,7 @@ def test_loaded(robot, fed):
     assert {wrist[key] for key in ('NaN', 'domain', 'singular', 'exception')} == {'0'}
 
 
-def test_nan_is_counted(robot, reference, fed):
+def test_nan_is_counted(robot, reference, fed, time):
     """Every number that is none counts for its transmissions; only positions are a warning."""
     nan, inf = math.nan, math.inf
     states = fed(
@@ -221,7 +373,7 @@ def test_nan_is_counted(robot, reference, fed):
         reference.Message(('winch', 'left'), position=(1.0, inf), velocity=(nan, 0.0)),
         reference.Message(('left', 'finger'), position=(1.0, nan)),
     )
-    window = Window()
+    window = Window(time)
     statuses = of_robot(robot, states, window)
     assert {name: each['NaN'] for name, each in statuses.items()} == {
         'wrist': '2',
@@ -231,6 +383,7 @@ def test_nan_is_counted(robot, reference, fed):
     }
     assert statuses['hoist']['NaN velocity'] == '1'
     assert [statuses[name].level for name in ('wrist', 'hoist', 'arm')] == [WARN, OK, OK]
+    time.now += 5.0
     assert of_robot(robot, states, window)['wrist'].level == OK
     status = actuator_status(robot, states.merged, stale=states.merged.stale(1.0), now=1.0)
     assert status['not finite finger position'] == '1'
@@ -285,9 +438,90 @@ def test_failed_to_load(robots):
         assert 'zero' in statuses['zero'].message
         assert 'line ' in statuses['zero'].message
         assert statuses['zero']['loaded'] == 'False'
+    status = actuator_status(robot, states.merged, stale=states.merged.stale(1.0), now=1.0)
+    assert 'of the transmissions in use; refused: nowhere, zero' in status.message
 
 
-def test_map_troubles(robot):
+# -- single actuators ----------------------------------------------------------------------------
+
+
+class Watched:
+    """An :class:`ActuatorWatch` and the states that it looks at."""
+
+    def __init__(self, robot, feed, time):
+        self.states = StatePath(robot)
+        self._feed, self._time = feed, time
+        self._watch, self._window = ActuatorWatch(robot), Window(time)
+        self._begun = time.now
+        self.publishers = {'a': ['/first'], 'b': ['/second']}
+
+    def look(self, *messages):
+        """Have a second pass in which these come, each with its topic; return the troubles."""
+        self._time.now += 1.0
+        for source, message in messages:
+            self._feed(self.states, message, now=self._time.now, source=source)
+        return {
+            trouble.kind: trouble.words
+            for trouble in self._watch.look(
+                self.states.merged,
+                self._window,
+                open_for=self._time.now - self._begun,
+                publishers=self.publishers,
+            )
+        }
+
+
+@pytest.fixture
+def watched(robot, feed, time):
+    """Return a :class:`Watched`."""
+    return Watched(robot, feed, time)
+
+
+def test_actuators_that_no_driver_gives(watched, reference):
+    """Who is never heard of while others are is named, with the names that nobody knows."""
+    message = reference.Message(('left', 'right', 'hip', 'ghost'), position=(1.0,) * 4)
+    looks = [watched.look(), *(watched.look(('a', message)) for _ in range(3))]
+    assert looks[:2] == [{}, {}]
+    words = looks[2]['never heard']
+    # A joint that passes through may have no motor.
+    assert words.startswith('never heard of winch, crank: ')
+    assert "unknown are 'ghost', see actuator_names" in words
+    assert not watched.look(('a', reference.Message(reference.ACTUATORS, (1.0,) * 6)))
+
+
+def test_one_of_two_drivers_of_a_topic(watched, reference):
+    """Who is not heard of since its topic has lost a publisher is named, until it is again."""
+    first = ('a', reference.Message(('left', 'right', 'winch'), position=(1.0,) * 3))
+    second = ('a', reference.Message(('hip', 'crank', 'finger'), position=(1.0,) * 3))
+    watched.publishers = {'a': ['/first', '/second']}
+    assert not any(watched.look(first, second) for _ in range(3))
+    # One that sends when something changes is no trouble as long as it is there.
+    assert not any(watched.look(first) for _ in range(5))
+    assert not watched.look(first, second)
+    watched.publishers = {'a': ['/first']}
+    looks = [watched.look(first) for _ in range(3)]
+    assert 'gone' not in looks[0]
+    assert looks[2]['gone'].startswith('no longer heard of hip, crank, finger, ')
+    watched.publishers = {'a': ['/first', '/second']}
+    assert not watched.look(first, second)
+
+
+def test_actuators_given_on_two_topics(watched, reference):
+    """Two drivers that give one number in turn are named with it; one that takes over is not."""
+    message = reference.Message(reference.ACTUATORS, position=(1.0,) * 6)
+    shared = reference.Message(('hip',), position=(2.0,))
+    assert not watched.look(('a', message), ('a', message))
+    assert not watched.look(('b', shared))
+    found = watched.look(('a', message), ('b', shared))
+    assert found['contested'] == (
+        "given on two topics, so that the newer number counts: 'hip' on 'a' (/first) and 'b' "
+        '(/second); let one driver give each actuator'
+    )
+    assert all(watched.look(('b', shared)) for _ in range(4))
+    assert not watched.look(('b', shared))
+
+
+def test_map_troubles(robot, time):
     """What a mechanism could not map is counted by reason, over states and commands."""
     first, second = MapReport(), MapReport()
     first.counts['wrist', 'domain'] = 2
@@ -295,16 +529,17 @@ def test_map_troubles(robot):
     second.counts['wrist', 'exception'] = 1
     second.errors['wrist'] = 'Traceback\n  line\nValueError: no'
     merged = StatePath(robot).merged
-    window, stale = Window(), np.zeros(6, dtype=bool)
-    looks = [
-        {
-            each.name: each
-            for each in transmission_statuses(robot, merged, (first, second), window, stale=stale)
-        }['transmission wrist']
-        for _ in range(2)
-    ]
+    window, stale = Window(time), np.zeros(6, dtype=bool)
+    looks = []
+    for _ in range(2):
+        statuses = transmission_statuses(robot, merged, (first, second), window, stale=stale)
+        looks.append({each.name: each for each in statuses}['transmission wrist'])
+        time.now += 5.0
     assert [each.level for each in looks] == [WARN, OK]
-    assert looks[0].message == 'could not be mapped: domain, exception'
+    assert looks[0].message == (
+        'could not be mapped: domain (outside the positions that the mechanism can have), '
+        'exception (the transmission raised an error, see the log)'
+    )
     assert (looks[1]['domain'], looks[1]['exception'], looks[1]['singular']) == ('3', '1', '0')
     assert looks[1]['last exception'] == 'ValueError: no'
     assert looks[1]['traceback'] == 'Traceback\n  line\nValueError: no'

@@ -4,15 +4,17 @@
 """
 What REP 107 diagnostics say of topics and of sources of commands, as plain data.
 
-Counts are totals since the node was configured. Levels are about the time since the last look, so
-that a trouble that is over does not stay on the screen.
+Counts are totals since the node was configured. Levels are about the present: an event, such as a
+refused message, is shown for a few seconds, so that somebody who looks sees it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 import math
+import time
+from typing import NamedTuple
 
 from transmission_bridge.bridge.statistics import CommandCounts, TopicStatistics
 from transmission_bridge.errors import clipped, shortened
@@ -21,8 +23,11 @@ __all__ = [
     'ERROR',
     'NAME_LENGTH',
     'OK',
+    'REASONS',
     'WARN',
     'Status',
+    'Trouble',
+    'TroubleLog',
     'Window',
     'command_status',
     'input_status',
@@ -35,11 +40,60 @@ OK, WARN, ERROR = 0, 1, 2
 #: Characters of the name of a status, and of a key: robots have long names, and hostile ones.
 NAME_LENGTH = 256
 
-#: Reasons of refusal that blame the form of a message and not what it asks for.
+#: Seconds for which an event is shown.
+_SHOWN = 5.0
+
+#: Seconds between two log lines of the same trouble.
+_LOG_PERIOD = 5.0
+
+#: What reasons of refusal mean, in half a sentence.
+REASONS = {
+    'too_large': 'much larger than a message of this robot can be',
+    'undecodable': 'the bytes are not a message of this type',
+    'ragged': 'not as many values as names',
+    'duplicate_name': 'a name is given twice',
+    'size': 'the wrong number of values',
+    'not_finite': 'a value is NaN or infinite',
+    'infinite': 'a value is infinite',
+    'no_names': 'no joint is named',
+    'no_points': 'the trajectory is empty',
+    'empty_point': 'a waypoint has no values',
+    'times': 'the times of the waypoints do not increase',
+    'bad_stamp': 'the stamp is not a time',
+    'future_stamp': 'the stamp is ahead of the clock',
+    'foreign': 'they name no actuator of this robot, see actuator_names',
+    'unknown_joint': 'a name is not a joint of this robot',
+    'not_commandable': 'a joint follows another one or has no usable transmission',
+    'mixed': 'joints in different modes, see mixed_commands',
+    'mixed_coupled': 'coupled joints in different modes',
+    'partial': 'a coupled joint is missing, and where it is is not known, see partial_commands',
+    'limit': 'outside the joint limits, see limits',
+    'unmapped': 'the transmission has no answer there',
+    'no_position': 'a rate without the position that its ratio depends on',
+    'no_velocity': 'an acceleration without the velocity that it depends on',
+    'bug': 'a mistake of the bridge, see its log',
+}
+
+#: Those that blame the form of a message and not what it asks for.
 _MALFORMED = (
     *('too_large', 'undecodable', 'ragged', 'duplicate_name', 'size', 'not_finite', 'infinite'),
     *('no_names', 'no_points', 'empty_point', 'times', 'bad_stamp'),
 )
+
+
+class Trouble(NamedTuple):
+    """
+    Something wrong with a part.
+
+    :param level: ``WARN`` or ``ERROR``.
+    :param words: What is wrong, what was found, what to do.
+    :param kind: What the log knows it by while its words change; empty where the log has it
+        already, from where it happened.
+    """
+
+    level: int
+    words: str
+    kind: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +105,41 @@ class Status:
     :param level: ``OK``, ``WARN`` or ``ERROR``.
     :param message: The level in words.
     :param values: Key and value.
+    :param troubles: What the level and the message come from.
     """
 
     name: str
     level: int
     message: str
     values: tuple[tuple[str, str], ...]
+    troubles: tuple[Trouble, ...] = ()
 
     def __getitem__(self, key: str) -> str:
         """Return the value of a key."""
         return dict(self.values)[key]
 
+    def troubled(self, troubles: Sequence[Trouble]) -> Status:
+        """Return it with further troubles behind its message."""
+        return replace(
+            self,
+            level=max(self.level, *(each.level for each in troubles), OK),
+            message=clipped('; '.join([self.message, *(each.words for each in troubles)])),
+            troubles=(*self.troubles, *troubles),
+        )
+
 
 class Window:
-    """How much counts have grown since they were last looked at."""
+    """
+    What has changed since it was last looked at.
 
-    def __init__(self) -> None:
+    :param time: Gives the time [s] by a clock that does not jump.
+    """
+
+    def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
+        self._time = time
         self._totals: dict[Hashable, int] = {}
+        self._grew: dict[Hashable, float] = {}
+        self._settled: dict[Hashable, tuple[bool, bool]] = {}
 
     def grown(self, key: Hashable, total: int) -> int:
         """
@@ -80,25 +152,95 @@ class Window:
         self._totals[key] = total
         return total - before if total >= before else total
 
+    def lately(self, key: Hashable, total: int) -> bool:
+        """Tell whether a count has grown in the last 5 s, so that events are seen."""
+        now = self._time()
+        if self.grown(key, total):
+            self._grew[key] = now
+        return now - self._grew.get(key, -math.inf) < _SHOWN
+
+    def settled(self, key: Hashable, is_so: bool) -> bool:
+        """
+        Return what was so at two looks in a row; at first, that it is not.
+
+        The graph of nodes is not complete while they find each other.
+        """
+        before, settled = self._settled.get(key, (False, False))
+        settled = is_so if is_so == before else settled
+        self._settled[key] = is_so, settled
+        return settled
+
+
+class TroubleLog:
+    """
+    What the log is to say of statuses: each trouble when it begins, and when it is over.
+
+    One that comes and goes is said once per 5 s at most. The same words about several parts are
+    one line.
+
+    :param time: Gives the time [s] by a clock that does not jump.
+    """
+
+    def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
+        self._time = time
+        self._said: dict[tuple[str, str], float] = {}
+        # What was said to have begun, when that was, and when it was there last.
+        self._lasting: dict[tuple[str, str], tuple[Trouble, float, float]] = {}
+
+    def look(self, statuses: Iterable[Status]) -> list[tuple[int, str]]:
+        """Return level and text of the lines that are due; ``OK`` is information."""
+        now = self._time()
+        present = {
+            (status.name, trouble.kind): trouble
+            for status in statuses
+            # The worst of a kind counts.
+            for trouble in sorted(status.troubles, key=lambda each: each.level)
+            if trouble.kind
+        }
+        lines: dict[tuple[int, str], list[str]] = {}
+        for key, trouble in present.items():
+            lasting, since, _ = self._lasting.get(key, (None, now, now))
+            if lasting is None and not self._is_due(key, now):
+                continue
+            if lasting is None or trouble.level > lasting.level:
+                lasting = trouble
+                self._said[key] = now
+                lines.setdefault((trouble.level, trouble.words), []).append(key[0])
+            self._lasting[key] = lasting, since, now
+        for key in [key for key in self._lasting if key not in present]:
+            if self._is_due(key, now):
+                trouble, since, until = self._lasting.pop(key)
+                self._said[key] = now
+                words = f'over after {until - since:.0f} s: {trouble.words}'
+                lines.setdefault((OK, words), []).append(key[0])
+        return [
+            (level, f'{shortened(names, show=str)}: {words}')
+            for (level, words), names in lines.items()
+        ]
+
+    def _is_due(self, key: tuple[str, str], now: float) -> bool:
+        return now - self._said.get(key, -math.inf) >= _LOG_PERIOD
+
 
 def judged(
     name: str,
-    troubles: Iterable[tuple[int, str]],
+    troubles: Iterable[tuple[int, str] | Trouble],
     values: Mapping[str, object],
     fine: str = 'OK',
 ) -> Status:
     """
     Return a status whose level is that of the worst trouble, every text of it bounded.
 
-    :param troubles: Level and words of each.
+    :param troubles: Level and words of each, and its kind where the log is to say it.
     :param fine: The words where there is none.
     """
-    found = sorted(troubles, key=lambda trouble: -trouble[0])
+    found = sorted((Trouble(*each) for each in troubles), key=lambda trouble: -trouble.level)
     return Status(
         clipped(name, NAME_LENGTH),
-        max((level for level, _ in found), default=OK),
-        clipped('; '.join(words for _, words in found) or fine),
+        max((trouble.level for trouble in found), default=OK),
+        clipped('; '.join(trouble.words for trouble in found) or fine),
         tuple((clipped(key, NAME_LENGTH), clipped(str(value))) for key, value in values.items()),
+        tuple(found),
     )
 
 
@@ -109,7 +251,8 @@ def input_status(
     now: float,
     period: float,
     incompatible: Sequence[str],
-    timeout: float = 0.0,
+    troubles: Sequence[Trouble] = (),
+    fine: str = 'not used',
 ) -> Status:
     """
     Return the status of a topic that is listened to.
@@ -117,26 +260,32 @@ def input_status(
     :param now: Time of the clock that gave the times of receipt [s].
     :param period: Seconds since the last look.
     :param incompatible: Publishers whose quality of service does not fit, in words.
-    :param timeout: Seconds after which the topic is stale; 0: never.
+    :param troubles: What is wrong besides, as with a driver.
+    :param fine: The words where nothing is wrong, and nothing was heard.
     """
     topic = statistics.topic
     age = max(now - statistics.heard, 0.0)
-    troubles = _incompatibilities(incompatible)
-    # A time of receipt to come was before time went back.
-    if timeout and not 0.0 <= now - statistics.used <= timeout:
-        troubles.append((ERROR, f'stale: no usable message within {timeout:g} s'))
-    troubles += _rejections(statistics, window, 'input')
+    found = [
+        *_incompatibilities(incompatible),
+        *troubles,
+        *_rejections(statistics, window, 'input'),
+    ]
     replaced = [
         reason
         for reason, count in statistics.replaced_stamps.items()
-        if window.grown(('stamp', topic, reason), count)
+        if window.lately(('stamp', topic, reason), count)
     ]
     if replaced:
-        troubles.append((WARN, f'stamps replaced by the time of receipt: {", ".join(replaced)}'))
+        words = f'stamps replaced by the time of receipt: {_explained(replaced)}'
+        found.append(Trouble(WARN, words))
     rate = window.grown(('received', topic), statistics.received) / period if period else 0.0
+    if rate:
+        fine = 'receiving'
+    elif math.isfinite(age):
+        fine = 'no new message'
     return judged(
         topic,
-        troubles,
+        found,
         {
             'rate [Hz]': f'{rate:.1f}',
             'age [s]': f'{age:.3f}' if math.isfinite(age) else 'never heard',
@@ -149,42 +298,60 @@ def input_status(
             **_by('replaced stamps', statistics.replaced_stamps),
             'incompatible': shortened(incompatible, show=str),
         },
-        'receiving' if rate else 'silent',
+        fine,
     )
 
 
-def output_status(topic: str, incompatible: Sequence[str]) -> Status:
+def output_status(
+    topic: str, incompatible: Sequence[str], troubles: Sequence[Trouble] = ()
+) -> Status:
     """
     Return the status of a topic that is published.
 
     :param incompatible: Subscribers whose quality of service does not fit, in words.
+    :param troubles: What is wrong besides.
     """
     return judged(
         topic,
-        _incompatibilities(incompatible),
+        [*_incompatibilities(incompatible), *troubles],
         {'incompatible': shortened(incompatible, show=str)},
     )
 
 
-def _incompatibilities(peers: Sequence[str]) -> list[tuple[int, str]]:
+def _incompatibilities(peers: Sequence[str]) -> list[Trouble]:
     if not peers:
         return []
-    return [(WARN, f'incompatible quality of service: {shortened(peers, show=str)}')]
+    words = f'incompatible quality of service: {shortened(peers, show=str)}'
+    return [Trouble(WARN, words, 'quality of service')]
 
 
-def command_status(statistics: TopicStatistics, counts: CommandCounts, window: Window) -> Status:
-    """Return what became of the commands of one source."""
+def command_status(
+    statistics: TopicStatistics, counts: CommandCounts, window: Window, unheard: str = ''
+) -> Status:
+    """
+    Return what became of the commands of one source.
+
+    :param unheard: Topic on which they go out and nobody listens; empty where somebody does.
+    """
     topic = statistics.topic
     troubles = _rejections(statistics, window, 'commands')
+    if window.lately(('accepted', topic), statistics.accepted) and unheard:
+        words = (
+            f'nobody listens to {unheard}: start the driver, or name its topic there '
+            f'(remap {unheard})'
+        )
+        troubles.append(Trouble(WARN, words, 'unheard'))
     for kind, words, by_joint in (
         ('clamped', 'brought inside the limits', counts.clamped),
         ('contested', 'commanded by another source too', counts.contested),
     ):
         grown = [
-            joint for joint, count in by_joint.items() if window.grown((kind, topic, joint), count)
+            joint
+            for joint, count in by_joint.items()
+            if window.lately((kind, topic, joint), count)
         ]
         if grown:
-            troubles.append((WARN, f'{words}: {", ".join(grown)}'))
+            troubles.append(Trouble(WARN, f'{words}: {", ".join(grown)}', kind))
     return judged(
         f'commands of {topic}',
         troubles,
@@ -198,13 +365,19 @@ def command_status(statistics: TopicStatistics, counts: CommandCounts, window: W
     )
 
 
-def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[tuple[int, str]]:
+def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[Trouble]:
     grown = [
         reason
         for reason, count in statistics.rejected.items()
-        if statistics.is_trouble(reason) and window.grown((view, statistics.topic, reason), count)
+        if window.lately((view, statistics.topic, reason), count) and statistics.is_trouble(reason)
     ]
-    return [(WARN, f'messages rejected: {", ".join(grown)}')] if grown else []
+    return [Trouble(WARN, f'messages rejected: {_explained(grown)}')] if grown else []
+
+
+def _explained(reasons: Iterable[str]) -> str:
+    return ', '.join(
+        f'{reason} ({REASONS[reason]})' if reason in REASONS else reason for reason in reasons
+    )
 
 
 def _by(kind: str, counts: Mapping[str, int]) -> dict[str, int]:

@@ -69,6 +69,7 @@ class MergedStates:
         their counts; a hostile sender must not make this grow.
     :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
         velocity, effort, shape ``(3, n_actuators)``.
+    :ivar contests: How often a driver gave a number again that another one had taken over.
     :raises UnknownNameError: If ``driver_names`` mean an actuator that is not there.
     :raises ParameterError: If they give an actuator the name of another one that keeps it.
     """
@@ -93,6 +94,7 @@ class MergedStates:
         self._stamp_hold = stamp_hold
         self.unknown_names: Counter[str] = Counter()
         self.not_finite = np.zeros((len(FIELDS), len(names)), dtype=np.int64)
+        self.contests = 0
         self.reset()
 
     def reset(self) -> None:
@@ -100,6 +102,8 @@ class MergedStates:
         self._values: Array = np.full((len(FIELDS), len(self._names)), np.nan)
         # Number of the driver that gave the value, so that no driver takes back another's.
         self._givers: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
+        # Number of the driver that had given it before another one did.
+        self._rivals: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
         self._watch(0)
         self._heard: Array = np.full(self._values.shape, -np.inf)
         self._latest = -np.inf
@@ -163,8 +167,12 @@ class MergedStates:
             givers = self._givers[row, plan.places]
             mine = givers == source.number
             if length:
-                if not (mine | (givers == _NOBODY)).all():
+                others = ~(mine | (givers == _NOBODY))
+                if others.any():
                     self._contested = True
+                    rivals = self._rivals[row, plan.places]
+                    self.contests += int((others & (rivals == source.number)).any())
+                    self._rivals[row, plan.places] = np.where(others, givers, rivals)
                 self._givers[row, plan.places] = source.number
                 self.given[row] = True
             else:
@@ -209,6 +217,38 @@ class MergedStates:
 
     def _too_old(self, now: float) -> npt.NDArray[np.bool_]:
         return (self.ages(now) > self._timeout) | (now < self._latest)
+
+    def newest(self) -> Array:
+        """Return when each actuator was heard of last [s], minus infinity: never."""
+        newest: Array = self._heard.max(axis=0)
+        return newest
+
+    def given_by(self, source: str) -> Array:
+        """Return the numbers that are a driver's, in the order of the robot."""
+        known = self._sources.get(source)
+        given: Array = self._values[self._givers == (_NOBODY if known is None else known.number)]
+        return given
+
+    def givers(self) -> tuple[str, ...]:
+        """Return the driver that gave a number of each actuator, empty: nobody."""
+        names = ['', *self._sources]
+        return tuple(names[number + 1] for number in self._givers.max(axis=0))
+
+    def rivals(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """Return the actuators of which two drivers gave the same number, by the two."""
+        names = tuple(self._sources)
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for row, place in np.argwhere(self._rivals != _NOBODY):
+            first, second = sorted((self._givers[row, place], self._rivals[row, place]))
+            # One that had taken back what it gave is no rival.
+            if first not in (second, _NOBODY):
+                actuators = found.setdefault((names[first], names[second]), {})
+                actuators[self._names[place]] = None
+        return {drivers: tuple(actuators) for drivers, actuators in found.items()}
+
+    def knows(self, name: str) -> bool:
+        """Tell whether a driver's name is that of an actuator."""
+        return name in self._index
 
     def stamp(self, now: float) -> Stamp | None:
         """

@@ -6,22 +6,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.diagnostics import ERROR, judged, Status, WARN, Window
+from transmission_bridge.bridge.diagnostics import (
+    ERROR,
+    judged,
+    Status,
+    Trouble,
+    WARN,
+    Window,
+)
+from transmission_bridge.bridge.driver_watch import GRACE
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.description.specs import Finding
+from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 
-__all__ = ['actuator_status', 'transmission_statuses']
+__all__ = ['ActuatorWatch', 'actuator_status', 'transmission_statuses']
 
 #: Why a mechanism has no answer; always shown, so that a watcher sees them at zero too.
-_REASONS = ('domain', 'singular', 'no_convergence', 'branch', 'exception')
+_REASONS = {
+    'domain': 'outside the positions that the mechanism can have',
+    'singular': 'at a dead centre, where the ratio has no value',
+    'no_convergence': 'no position of the mechanism was found',
+    'branch': 'the mechanism is assembled the other way round',
+    'exception': 'the transmission raised an error, see the log',
+}
 
 
 def transmission_statuses(
@@ -47,12 +62,19 @@ def transmission_statuses(
         _loaded(robot, binding, merged, counts, errors, window, stale)
         for binding in robot.bindings
     ]
-    failed = [spec for spec in robot.robot.transmissions if spec.name not in robot.transmissions]
-    return [
-        *loaded,
-        *(_failed(spec.name, spec.type, robot.findings) for spec in failed),
-        *(_failed(each.name, each.type, robot.findings) for each in robot.robot.rejected),
+    refused = (_failed(*each, robot.findings) for each in _refused(robot))
+    return [*loaded, *refused]
+
+
+def _refused(robot: RobotTransmissions) -> list[tuple[str, str]]:
+    """Return name and type of the transmissions that are not in use."""
+    described = robot.robot
+    failed = [
+        (spec.name, spec.type)
+        for spec in described.transmissions
+        if spec.name not in robot.transmissions
     ]
+    return [*failed, *((each.name, each.type) for each in described.rejected)]
 
 
 def _loaded(
@@ -71,13 +93,17 @@ def _loaded(
     troubles = []
     silent = [robot.actuator_names[place] for place in actuators if stale[place]]
     if silent:
-        troubles.append((ERROR, f'no fresh state of {", ".join(silent)}'))
+        # The log has it from the drivers.
+        troubles.append(Trouble(ERROR, f'no fresh state of {", ".join(silent)}'))
     # NaN as a position makes joints unknown; as a rate it is how drivers say that they have none.
-    if window.grown(('NaN', name), int(not_finite[0])):
-        troubles.append((WARN, 'positions of actuators were NaN or infinite'))
-    grown = [r for r, count in reasons.items() if window.grown(('map', name, r), count)]
+    if window.lately(('NaN', name), int(not_finite[0])):
+        troubles.append(Trouble(WARN, 'positions of actuators were NaN or infinite', 'NaN'))
+    grown = [r for r, count in reasons.items() if window.lately(('map', name, r), count)]
     if grown:
-        troubles.append((WARN, f'could not be mapped: {", ".join(grown)}'))
+        # The log has what was raised.
+        kind = '' if grown == ['exception'] else 'map'
+        words = ', '.join(f'{reason} ({_REASONS[reason]})' for reason in grown)
+        troubles.append(Trouble(WARN, f'could not be mapped: {words}', kind))
     values: dict[str, object] = {
         'loaded': True,
         'type': binding.spec.type,
@@ -105,13 +131,21 @@ def _failed(name: str, type_name: str, findings: Iterable[Finding]) -> Status:
 
 
 def actuator_status(
-    robot: RobotTransmissions, merged: MergedStates, *, stale: npt.NDArray[np.bool_], now: float
+    robot: RobotTransmissions,
+    merged: MergedStates,
+    *,
+    stale: npt.NDArray[np.bool_],
+    now: float,
+    troubles: Sequence[Trouble] = (),
+    is_told: bool = False,
 ) -> Status:
     """
     Return which actuators are known, and what drivers sent besides.
 
     :param stale: Actuators that timed out, shape ``(n_actuators,)``.
     :param now: Time of the clock that gave the times of receipt [s].
+    :param troubles: What an :class:`ActuatorWatch` found.
+    :param is_told: Whether the log has it already that a driver is silent.
     """
     names = robot.actuator_names
     known = np.isfinite(merged.values(now)[0])
@@ -127,5 +161,105 @@ def actuator_status(
         },
         **{f'unknown name {name}': count for name, count in sorted(merged.unknown_names.items())},
     }
-    troubles = [(ERROR, f'no fresh state of {silent}')] if silent else []
-    return judged('actuators', troubles, values, 'all known' if not unknown else 'not all known')
+    found = list(troubles)
+    if silent:
+        found.append(Trouble(ERROR, f'no fresh state of {silent}', '' if is_told else 'stale'))
+    fine = 'not all known' if unknown else 'all known'
+    refused = [name for name, _ in _refused(robot)]
+    if refused:
+        fine += f' of the transmissions in use; refused: {shortened(refused, show=str)}'
+    return judged('actuators', found, values, fine)
+
+
+class ActuatorWatch:
+    """
+    What is wrong with single actuators while their topics are heard; looked at once a second.
+
+    :param robot: Only the actuators of transmissions must be given: a joint that passes through
+        may have no motor.
+    """
+
+    def __init__(self, robot: RobotTransmissions) -> None:
+        self._names = robot.actuator_names
+        self._needed = np.zeros(len(self._names), dtype=bool)
+        for binding in robot.bindings:
+            self._needed[list(binding.actuators)] = True
+        self._newest = np.full(len(self._names), -np.inf)
+        self._quiet = np.zeros(len(self._names), dtype=int)
+        self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
+
+    def look(
+        self,
+        merged: MergedStates,
+        window: Window,
+        *,
+        open_for: float,
+        publishers: Mapping[str, Sequence[str]],
+    ) -> list[Trouble]:
+        """
+        Return the troubles.
+
+        :param open_for: Seconds since the node was activated.
+        :param publishers: Who publishes each topic, in words.
+        """
+        troubles = []
+        newest = merged.newest()
+        never = np.isneginf(newest)
+        missing = self._shown(never & self._needed)
+        if missing and not never.all() and open_for > GRACE:
+            words = f'never heard of {missing}: look whether a driver is missing'
+            if merged.unknown_names:
+                found = shortened(tuple(merged.unknown_names), show=str)
+                words += f', or names them otherwise: unknown are {found}, see actuator_names'
+            troubles.append(Trouble(WARN, words, 'never heard'))
+        gone = self._shown(self._gone(merged, newest, publishers))
+        if gone:
+            words = (
+                f'no longer heard of {gone}, whose topic has lost a publisher: '
+                'start that driver again'
+            )
+            troubles.append(Trouble(WARN, words, 'gone'))
+        if window.lately('contests', merged.contests):
+            words = '; '.join(
+                f'{shortened(actuators)} on '
+                + ' and '.join(
+                    f"'{topic}' ({shortened(publishers.get(topic, ()), show=str)})"
+                    for topic in topics
+                )
+                for topics, actuators in merged.rivals().items()
+            )
+            troubles.append(
+                Trouble(
+                    WARN,
+                    f'given on two topics, so that the newer number counts: {words}; '
+                    'let one driver give each actuator',
+                    'contested',
+                )
+            )
+        return troubles
+
+    def _gone(
+        self,
+        merged: MergedStates,
+        newest: npt.NDArray[np.float64],
+        publishers: Mapping[str, Sequence[str]],
+    ) -> npt.NDArray[np.bool_]:
+        """Return which were not renewed in two looks, while others of their topic were."""
+        is_new = newest != self._newest
+        self._newest = newest
+        self._quiet = np.where(is_new, 0, self._quiet + 1)
+        givers = merged.givers()
+        counts = np.array([len(publishers.get(giver, ())) for giver in givers])
+        # A publisher that went may have given what came since the last look.
+        most = np.maximum(counts, self._counts)
+        self._publishers = np.where(is_new, most, self._publishers)
+        self._counts = counts
+        heard = {giver for giver, quiet in zip(givers, self._quiet, strict=True) if quiet < 2}
+        goes_on = np.array([giver in heard for giver in givers])
+        gone: npt.NDArray[np.bool_] = (
+            (self._quiet >= 2) & np.isfinite(newest) & goes_on & (counts < self._publishers)
+        )
+        return gone
+
+    def _shown(self, are: npt.NDArray[np.bool_]) -> str:
+        return ', '.join(name for name, is_one in zip(self._names, are, strict=True) if is_one)

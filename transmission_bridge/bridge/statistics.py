@@ -21,7 +21,8 @@ class TopicStatistics:
     :ivar rejected: Messages refused, by reason; each was dropped as a whole.
     :ivar replaced_stamps: Stamps that the time of receipt replaced, by reason (``bad_stamp``,
         ``future_stamp``); their messages are used like others.
-    :ivar heard: Time of receipt of the newest message [s], minus infinity before the first.
+    :ivar heard: Time of receipt of the newest message since the node was activated [s], minus
+        infinity before the first.
     :ivar used: The same of the newest message that was accepted.
     """
 

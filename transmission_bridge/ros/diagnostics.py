@@ -6,29 +6,48 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+import math
 import time
 import traceback
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
     command_status,
+    ERROR,
     input_status,
     judged,
     NAME_LENGTH,
     output_status,
     Status,
+    Trouble,
+    TroubleLog,
     WARN,
     Window,
 )
-from transmission_bridge.bridge.robot_diagnostics import actuator_status, transmission_statuses
-from transmission_bridge.errors import clipped, indented, shown
+from transmission_bridge.bridge.driver_watch import DriverWatch, GRACE
+from transmission_bridge.bridge.robot_diagnostics import (
+    actuator_status,
+    ActuatorWatch,
+    transmission_statuses,
+)
+from transmission_bridge.errors import clipped, indented, shortened, shown
+from transmission_bridge.ros import trajectories
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.peers import incompatible_publishers, incompatible_subscribers
+from transmission_bridge.ros.peers import (
+    Graph,
+    incompatible_publishers,
+    incompatible_subscribers,
+    JOINT_STATE,
+    names_of,
+    Namesake,
+    SharedTopic,
+)
 from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
@@ -37,10 +56,13 @@ __all__ = ['Diagnostics']
 #: Seconds between two messages; REP 107 asks for one.
 _PERIOD = 1.0
 
+#: Seconds that may have passed at most since the last look: a process may be stopped for longer.
+_LONGEST_PERIOD = 1.5
+
 
 class Diagnostics:
     """
-    Looks at the session, if there is one, and publishes what it finds.
+    Looks at the session, if there is one, publishes what it finds, and logs what begins and ends.
 
     What transmissions raise is logged here too, as it is no message's fault.
 
@@ -61,8 +83,12 @@ class Diagnostics:
         self._session = session
         self._description = description
         self._log = log
+        self._name = node.get_fully_qualified_name().lstrip('/')
         self._watched: Session | None = None
-        self._window = Window()
+        self._watch: _ActiveWatch | None = None
+        self._window, self._node_window = Window(), Window()
+        self._node_log = TroubleLog()
+        self._namesake = Namesake(node, self._name)
         self._told: set[str] = set()
         self._looked = time.monotonic()
         # Not a life-cycle publisher: these must be heard while the node is inactive.
@@ -85,16 +111,69 @@ class Diagnostics:
             self._watched, self._window, self._told = session, Window(), set()
         now = time.monotonic()
         period, self._looked = now - self._looked, now
-        statuses = [self._life(session)]
+        graph = Graph(self._node)
+        life = self._life(session).troubled(self._of_node(graph, session))
+        self._tell([life], self._node_log)
+        statuses = [life]
+        watch = self._watch_of(session)
         if session is not None:
-            statuses += self._of_session(session, period)
+            statuses += self._of_session(session, graph, watch, period)
             self._tell_exceptions(session)
-        name = self._node.get_fully_qualified_name().lstrip('/')
+            if watch is not None:
+                self._tell(statuses[1:], watch.log)
         hardware = session.robot.robot.name if session is not None else ''
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        message.status = [_message(status, name, hardware or 'none') for status in statuses]
+        message.status = [_message(status, self._name, hardware or 'none') for status in statuses]
         self._publisher.publish(message)
+
+    def _watch_of(self, session: Session | None) -> _ActiveWatch | None:
+        """Return what watches the session since it was opened, ``None`` while it is closed."""
+        is_open = session is not None and session.is_open
+        watch = self._watch
+        if watch is not None and not (
+            is_open and watch.session is session and watch.opened == session.opened
+        ):
+            watch.close()
+            watch = None
+        if watch is None and is_open:
+            watch = _ActiveWatch(self._node, session)
+        self._watch = watch
+        return watch
+
+    def _tell(self, statuses: Iterable[Status], log: TroubleLog) -> None:
+        logger = self._node.get_logger()
+        for level, text in log.look(statuses):
+            text = indented(clipped(text))
+            # rclpy allows each line of code one severity.
+            if level == ERROR:
+                logger.error(text)
+            elif level == WARN:
+                logger.warning(text)
+            else:
+                logger.info(text)
+
+    def _of_node(self, graph: Graph, session: Session | None) -> list[Trouble]:
+        """Return what is wrong around the node, whatever state it is in."""
+        troubles = []
+        has_clock = self._node.count_publishers('/clock') > 0
+        needs_clock = self._node.get_clock().ros_time_is_active
+        if self._node_window.settled('clock', needs_clock and not has_clock):
+            words = (
+                'use_sim_time is set and /clock has 0 publishers: start the simulator, or set '
+                'use_sim_time to false'
+            )
+            if session is not None and session.options.publish == 'rate':
+                words += ' (publish is rate, by that clock: nothing is published)'
+            troubles.append(Trouble(WARN, words, 'clock'))
+        if self._namesake.look(graph):
+            words = (
+                f'another node has the name {shown("/" + self._name)} too, so that both publish '
+                'the same topics and answer the same services: end one of them, or give it '
+                'another namespace'
+            )
+            troubles.append(Trouble(WARN, words, 'name'))
+        return troubles
 
     def _tell_exceptions(self, session: Session) -> None:
         """Log the traceback of each transmission that has begun to raise, once."""
@@ -125,12 +204,20 @@ class Diagnostics:
                 troubles.append((WARN, f'{state}; the description has errors'))
         return judged('life cycle', troubles, values, state)
 
-    def _of_session(self, session: Session, period: float) -> list[Status]:
+    def _of_session(
+        self, session: Session, graph: Graph, watch: _ActiveWatch | None, period: float
+    ) -> list[Status]:
         now = session.time()
         window = self._window
-        timeout = session.options.state_timeout if session.is_open else 0.0
-        stale = session.states.merged.stale(now) & session.is_open
         inputs = session.inputs
+        stale = session.states.merged.stale(now) & session.is_open
+        of_topics: Mapping[str, list[Trouble]] = {}
+        of_actuators: list[Trouble] = []
+        if watch is not None:
+            of_topics, of_actuators = watch.look(graph, now, period)
+            if watch.open_for <= GRACE:
+                stale &= np.isfinite(session.states.merged.newest())
+        unheard = self._unheard(session, graph)
         return [
             *(
                 input_status(
@@ -139,19 +226,29 @@ class Diagnostics:
                     now=now,
                     period=period,
                     incompatible=incompatible_publishers(
-                        self._node, topic, inputs.subscriptions[topic].qos_profile
+                        graph.publishers(topic), inputs.subscriptions[topic].qos_profile
                     ),
-                    timeout=timeout if topic in session.state_topics else 0.0,
+                    troubles=of_topics.get(topic, ()),
+                    fine=self._fine(session, topic),
                 )
                 for topic, statistics in inputs.statistics.items()
             ),
             *(
                 output_status(
-                    topic, incompatible_subscribers(self._node, topic, publisher.qos_profile)
+                    topic,
+                    incompatible_subscribers(graph.subscribers(topic), publisher.qos_profile),
+                    of_topics.get(topic, ()),
                 )
                 for topic, publisher in session.outputs.publishers.items()
             ),
-            actuator_status(session.robot, session.states.merged, stale=stale, now=now),
+            actuator_status(
+                session.robot,
+                session.states.merged,
+                stale=stale,
+                now=now,
+                troubles=of_actuators,
+                is_told=any(of_topics.get(topic) for topic in session.state_topics),
+            ),
             *transmission_statuses(
                 session.robot,
                 session.states.merged,
@@ -160,10 +257,132 @@ class Diagnostics:
                 stale=stale,
             ),
             *(
-                command_status(inputs.statistics[topic], session.commands.counts[topic], window)
+                command_status(
+                    inputs.statistics[topic],
+                    session.commands.counts[topic],
+                    window,
+                    unheard[topic == trajectories.TOPIC],
+                )
                 for topic in session.command_topics
             ),
         ]
+
+    def _unheard(self, session: Session, graph: Graph) -> tuple[str, str]:
+        """Return where commands and trajectories go, empty where somebody listens."""
+        trajectory = 'actuator_trajectory'
+        arrays = [
+            topic
+            for topic in session.outputs.publishers
+            if topic.startswith('actuator_') and topic.endswith('_commands')
+        ]
+        found = []
+        for topic, topics in (
+            ('actuator_commands', ['actuator_commands', *arrays]),
+            (trajectory, [trajectory]),
+        ):
+            is_unheard = self._window.settled(('unheard', topic), not graph.has_listeners(topics))
+            found.append(topic if is_unheard else '')
+        return found[0], found[1]
+
+    def _fine(self, session: Session, topic: str) -> str:
+        if not session.is_open:
+            return 'not listened to while the node is inactive'
+        return 'waiting for the driver' if topic in session.state_topics else 'not used'
+
+
+class _ActiveWatch:
+    """
+    What is watched from activation to deactivation: drivers, actuators, and who else publishes.
+
+    :ivar open_for: Seconds since activation; less where simulated time stood still.
+    """
+
+    def __init__(self, node: LifecycleNode, session: Session) -> None:
+        self._node = node
+        self.session = session
+        self.opened = session.opened
+        self.log = TroubleLog()
+        self.open_for = 0.0
+        self._window = Window()
+        self._clock_time: float | None = None
+        merged = session.states.merged
+        self._drivers = {
+            topic: DriverWatch(node.resolve_topic_name(topic), session.options.state_timeout)
+            for topic in session.state_topics
+        }
+        self._shared = {
+            topic: SharedTopic(node, topic, merged.knows) for topic in session.state_topics
+        }
+        self._actuators = ActuatorWatch(session.robot)
+
+    def close(self) -> None:
+        """Stop listening."""
+        for shared in self._shared.values():
+            shared.close()
+
+    def look(
+        self, graph: Graph, now: float, period: float
+    ) -> tuple[dict[str, list[Trouble]], list[Trouble]]:
+        """Return the troubles of topics and those of actuators."""
+        elapsed = self._elapsed(now, min(period, time.monotonic() - self.opened))
+        self.open_for += elapsed
+        merged = self.session.states.merged
+        found: dict[str, list[Trouble]] = {}
+        names = {}
+        for topic, driver in self._drivers.items():
+            peers = graph.publishers(topic)
+            names[topic] = names_of(peers, JOINT_STATE)
+            statistics = self.session.inputs.statistics[topic]
+            found[topic] = driver.look(
+                statistics,
+                merged.given_by(topic),
+                now=now,
+                elapsed=elapsed,
+                open_for=self.open_for,
+                publishers={
+                    bytes(peer.endpoint_gid): name
+                    for peer, name in zip(peers, names[topic], strict=True)
+                },
+                others=self._others(graph, topic) if not peers else (),
+            )
+            shared = self._shared[topic].look(peers)
+            if shared:
+                words = (
+                    f'several of its publishers ({shortened(names[topic], show=str)}) give '
+                    f'{shortened(shared)} in turn: end one of them, or let one driver give each '
+                    'actuator'
+                )
+                found[topic].append(Trouble(WARN, words, 'shared'))
+        for topic in ('joint_states', 'actuator_commands'):
+            rivals = graph.rivals(topic)
+            if self._window.settled(topic, bool(rivals)) and rivals:
+                words = (
+                    f'published by others too: {shortened(rivals, show=str)}; listeners get '
+                    'both in turn: remap one of them'
+                )
+                found[topic] = [Trouble(WARN, words, 'published by others')]
+        publishers = names
+        of_actuators = self._actuators.look(
+            merged, self._window, open_for=self.open_for, publishers=publishers
+        )
+        return found, of_actuators
+
+    def _others(self, graph: Graph, topic: str) -> list[str]:
+        session = self.session
+        if session.inputs.statistics[topic].heard > -math.inf:
+            return []
+        own = (*session.inputs.subscriptions, *session.outputs.publishers)
+        return graph.joint_state_topics(own, topic)
+
+    def _elapsed(self, now: float, period: float) -> float:
+        """Return the seconds since the last look; simulated ones, where less of these passed."""
+        before, self._clock_time = self._clock_time, now
+        period = min(period, _LONGEST_PERIOD)
+        if not self._node.get_clock().ros_time_is_active:
+            return period
+        if not self._node.count_publishers('/clock'):
+            return period
+        return 0.0 if before is None else min(max(now - before, 0.0), period)
 
 
 def _message(status: Status, node: str, hardware: str) -> Any:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+import math
 import traceback
 from typing import Any
 
@@ -90,6 +91,12 @@ class Inputs:
             lambda data, now: take(deserialized(data, message_type), now),
             self._time,
         )
+
+    def open(self) -> None:
+        """Take messages from now on, with nothing heard."""
+        for statistics in self.statistics.values():
+            statistics.heard = statistics.used = -math.inf
+        self.is_open = True
 
     def note_stamp(self, topic: str, reason: str, sentence: str) -> None:
         """Count a stamp that the time of receipt replaced, and warn."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+import math
+import time
 import traceback
 from typing import Any
 
@@ -67,6 +69,7 @@ class Session:
     :ivar time: Gives the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
+    :ivar opened: When it was opened last, by the steady clock [s].
     :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
     """
 
@@ -80,6 +83,7 @@ class Session:
         self._node = node
         self._log = log
         self._timers: list[Any] = []
+        self.opened = -math.inf
         self.robot = robot
         self.options = options
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
@@ -178,7 +182,8 @@ class Session:
         self._arrays.reset()
         self._sensors.reset()
         self._trigger.reset()
-        self.inputs.is_open = True
+        self.opened = time.monotonic()
+        self.inputs.open()
         if self.options.publish == 'rate':
             self._every(
                 1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock

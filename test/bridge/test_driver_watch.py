@@ -1,0 +1,247 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a driver is there: said soon, and not where it is."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.bridge.diagnostics import ERROR, WARN
+from transmission_bridge.bridge.driver_watch import DriverWatch
+from transmission_bridge.bridge.statistics import TopicStatistics
+
+
+class Driver:
+    """
+    A driver on ``/a``, and what a watch that looks once a second says of it.
+
+    :param timeout: The watch's.
+    :param phase: When the watch looks first [s].
+    """
+
+    def __init__(self, timeout=0.0, phase=0.5):
+        self.statistics = TopicStatistics('a')
+        self.publishers = {1: "'/driver'"}
+        self.others = ()
+        self.refuses = ''
+        self.is_paused = False
+        self._watch = DriverWatch('/a', timeout)
+        self._now = phase
+        self._numbers = np.zeros(3)
+
+    def look(self):
+        """Have a second pass in which nothing comes; return the trouble, or ``None``."""
+        self._now += not self.is_paused
+        found = self._watch.look(
+            self.statistics,
+            self._numbers,
+            now=self._now,
+            elapsed=float(not self.is_paused),
+            open_for=self._now,
+            publishers=self.publishers,
+            others=self.others,
+        )
+        assert len(found) < 2
+        return found[0] if found else None
+
+    def run(self, times, numbers=lambda time: np.zeros(3)):
+        """Have messages come at these times; return the troubles of the looks until then."""
+        found = []
+        for time in times:
+            while self._now + 1.0 < time:
+                found.append(self.look())
+            self.statistics.received += 1
+            self.statistics.heard = time
+            if self.refuses:
+                self.statistics.rejected[self.refuses] += 1
+            else:
+                self.statistics.used = time
+            self._numbers = numbers(time)
+        return found
+
+    def wait(self, seconds):
+        """Have nothing come for so many looks; return their troubles."""
+        return [self.look() for _ in range(seconds)]
+
+
+def every(period, seconds, begin=0.0):
+    """Return the times of messages at a rate."""
+    return begin + np.arange(1, int(seconds / period) + 1) * period
+
+
+def moving(time):
+    """Return numbers that never come again."""
+    return np.array([time, 2.0 * time, math.nan])
+
+
+rates = st.sampled_from([0.2, 0.7, 1.0, 1.3, 3.0, 10.0, 100.0])
+phases = st.floats(0.0, 1.0, exclude_max=True)
+
+
+@given(rates, phases, st.booleans())
+def test_a_regular_driver_that_falls_silent(rate, phase, moves):
+    """A warning comes within 3 s after five periods (at least 1 s), and goes when it is back."""
+    driver = Driver(phase=phase)
+    seconds = max(15.0, 12.0 / rate)
+    times = every(1.0 / rate, seconds)
+    driver.run(times[:1])
+    assert not any(driver.run(times[1:], moving if moves else lambda time: np.zeros(3)))
+    limit = max(1.0, 5.0 / rate)
+    found = driver.wait(math.ceil(limit) + 3)
+    silent = [time for time, trouble in zip(range(len(found)), found, strict=True) if trouble]
+    # The look of this number comes up to a second later than this many seconds.
+    assert silent
+    assert limit - 1.0 <= silent[0] + 1 <= limit + 2.0
+    assert found[-1].level == WARN
+    assert f'a message every {1 / rate:.2g} s' in found[-1].words
+    assert "'/driver'" in found[-1].words
+    again = driver._now + every(1.0 / rate, 10.0 / rate)
+    driver.run(again[:1])
+    assert driver.look() is None
+
+
+@given(rates, phases, st.floats(0.0, 0.4), st.randoms(use_true_random=False), st.booleans())
+def test_a_regular_driver_is_no_trouble(rate, phase, jitter, random, moves):
+    """Whatever its rate and its jitter, and where it moves or not."""
+    driver = Driver(phase=phase)
+    times = sorted(time + random.uniform(0.0, jitter) / rate for time in every(1.0 / rate, 60.0))
+    if times:
+        driver.run(times[:1])
+        assert not any(driver.run(times[1:], moving if moves else lambda time: np.zeros(3)))
+
+
+@given(st.lists(st.tuples(st.floats(0.02, 6.0), st.floats(3.0, 30.0)), max_size=8), phases)
+def test_a_driver_that_sends_on_change(bursts, phase):
+    """Who sends while it moves, and nothing while it stands, is no trouble."""
+    driver = Driver(phase=phase)
+    now = 0.1
+    driver.run([now], moving)
+    for length, pause in bursts:
+        now += pause
+        times = every(0.01, length, now)
+        assert not any(driver.run(times, moving))
+        now = times[-1]
+    assert not any(driver.wait(20))
+
+
+def test_a_driver_that_sends_on_change_is_met_in_motion():
+    """At most the first pause of a long motion is taken for silence."""
+    driver = Driver()
+    driver.run(every(0.01, 20.0), moving)
+    assert any(driver.wait(20))
+    driver.run(every(0.01, 20.0, driver._now), moving)
+    assert not any(driver.wait(20))
+
+
+def test_a_driver_that_is_gone():
+    """Who leaves the topic without a publisher is said to be gone, however it sent."""
+    driver = Driver()
+    assert not any(driver.run([0.2, 0.9, 7.0], moving))
+    assert not any(driver.wait(10))
+    driver.publishers = {}
+    found = driver.wait(4)
+    assert found[0] is None
+    assert {trouble.level for trouble in found[1:]} == {WARN}
+    assert found[1].words.startswith('the driver is gone, /a has 0 publishers: start it again')
+    driver.publishers = {2: "'/driver'"}
+    assert not any(driver.run(every(1.0, 10.0, driver._now)))
+
+
+def test_a_driver_that_the_graph_does_not_show():
+    """Who sends is there, whatever the graph says."""
+    driver = Driver()
+    driver.publishers = {}
+    assert not any(driver.run(every(0.1, 20.0)))
+
+
+def test_a_driver_that_was_started_again():
+    """Another publisher is another driver, of which nothing is known."""
+    driver = Driver()
+    driver.run(every(0.01, 20.0), moving)
+    assert any(driver.wait(4))
+    driver.publishers = {2: "'/driver'"}
+    driver.run(every(0.01, 20.0, driver._now), moving)
+    assert any(driver.wait(4))
+
+
+def test_never_heard():
+    """After 2 s: how many publishers there are, where else there are any, and what to do."""
+    driver = Driver(phase=-1.0)
+    driver.publishers = {}
+    driver.others = ('/left/a', '/b')
+    found = driver.wait(4)
+    assert found[:3] == [None] * 3
+    assert found[3].level == WARN
+    assert found[3].words == (
+        "no actuator state yet: /a has 0 publishers; other JointState topics: '/left/a', '/b'; "
+        'start the driver, or name its topic, with its namespace, in the parameter '
+        'actuator_state_topics'
+    )
+    driver.publishers = {1: "'/driver' of 'std_msgs/msg/String'"}
+    # It is only being found.
+    assert not any(driver.wait(3))
+    assert driver.look().words == (
+        "no actuator state yet: /a has 1 publisher ('/driver' of 'std_msgs/msg/String'), of "
+        'which nothing was heard: look whether the driver sends'
+    )
+
+
+def test_never_heard_with_a_timeout():
+    """It is an error once the timeout has passed too."""
+    driver = Driver(timeout=5.0, phase=-1.0)
+    driver.publishers = {}
+    levels = [trouble and trouble.level for trouble in driver.wait(9)]
+    assert levels == [None] * 3 + [WARN] * 3 + [ERROR] * 3
+
+
+def test_every_message_is_refused():
+    """Then the reason is said, and not that there is none; the log has it already."""
+    driver = Driver()
+    driver.refuses = 'foreign'
+    found = driver.run(every(0.1, 10.0))[-1]
+    assert found.words == (
+        'no usable actuator state yet: every message was refused (foreign): see the log'
+    )
+    assert not found.kind
+
+
+@pytest.mark.parametrize(
+    ('used', 'level'), [(8.9, ERROR), (9.1, None), (10.1, ERROR), (-math.inf, ERROR)]
+)
+def test_stale(used, level):
+    """With a timeout, a topic without a usable message within it is an error."""
+    driver = Driver(timeout=1.0, phase=9.0)
+    driver.statistics.heard = 10.0
+    driver.statistics.used = used
+    driver.statistics.received = 1
+    trouble = driver.look()
+    assert (trouble and trouble.level) == level
+
+
+def test_stale_says_why():
+    """With a timeout, silence is an error, with the same words."""
+    driver = Driver(timeout=0.5)
+    driver.run(every(0.1, 20.0))
+    driver.publishers = {}
+    driver.look()
+    found = driver.wait(3)
+    assert [trouble.level for trouble in found] == [ERROR] * 3
+    assert found[2].words.startswith(
+        'stale: no usable message within 0.5 s; the driver is gone, /a has 0 publishers'
+    )
+
+
+def test_time_that_stands_still():
+    """Where the simulator pauses, nothing is late; a driver that does not come back is."""
+    driver = Driver()
+    driver.run(every(0.1, 20.0))
+    driver.is_paused = True
+    assert not any(driver.wait(20))
+    driver.is_paused = False
+    assert any(driver.wait(3))

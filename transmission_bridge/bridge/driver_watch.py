@@ -1,0 +1,217 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whether the driver of a topic is there, told by looking about once a second.
+
+Nothing is done for each message: how many came and when the newest did is all that is asked.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Mapping, Sequence
+import math
+
+import numpy as np
+
+from transmission_bridge.bridge.diagnostics import ERROR, Trouble, WARN, Window
+from transmission_bridge.bridge.statistics import TopicStatistics
+from transmission_bridge.errors import shortened
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['GRACE', 'DriverWatch', 'Rhythm']
+
+#: Seconds from activation until a driver should have been heard.
+GRACE = 2.0
+
+#: Periods of a regular driver that may pass in silence, and the least of them [s].
+_PERIODS, _LEAST = 5.0, 1.0
+
+#: Looks that find one period before a driver counts as regular: where its numbers repeat, and
+#: where each message brought others, as those of a driver that sends on change do.
+_LOOKS, _LOOKS_CHANGING = 5, 8
+
+#: By how much the periods of a regular driver may differ.
+_RATIO = 2.0
+
+
+class Rhythm:
+    """
+    Whether a driver that sends regularly has fallen silent.
+
+    Its period is the mean between two looks. A driver that sends on change seems regular while
+    it moves and is silent when it stands. So one whose numbers never repeat is judged only as
+    long as it has made no pause.
+
+    :ivar silence: Seconds since the look that found the newest message.
+    """
+
+    def __init__(self) -> None:
+        self._received = 0
+        self._heard = -math.inf
+        self._numbers: Array = np.empty(0)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.silence = 0.0
+        self._looks = 0
+        self._periods: deque[float] = deque(maxlen=_LOOKS_CHANGING)
+        self._repeats: deque[bool] = deque(maxlen=_LOOKS)
+        self._longest = 0.0
+
+    def restart(self) -> None:
+        """Forget what is known of the driver: another one has come, or may come."""
+        self._begin()
+        self._heard = -math.inf
+
+    def look(self, received: int, heard: float, elapsed: float, numbers: Array) -> None:
+        """
+        Take note of what came.
+
+        :param received: How many messages came so far.
+        :param heard: When the newest came [s].
+        :param elapsed: Seconds since the last look; less where time stood still meanwhile.
+        :param numbers: What the driver has given, as it is now.
+        """
+        count, self._received = received - self._received, received
+        if count <= 0:
+            self.silence += elapsed
+            self._looks += 1
+            return
+        self._longest = max(self._longest, self.silence)
+        self.silence, self._looks = 0.0, 0
+        if math.isfinite(self._heard) and heard > self._heard:
+            self._periods.append((heard - self._heard) / count)
+            self._repeats.append(np.array_equal(numbers, self._numbers, equal_nan=True))
+        else:
+            self._periods.clear()
+            self._repeats.clear()
+        self._heard, self._numbers = heard, numbers
+
+    @property
+    def period(self) -> float | None:
+        """Seconds between messages, ``None`` where nothing says that the driver is regular."""
+        repeats = any(self._repeats)
+        looks = _LOOKS if repeats else _LOOKS_CHANGING
+        recent = list(self._periods)[-looks:]
+        if len(recent) < looks or max(recent) > _RATIO * min(recent):
+            return None
+        period = max(recent)
+        return period if repeats or self._longest <= _limit(period) else None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a regular driver has sent nothing for five periods, at least one second."""
+        period = self.period
+        # Two looks: messages may wait while the process is kept from running.
+        return self._looks >= 2 and period is not None and self.silence > _limit(period)
+
+
+def _limit(period: float) -> float:
+    return max(_LEAST, _PERIODS * period)
+
+
+class DriverWatch:
+    """
+    What is wrong with the driver of a topic.
+
+    :param topic: The topic with its namespace.
+    :param timeout: Seconds after which it is stale; 0: never.
+    """
+
+    def __init__(self, topic: str, timeout: float) -> None:
+        self._topic = topic
+        self._timeout = timeout
+        self._rhythm = Rhythm()
+        self._window = Window()
+        self._publishers: set[Hashable] = set()
+        self._appeared = 0.0
+
+    def look(
+        self,
+        statistics: TopicStatistics,
+        numbers: Array,
+        *,
+        now: float,
+        elapsed: float,
+        open_for: float,
+        publishers: Mapping[Hashable, str],
+        others: Sequence[str],
+    ) -> list[Trouble]:
+        """
+        Return the troubles.
+
+        :param numbers: What the driver has given, as it is now.
+        :param now: Time of the clock that gave the times of receipt [s].
+        :param elapsed: Seconds since the last look; less where time stood still meanwhile.
+        :param open_for: Such seconds since the node was activated.
+        :param publishers: Who publishes the topic, in words, by what tells them apart.
+        :param others: Topics of drivers that the topic may have been mistaken for.
+        """
+        rhythm = self._rhythm
+        if not publishers.keys() <= self._publishers:
+            rhythm.restart()
+            self._appeared = open_for
+        self._publishers = set(publishers)
+        rhythm.look(statistics.received, statistics.heard, elapsed, numbers)
+        is_quiet = rhythm.silence > 0.0
+        is_gone = self._window.settled('gone', is_quiet and not publishers) and is_quiet
+        senders = tuple(publishers.values())
+        if statistics.used == -math.inf:
+            return self._never_used(statistics, open_for, senders, others)
+        age = now - statistics.used
+        # A time of receipt to come was before time went back.
+        is_late = bool(self._timeout) and not 0.0 <= age <= self._timeout
+        if is_gone:
+            words = (
+                f'the driver is gone, {self._topic} has 0 publishers: start it again '
+                f'(last message {max(age, 0.0):.0f} s ago)'
+            )
+        elif rhythm.is_silent:
+            words = (
+                f'silent for {rhythm.silence:.0f} s, after a message every {rhythm.period:.2g} s '
+                f'(from {shortened(senders, show=str)}): look whether the driver hangs'
+            )
+        elif is_late:
+            words = f'{self._topic} has {_count(senders)}: look whether the driver sends'
+        else:
+            return []
+        if is_late:
+            words = f'stale: no usable message within {self._timeout:g} s; {words}'
+        return [Trouble(ERROR if is_late else WARN, words, 'silent')]
+
+    def _never_used(
+        self,
+        statistics: TopicStatistics,
+        open_for: float,
+        senders: Sequence[str],
+        others: Sequence[str],
+    ) -> list[Trouble]:
+        # A publisher that has just been found is not connected yet.
+        if open_for - (self._appeared if senders else 0.0) <= GRACE:
+            return []
+        level = ERROR if 0.0 < self._timeout < open_for else WARN
+        if statistics.heard > -math.inf:
+            # The log has it, from where the messages were refused.
+            reasons = [reason for reason, count in statistics.rejected.items() if count]
+            words = f'every message was refused ({", ".join(reasons)}): see the log'
+            return [Trouble(level, f'no usable actuator state yet: {words}')]
+        words = f'no actuator state yet: {self._topic} has {_count(senders)}'
+        if senders:
+            words += ', of which nothing was heard: look whether the driver sends'
+        else:
+            if others:
+                words += f'; other JointState topics: {shortened(others)}'
+            words += (
+                '; start the driver, or name its topic, with its namespace, in the parameter '
+                'actuator_state_topics'
+            )
+        return [Trouble(level, words, 'silent')]
+
+
+def _count(senders: Sequence[str]) -> str:
+    if not senders:
+        return '0 publishers'
+    noun = 'publisher' if len(senders) == 1 else 'publishers'
+    return f'{len(senders)} {noun} ({shortened(senders, show=str)})'
