@@ -10,7 +10,8 @@ already catch, carries its data as attributes, and survives pickling.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, pairwise
 from typing import Any
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     'UnknownNameError',
     'UnsupportedInterfaceError',
     'clipped',
+    'closest',
     'indented',
     'printable',
     'sentence',
@@ -36,6 +38,12 @@ _NAME_LENGTH = 64
 
 #: Characters of a text that goes to a log or to diagnostics.
 _TEXT_LENGTH = 4096
+
+#: Letters of a name, and names, that are compared to find the closest: senders choose them.
+_COMPARED_LETTERS, _COMPARED_NAMES = 256, 1000
+
+#: Likeness from which two names are alike, and share of the best from which another is as close.
+_ALIKE, _AS_CLOSE = 0.4, 0.75
 
 
 # -- words ---------------------------------------------------------------------------------------
@@ -61,6 +69,30 @@ def printable(text: str) -> str:
 def shown(name: str) -> str:
     """Return a name that came in a message, for a sentence: in quotes, escaped, and cut."""
     return repr(name) if len(name) <= _NAME_LENGTH else f'{name[:_NAME_LENGTH]!r}…'
+
+
+def closest(name: str, known: Iterable[str], most: int = 3) -> str:
+    """
+    Return the names that one which is not known may stand for, for a sentence.
+
+    By the pairs of letters that two names share; upper and lower case are the same.
+
+    :param most: How many are named.
+    :returns: As `` (closest: 'elbow')``, empty where none is alike.
+    """
+    wanted = _letter_pairs(name)
+    likeness = {}
+    for other in islice(known, _COMPARED_NAMES):
+        pairs = _letter_pairs(other)
+        likeness[other] = 2.0 * len(wanted & pairs) / (len(wanted) + len(pairs))
+    least = max(_ALIKE, _AS_CLOSE * max(likeness.values(), default=0.0))
+    found = [other for other, value in likeness.items() if value >= least]
+    found.sort(key=lambda other: -likeness[other])
+    return f' (closest: {", ".join(map(shown, found[:most]))})' if found else ''
+
+
+def _letter_pairs(name: str) -> set[tuple[str, str]]:
+    return set(pairwise(f'\n{name[:_COMPARED_LETTERS].lower()}\n'))
 
 
 def shortened(names: Sequence[str], most: int = 5, *, show: Callable[[str], str] = shown) -> str:
@@ -242,14 +274,19 @@ class UnknownNameError(TransmissionBridgeError, KeyError):
     :param kind: What was looked for: joint, actuator, transmission, link.
     :param name: The name given.
     :param known: The names there are.
+    :param parameter: The parameter that holds the name, empty where none does.
     """
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
+    def __init__(
+        self, kind: str, name: str, known: tuple[str, ...], *, parameter: str = ''
+    ) -> None:
         self.kind = kind
         self.name = name
         self.known = known
+        self.parameter = parameter
         super().__init__(
-            f'unknown {kind} {shown(name)}, known: {printable(", ".join(known)) or "none"}'
+            f'{f"{parameter}: " if parameter else ""}unknown {kind} {shown(name)}'
+            f'{closest(name, known)}, known: {printable(", ".join(known)) or "none"}'
         )
 
     def __str__(self) -> str:
@@ -282,8 +319,10 @@ class MessageError(TransmissionBridgeError, ValueError):
 
     :param reason: Key for counters, for example ``ragged`` or ``duplicate_name``.
     :param message: What is wrong, with the names concerned.
+    :param about: These names, where each is reported for itself; empty: the reason is reported.
     """
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: str, message: str, *, about: str = '') -> None:
         self.reason = reason
+        self.about = about
         super().__init__(message)

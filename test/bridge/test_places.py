@@ -43,12 +43,24 @@ def test_find_places(names):
     assert list(found.unknown) == [repr(name) for name in names if name not in INDEX]
 
 
-@pytest.mark.parametrize('lengths', [(1, 0, 0), (0, 3, 2), (2, 2, 1)])
-def test_ragged(lengths):
-    """An array of another length than the names is refused, with all lengths in the sentence."""
-    with pytest.raises(MessageError, match=f'{lengths[0]} position, {lengths[1]} vel') as caught:
-        find_places(layout_of(('a', 'b'), lengths), INDEX)
+@pytest.mark.parametrize(
+    ('names', 'lengths', 'sentence'),
+    [
+        ('ab', (1, 0, 0), "1 position for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (0, 3, 2), "3 velocities for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (2, 0, 1), "1 effort for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (3, 3, 1), '3 positions and 3 velocities and 1 effort for 2 names'),
+        ('a', (2, 1, 0), "2 positions for 1 name ('a'): give one per name, or none"),
+        ('', (1, 0, 0), '1 position for 0 names: give one per name, or none'),
+        ('abcdefg', (1, 0, 0), "'e' and 2 more): give one per name, or none"),
+    ],
+)
+def test_ragged(names, lengths, sentence):
+    """An array of another length than the names is refused, with each such length."""
+    with pytest.raises(MessageError) as caught:
+        find_places(layout_of(tuple(names), lengths), INDEX)
     assert caught.value.reason == 'ragged'
+    assert sentence in str(caught.value)
 
 
 def test_two_names_of_one_place():

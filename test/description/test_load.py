@@ -175,14 +175,34 @@ def test_descriptions_are_values(robot: Callable[..., str]) -> None:
         'xmlns:xacro="http://ros.org/wiki/xacro/#macro"',
     ],
 )
-def test_xacro_that_nobody_ran_is_told(declared: str) -> None:
-    """What it would expand to is missing, and the user learns it at its first instruction."""
+@pytest.mark.parametrize(
+    ('beside', 'severity'),
+    [
+        ('', 'error'),
+        ('<xacro:if value="1"><transmission name="t"/></xacro:if>', 'error'),
+        ('<ros2_control><xacro:transmission name="t"/></ros2_control>', 'error'),
+        ('<transmission name="t"/>', 'warning'),
+        ('<ros2_control><transmission name="t"/></ros2_control>', 'warning'),
+    ],
+)
+def test_xacro_that_nobody_ran_is_told(declared: str, beside: str, severity: str) -> None:
+    """
+    What it would expand to is missing, and the user learns it at its first instruction.
+
+    It is an error where nothing but xacro would have made the transmissions.
+    """
     text = (
         f'<robot name="r" {declared}>\n<link name="l"/>\n'
-        '<xacro:macro name="drive">\n<xacro:insert_block name="x"/></xacro:macro>\n</robot>'
+        '<xacro:macro name="drive">\n<xacro:insert_block name="x"/>'
+        f'<transmission/></xacro:macro>\n{beside}</robot>'
     )
+    loaded = load_description(text)
+    (found,) = (each for each in loaded.findings if 'xacro' in each.message)
+    assert (found.severity, found.line) == (severity, 3)
+    assert loaded.is_unexpanded == (severity == 'error')
+    assert found.found.startswith('<xacro:macro> and ')
+    text = text.replace('<transmission/>', '').replace(beside, '', bool(beside))
     (found,) = (each for each in load_description(text).findings if 'xacro' in each.message)
-    assert (found.severity, found.line) == ('warning', 3)
     assert found.found == '<xacro:macro> and 1 more'
     with pytest.raises(DescriptionError, match='xacro'):
         load_description(text, strict=True)

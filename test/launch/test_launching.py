@@ -20,7 +20,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.utilities import evaluate_parameters
 
-from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.errors import DescriptionError, UnknownNameError
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launching import bridge_node, description_text
 from transmission_bridge.tools.resources import resource
@@ -236,6 +236,15 @@ def test_description_text(tmp_path):
     else:
         assert 'link_3' in description_text(str(macro))
         assert 'link_8' in description_text(str(macro), 'n:=8')
+
+
+def test_an_empty_description(tmp_path):
+    """What a xacro that failed leaves behind stops the launch, and the file is named."""
+    empty = tmp_path / 'robot.urdf'
+    for text in ('', '\ufeff \n'):
+        empty.write_text(text, encoding='utf-8')
+        with pytest.raises(DescriptionError, match=f"file '{empty}' is empty: .*xacro"):
+            description_text(str(empty))
 
 
 def test_the_files_are_thin():

@@ -499,3 +499,35 @@ def test_a_number_that_is_hardly_meant_is_a_warning(run):
         "the reduction of 'j_motor' is beyond what gears have (expected a magnitude from 0.0001 "
         'to 100000, found 2e+06)'
     )
+
+
+UNEXPANDED = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <link name="base"/><link name="tip"/>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="tip"/></joint>
+  <ros2_control name="h" type="system"><hardware><plugin>p/P</plugin></hardware>
+    <joint name="hinge"/>
+    <xacro:motor joint="hinge"/>
+    {beside}
+  </ros2_control>
+</robot>
+"""
+BESIDE = """
+    <transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="hinge" role="joint1"/><actuator name="m" role="actuator1"/></transmission>
+"""
+
+
+def test_xacro_without_a_transmission_is_an_error(run, tmp_path):
+    """A file whose every transmission is a macro exits with 1 and passes nothing through."""
+    path = tmp_path / 'robot.urdf.xacro'
+    path.write_text(UNEXPANDED.format(beside=''), encoding='utf-8')
+    result = run('check', path)
+    assert result.code == 1
+    assert f'{path}:6: error: this is xacro that was not expanded' in result.out
+    assert '<xacro:motor>' in result.out
+    assert 'unknown element' not in result.out
+    assert 'passed through' not in result.out
+    path.write_text(UNEXPANDED.format(beside=BESIDE), encoding='utf-8')
+    result = run('check', path)
+    assert result.code == 0
+    assert f'{path}:6: warning: instructions for xacro are ignored' in result.out

@@ -18,6 +18,8 @@ from transmission_bridge.errors import ShapeError
 from transmission_bridge.transmissions import SimpleTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
 from transmission_bridge.transmissions.differential import DifferentialTransmission
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.slider_linkages import GuidedSlider
 
 
@@ -255,6 +257,67 @@ BROKEN = {
 def test_each_defect_is_found_by_its_check(broken) -> None:
     """A transmission with one defect fails the check that is about it."""
     assert BROKEN[broken] in conformance.failures(broken(), count=500)
+
+
+class WrongSign(Crank):
+    """Its derivative has the wrong sign."""
+
+    def actuator_jacobian(self, joint_position):
+        """Return the opposite."""
+        return -super().actuator_jacobian(joint_position)
+
+
+class WrongSignUnsolved(PositionDependentTransmission):
+    """Its derivative, with which its inverse is solved, has the wrong sign."""
+
+    api_version: ClassVar[int] = 1
+    actuator_reduction, joint_offset = (1.0,), (0.0,)
+
+    def __init__(self) -> None:
+        super().__init__(Domain('actuator', (-1.0,), (1.0,)))
+
+    def joint_position(self, actuator_position):
+        """Return a curve without a closed inverse here."""
+        return np.sinh(actuator_position) + actuator_position
+
+    def joint_jacobian(self, actuator_position):
+        """Return minus its slope."""
+        return -(np.cosh(actuator_position) + 1.0)[..., np.newaxis]
+
+
+class WrongSignOfOne(Wrist):
+    """The second joint's velocity answers to the first actuator the wrong way round."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return the velocity with one term turned round."""
+        result = super().actuator_to_joint(interface, values, **options)
+        if interface == 'velocity':
+            slope = self.jacobian(np.zeros(2))[1, 0]
+            result[..., 1] -= 2.0 * slope * np.asarray(values)[..., 0]
+        return result
+
+
+class WrongSignOfJacobian(Wrist):
+    """What it tells of its slope has the wrong sign, what it maps has not."""
+
+    def jacobian(self, actuator_position):
+        """Return the opposite."""
+        return -super().jacobian(actuator_position)
+
+
+@pytest.mark.parametrize(
+    ('broken', 'said'),
+    [
+        (WrongSign, 'wrong sign of da1/dq1: the velocity map is minus the derivative'),
+        (WrongSignUnsolved, 'wrong sign of dq1/da1: the velocity map is minus'),
+        (WrongSignOfOne, 'wrong sign of dq2/da1: the velocity map is minus'),
+        (WrongSignOfJacobian, 'wrong sign of dq1/da1, dq1/da2, dq2/da1, dq2/da2: jacobian() is'),
+    ],
+)
+def test_a_wrong_sign_is_said_first(broken, said) -> None:
+    """The first that a plugin's author reads of a Jacobian of the wrong sign is that word."""
+    first = next(iter(conformance.failures(broken(), count=200).values()))
+    assert first.startswith(f'AssertionError: {said}'), first
 
 
 def test_every_check_finds_something() -> None:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from transmission_bridge.bridge.arrivals import Arrivals
 from transmission_bridge.bridge.places import FIELDS
-from transmission_bridge.errors import ParameterError
+from transmission_bridge.errors import closest, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions.affine_map import Array
 
@@ -123,19 +123,28 @@ class ActuatorArrays:
         self._latest = now
 
 
-def check_order(option: str, names: Sequence[str], known: Sequence[str], kind: str) -> None:
+def check_order(
+    option: str,
+    names: Sequence[str],
+    known: Sequence[str],
+    kind: str,
+    lost: Mapping[str, str] | None = None,
+) -> None:
     """
     Check the names that give an array its order.
 
     :param option: Name of the option that they come from.
     :param known: The names allowed.
     :param kind: What they are, for the sentence.
+    :param lost: Names that would be allowed if a transmission were not refused, with the reason:
+        an array cannot leave them out.
     :raises ParameterError: If one is not among them or stands there twice.
     """
     for number, name in enumerate(names):
         if name not in known:
             raise ParameterError(
-                f"{option} cannot be accepted: '{name}' is no {kind}",
+                f"{option} cannot be accepted: '{name}' is no {kind}"
+                + (f', {lost[name]}' if lost and name in lost else closest(name, known)),
                 parameter=option,
                 expected=f'names out of {", ".join(known)}',
                 found=repr(name),

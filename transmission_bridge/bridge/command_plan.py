@@ -19,15 +19,25 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.places import as_slice, FIELDS
 from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import JointStateData
-from transmission_bridge.messages.layout import Layout
+from transmission_bridge.messages.layout import Layout, ragged
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['CommandNames', 'CommandPlan', 'array_command', 'command_names', 'plan_command']
+__all__ = [
+    'CommandNames',
+    'CommandPlan',
+    'array_command',
+    'command_names',
+    'known_joints',
+    'plan_command',
+]
 
 Index = npt.NDArray[np.intp]
+
+#: Unknown names of a message for which the closest known ones are sought.
+_MOST_SOUGHT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +122,7 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
         (``duplicate_name``), or an array fits neither the names nor the declarations
         (``ragged``).
     """
-    unknown = [n for n in layout.names if n not in known.commandable and n not in known.barred]
-    if unknown:
-        raise MessageError('unknown_joint', f'the robot has no joint {shortened(unknown)}')
+    known_joints(layout.names, known)
     if len(set(layout.names)) < len(layout.names):
         times = {name: layout.names.count(name) for name in set(layout.names)}
         repeated = [name for name, count in times.items() if count > 1]
@@ -128,16 +136,41 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
     return CommandPlan(layout.names, known.barred, fields, known.nothing, is_whole)
 
 
+def known_joints(names: Sequence[str], known: CommandNames) -> None:
+    """
+    Refuse a message that names a joint which the robot does not have.
+
+    :raises MessageError: If it does (``unknown_joint``).
+    """
+    unknown = [
+        name for name in names if name not in known.commandable and name not in known.barred
+    ]
+    if not unknown:
+        return
+    sought = [
+        f'{shown(name)}{closest(name, known.commandable)}' for name in unknown[:_MOST_SOUGHT]
+    ]
+    more = len(unknown) - len(sought)
+    raise MessageError(
+        'unknown_joint',
+        f'the robot has no joint {", ".join(sought)}{f" and {more} more" if more else ""}; '
+        'nothing was moved',
+        about=shortened(unknown, _MOST_SOUGHT),
+    )
+
+
 def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> _Field:
     named = layout.names
     if length != len(named):
         named = tuple(n for n in layout.names if n in known.declared.get(interface, ()))
         if length != len(named):
-            raise MessageError(
-                'ragged',
-                f'{length} {interface} values: expected none, {len(layout.names)} as there are '
-                f'names, or {len(named)} as there are named joints that declare the '
-                f'{interface} command interface',
+            raise ragged(
+                layout.names,
+                {interface: length},
+                otherwise=f'; or one for each joint that declares the {interface} command '
+                f'interface ({shortened(named)})'
+                if 0 < len(named) < len(layout.names)
+                else '',
             )
     commandable = [pick for pick, name in enumerate(named) if name in known.commandable]
     return _Field(
@@ -183,15 +216,18 @@ def command_names(robot: RobotTransmissions) -> CommandNames:
         if not all(binding.owned)
         or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
     }
+    lost = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
     barred = dict(reading)
     for joint in robot.robot.joints:
         if joint.name not in robot.joint_names:
             barred[joint.name] = (
-                f'it follows {joint.mimic.joint}' if joint.mimic is not None else 'not bridged'
+                f'it follows {joint.mimic.joint}'
+                if joint.mimic is not None
+                else lost.get(joint.name, 'not bridged')
             )
     for name in _block_joints(robot.robot):
         if name not in robot.joint_names:
-            barred.setdefault(name, 'not bridged')
+            barred.setdefault(name, lost.get(name, 'not bridged'))
     return CommandNames(
         np.full((len(FIELDS), len(robot.joint_names)), np.nan),
         {name: place for place, name in enumerate(robot.joint_names) if name not in reading},

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from transmission_bridge.description.specs import Finding
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import TrajectoryRecord
 
-__all__ = ['DriverNames']
+__all__ = ['DriverNames', 'names_of_lost']
 
 RecordT = TypeVar('RecordT', JointStateRecord, TrajectoryRecord)
 
@@ -35,3 +36,20 @@ class DriverNames:
         if not self._names:
             return record
         return replace(record, names=tuple(self._names.get(name, name) for name in record.names))
+
+
+def names_of_lost(
+    option: str, names: Iterable[str], lost: Mapping[str, str]
+) -> tuple[Finding, ...]:
+    """
+    Return a warning for each actuator of an option that a refused transmission costs.
+
+    :param option: Name of the option.
+    :param names: The actuators that it names.
+    :param lost: Actuators of refused transmissions, with the reason.
+    """
+    return tuple(
+        Finding('warning', f"{option}: '{name}' is left out, {lost[name]}", subject=name)
+        for name in dict.fromkeys(names)
+        if name in lost
+    )

@@ -25,6 +25,7 @@ from transmission_bridge.errors import (
     MessageError,
     ParameterError,
     shortened,
+    shown,
     UnknownNameError,
 )
 from transmission_bridge.messages.joint_state import JointStateData
@@ -64,13 +65,15 @@ class MergedStates:
     :param timeout: Seconds; 0: never.
     :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
         what is published goes back; 0, for recordings: at once.
+    :param lost: Actuators of refused transmissions, with the reason, which ``driver_names`` may
+        mean as well.
     :ivar given: Whether position, velocity, effort were ever given.
     :ivar unknown_names: Names in messages that the robot does not have, as they are shown, with
         their counts; a hostile sender must not make this grow.
     :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
         velocity, effort, shape ``(3, n_actuators)``.
     :ivar contests: How often a driver gave a number again that another one had taken over.
-    :raises UnknownNameError: If ``driver_names`` mean an actuator that is not there.
+    :raises UnknownNameError: If ``driver_names`` mean an actuator that is neither there nor lost.
     :raises ParameterError: If they give an actuator the name of another one that keeps it.
     """
 
@@ -82,9 +85,14 @@ class MergedStates:
         wrap_period: Mapping[str, float],
         timeout: float,
         stamp_hold: float = 0.0,
+        lost: Mapping[str, str] | None = None,
     ) -> None:
         self._names = names
-        self._index = _driver_index(names, driver_names or {})
+        self._index = _driver_index(names, driver_names or {}, lost or {})
+        self._lost = dict(lost or {})
+        for driver_name, name in (driver_names or {}).items():
+            if name in self._lost:
+                self._lost.setdefault(driver_name, self._lost[name])
         self._is_translated = driver_names is not None
         self._unwrap: Unwrapper | None = None
         if wrap_period:
@@ -300,6 +308,9 @@ class MergedStates:
                 self.not_finite[row, plan.places] += ~np.isfinite(self._values[row, plan.places])
 
     def _foreign(self, names: tuple[str, ...]) -> str:
+        lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
+        if lost:
+            return f'nothing named is bridged: {shortened(lost, show=str)}'
         hint = ' (the parameter actuator_names tells how a driver calls them)'
         return (
             f'nothing named is known: expected some of {shortened(tuple(self._index))}'
@@ -312,7 +323,9 @@ class MergedStates:
                 self.unknown_names[name] += 1
 
 
-def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> dict[str, int]:
+def _driver_index(
+    names: tuple[str, ...], driver_names: Mapping[str, str], lost: Mapping[str, str]
+) -> dict[str, int]:
     """
     Return the place of every name that a driver may use.
 
@@ -321,8 +334,8 @@ def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> di
     index = {name: place for place, name in enumerate(names)}
     renamed = set(driver_names.values())
     for driver_name, name in driver_names.items():
-        if name not in index:
-            raise UnknownNameError('actuator', name, names)
+        if name not in index and name not in lost:
+            raise UnknownNameError('actuator', name, names, parameter='actuator_names')
         if driver_name in index and driver_name not in renamed:
             raise ParameterError(
                 'actuator_names cannot be accepted: two actuators would have one name',
@@ -331,4 +344,6 @@ def _driver_index(names: tuple[str, ...], driver_names: Mapping[str, str]) -> di
                 found=repr(f'{driver_name}={name}'),
             )
     own = {name: place for name, place in index.items() if name not in renamed}
-    return own | {driver_name: index[name] for driver_name, name in driver_names.items()}
+    return own | {
+        driver_name: index[name] for driver_name, name in driver_names.items() if name in index
+    }

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import MessageError, shortened, shown
-from transmission_bridge.messages.layout import Layout
+from transmission_bridge.messages.layout import Layout, ragged
 
 __all__ = ['FIELDS', 'MOST_UNKNOWN', 'Places', 'PlanCache', 'as_slice', 'find_places']
 
@@ -59,14 +59,7 @@ def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
         two entries mean the same place (``duplicate_name``).
     """
     if layout.is_ragged:
-        lengths = ', '.join(
-            f'{length} {field}' for field, length in zip(FIELDS, layout.lengths, strict=True)
-        )
-        raise MessageError(
-            'ragged',
-            f'expected every array empty or as long as name ({len(layout.names)}), '
-            f'found {lengths}',
-        )
+        raise ragged(layout.names, dict(zip(FIELDS, layout.lengths, strict=True)))
     picks = [pick for pick, name in enumerate(layout.names) if name in index]
     places = [index[layout.names[pick]] for pick in picks]
     if len(set(places)) < len(places):
@@ -100,6 +93,7 @@ class _Refusal:
 
     reason: str
     message: str
+    about: str
 
 
 class PlanCache(Generic[Plan]):
@@ -129,11 +123,11 @@ class PlanCache(Generic[Plan]):
                 try:
                     plan = self._make(layout)
                 except MessageError as error:
-                    plan = _Refusal(error.reason, str(error))
+                    plan = _Refusal(error.reason, str(error), error.about)
                 self._plans[layout] = plan
             if layout.is_kept:
                 self._last_layout, self._last = layout, plan
         if isinstance(plan, _Refusal):
-            raise MessageError(plan.reason, plan.message)
+            raise MessageError(plan.reason, plan.message, about=plan.about)
         assert plan is not None
         return plan

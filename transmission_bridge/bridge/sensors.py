@@ -54,6 +54,7 @@ class SensorPath:
             robot.actuator_names,
             driver_names=actuator_names or {},
             wrap_period={},
+            lost=robot.lost_actuators,
             timeout=timeout,
         )
         self.report = MapReport()

@@ -66,6 +66,7 @@ class StatePath:
             robot.actuator_names,
             driver_names=actuator_names or {},
             wrap_period=wrap_period or {},
+            lost=robot.lost_actuators,
             timeout=timeout,
             stamp_hold=stamp_hold,
         )

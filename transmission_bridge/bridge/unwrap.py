@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import math
 
 import numpy as np
@@ -54,19 +54,22 @@ class Unwrapper:
         np.copyto(self._totals, totals, where=~np.isnan(totals))
 
 
-def wrap_periods(entries: Mapping[str, str], known: tuple[str, ...]) -> dict[str, float]:
+def wrap_periods(
+    entries: Mapping[str, str], known: tuple[str, ...], lost: Collection[str] = ()
+) -> dict[str, float]:
     """
     Return checked periods by actuator.
 
     :param entries: Actuator to period, as text.
     :param known: The actuators of the robot.
+    :param lost: Those of refused transmissions, which need no period.
     :raises UnknownNameError: If there is no such actuator.
     :raises ParameterError: If a period is no number in its range.
     """
     periods = {}
     for name, text in entries.items():
-        if name not in known:
-            raise UnknownNameError('actuator', name, known)
+        if name not in known and name not in lost:
+            raise UnknownNameError('actuator', name, known, parameter='wrap_period')
         try:
             period = float(text)
         except ValueError:
@@ -78,5 +81,6 @@ def wrap_periods(entries: Mapping[str, str], known: tuple[str, ...]) -> dict[str
                 expected=f'a positive number, {WRAP_PERIOD} [rad or m]',
                 found=repr(text),
             )
-        periods[name] = period
+        if name in known:
+            periods[name] = period
     return periods

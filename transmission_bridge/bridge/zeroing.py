@@ -17,7 +17,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import MessageError, shown, TransmissionBridgeError
+from transmission_bridge.errors import closest, MessageError, shown, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.tunable import ParameterPath
@@ -104,7 +104,13 @@ def zero_offsets(
     changes = []
     for joint, target in wanted.items():
         if joint not in robot.joint_names:
-            raise MessageError('unknown_joint', f'the robot has no joint {shown(joint)}')
+            lost = robot.lost_joints
+            raise MessageError(
+                'unknown_joint',
+                f'the robot has no joint {shown(joint)}{closest(joint, robot.joint_names)}'
+                if joint not in lost
+                else f'{shown(joint)} is not bridged, {lost[joint]}',
+            )
         if joint not in places:
             raise MessageError('no_offset', f'{joint} has no offset')
         transmission, path, old = places[joint]
@@ -145,8 +151,8 @@ def _check_at_rest(
         if held[place]:
             raise MessageError(
                 'held',
-                f'{about} holds a position command; command a velocity or effort, or '
-                'deactivate and activate the bridge, first',
+                f'{about} holds a position command, which would mean another place: deactivate, '
+                'activate, then zero',
             )
         if abs(velocity[place]) > max_velocity:
             raise MessageError(

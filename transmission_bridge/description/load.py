@@ -66,13 +66,37 @@ def load_description(
 def _note_xacro(root: Element, findings: Findings) -> None:
     """Say that what xacro would make of the file is missing: whole transmissions, maybe."""
     left = [element for element in root.below() if element.is_xacro]
-    if left:
+    if not left:
+        return
+    expected = 'what "xacro FILE" prints'
+    found = f'<xacro:{left[0].tag}>' + (f' and {len(left) - 1} more' if left[1:] else '')
+    if _is_unexpanded(root):
+        findings.error(
+            left[0],
+            'this is xacro that was not expanded: there is no transmission in it',
+            expected=expected,
+            found=found,
+        )
+    else:
         findings.ignored(
             left[0],
             'instructions for xacro are ignored, and so is what they would expand to',
-            expected='what "xacro FILE" prints',
-            found=f'<xacro:{left[0].tag}>' + (f' and {len(left) - 1} more' if left[1:] else ''),
+            expected=expected,
+            found=found,
         )
+
+
+def _is_unexpanded(element: Element) -> bool:
+    """Tell whether instructions for xacro are left and every transmission would come of them."""
+    return any(each.is_xacro for each in element.below()) and not _has_transmission(element)
+
+
+def _has_transmission(element: Element) -> bool:
+    return any(
+        child.tag == 'transmission' or _has_transmission(child)
+        for child in element.children
+        if not child.is_xacro
+    )
 
 
 def _robot(root: Element, findings: Findings) -> RobotDescription:
@@ -124,6 +148,7 @@ def _with_control(
     )
     return RobotDescription(
         name=name,
+        is_unexpanded=_is_unexpanded(robot),
         blocks=blocks,
         transmissions=transmissions,
         rejected=rejected,

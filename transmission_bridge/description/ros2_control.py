@@ -67,7 +67,7 @@ def _block(element: Element, findings: Findings) -> Ros2ControlSpec:
                 subject=name,
             )
     for child in element.children:
-        if child.tag not in _TAGS:
+        if child.tag not in _TAGS and not child.is_xacro:
             findings.error(
                 child,
                 'unknown element',

@@ -46,11 +46,12 @@ _BARE_DOCTYPE = re.compile(
 )
 
 
-def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
+def description_text(source: str | bytes | bytearray | os.PathLike[str], *, name: str = '') -> str:
     """
     Return the characters of a description, line ends normalised to line feeds.
 
     :param source: Text (a ``str`` that contains ``<``, or bytes), or a path.
+    :param name: The file that the text came from, for errors; a path is its own name.
     :returns: The text without byte order mark.
     :raises DescriptionError: If it cannot be read or decoded, is empty, or is too long.
     """
@@ -61,6 +62,7 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
     elif isinstance(source, (bytes, bytearray)):
         text = _decode(bytes(source))
     else:
+        name = os.fsdecode(source)
         text = _decode(_read(source))
     try:
         _check_size(len(text.encode('utf-8')))
@@ -82,7 +84,8 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str]) -> str:
     start = _MARKS_AND_BLANKS.match(text)
     end = start.end() if start is not None else 0
     if end == len(text):
-        raise DescriptionError('the robot description is empty')
+        what = f"file '{_shortened(name)}'" if name else 'the robot description'
+        raise DescriptionError(f'{what} is empty: what should have written it (xacro?) has failed')
     return '\n' * text.count('\n', 0, end) + text[end:]
 
 
@@ -171,13 +174,13 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         return read_file(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or str(error)
-        shown = os.fsdecode(path).encode('utf-8', 'backslashreplace').decode('utf-8')
         raise DescriptionError(
-            f"cannot read the robot description '{_shortened(shown)}': {reason}"
+            f"cannot read the robot description '{_shortened(os.fsdecode(path))}': {reason}"
         ) from error
 
 
-def _shortened(text: str) -> str:
+def _shortened(path: str) -> str:
+    text = path.encode('utf-8', 'backslashreplace').decode('utf-8')
     return text if len(text) <= 200 else text[:200] + '…'
 
 

@@ -197,6 +197,8 @@ class RobotDescription:
         top-level (ROS 1) ones, each in document order.
     :param rejected: Transmissions that an error finding cost.
     :param findings: In document order.
+    :param is_unexpanded: Instructions for xacro are left and there is no transmission: any joint
+        may have one.
     """
 
     name: str
@@ -206,6 +208,7 @@ class RobotDescription:
     transmissions: tuple[TransmissionSpec, ...] = ()
     rejected: tuple[RejectedTransmission, ...] = ()
     findings: tuple[Finding, ...] = field(default=())
+    is_unexpanded: bool = False
 
     def joint(self, name: str) -> JointSpec:
         """

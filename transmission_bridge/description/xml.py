@@ -102,8 +102,8 @@ class Element:
         return self._path
 
     def all(self, *tags: str) -> list[Element]:
-        """Return the children with one of these tags, in document order."""
-        return [child for child in self.children if child.tag in tags]
+        """Return the children with one of these tags, none of xacro, in document order."""
+        return [child for child in self.children if child.tag in tags and not child.is_xacro]
 
     def below(self) -> Iterator[Element]:
         """Yield all elements inside this one, in document order."""
@@ -113,7 +113,7 @@ class Element:
 
     def first(self, tag: str) -> Element | None:
         """Return the first child with this tag, or ``None``."""
-        return next((child for child in self.children if child.tag == tag), None)
+        return next(iter(self.all(tag)), None)
 
     def get(self, attribute: str) -> str | None:
         """Return an attribute's stripped value, or ``None``."""

@@ -10,11 +10,13 @@ Whatever depends on names is looked up once per :class:`Layout`, never once per 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import sys
 
-__all__ = ['Layout', 'LayoutTable']
+from transmission_bridge.errors import MessageError, shortened
+
+__all__ = ['Layout', 'LayoutTable', 'ragged']
 
 #: Bytes of a layout besides its names, and besides the text of each: its place in the tuple, and
 #: what is compiled for the layout (four numbers for each of three arrays).
@@ -56,6 +58,32 @@ class Layout:
     def is_ragged(self) -> bool:
         """Whether an array is neither empty nor as long as ``names``."""
         return any(length not in (0, len(self.names)) for length in self.lengths)
+
+
+def ragged(
+    names: Sequence[str], lengths: Mapping[str, int], *, otherwise: str = ''
+) -> MessageError:
+    """
+    Return the refusal of a message with an array that is neither empty nor as long as its names.
+
+    :param lengths: By ``position``, ``velocity`` and ``effort``.
+    :param otherwise: What else would have been right, in words.
+    """
+    wrong = [
+        f'{length} {_plural(field) if length > 1 else field}'
+        for field, length in lengths.items()
+        if length not in (0, len(names))
+    ]
+    count = f'{len(names)} name{"" if len(names) == 1 else "s"}'
+    return MessageError(
+        'ragged',
+        f'{" and ".join(wrong)} for {count}{f" ({shortened(names)})" if names else ""}: '
+        f'give one per name, or none{otherwise}',
+    )
+
+
+def _plural(field: str) -> str:
+    return 'velocities' if field == 'velocity' else f'{field}s'
 
 
 class LayoutTable:

@@ -46,7 +46,8 @@ class JointArrayInputs:
         take: Callable[[str, str, Array, float], None],
     ) -> None:
         commandable = tuple(command_names(robot).commandable)
-        check_order('command_joints', joints, commandable, 'joint that may be commanded')
+        kind = 'joint that may be commanded'
+        check_order('command_joints', joints, commandable, kind, robot.lost_joints)
         self._take = take
         topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
         self.topics = tuple(topics)
@@ -69,7 +70,8 @@ class ActuatorArrayOutputs:
     def __init__(
         self, outputs: Outputs, robot: RobotTransmissions, actuators: Sequence[str]
     ) -> None:
-        check_order('command_actuators', actuators, robot.actuator_names, 'actuator of the robot')
+        known, kind = robot.actuator_names, 'actuator of the robot'
+        check_order('command_actuators', actuators, known, kind, robot.lost_actuators)
         self._arrays = ActuatorArrays(actuators) if actuators else None
         self._publishers = {
             interface: outputs.add(Float64MultiArray, f'actuator_{interface}_commands')

@@ -17,11 +17,12 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
+from transmission_bridge.bridge.driver_names import names_of_lost
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import pairs
 from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import Finding
-from transmission_bridge.errors import clipped, DescriptionError, shown
+from transmission_bridge.errors import clipped, DescriptionError, shortened, shown
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.declaring import declare, take_integers
 from transmission_bridge.ros.description_source import DescriptionSource
@@ -40,9 +41,6 @@ __all__ = ['TransmissionBridge']
 
 _STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
-#: Seconds between reminders that there is no description yet.
-_REMINDER_PERIOD = 5.0
-
 
 class TransmissionBridge(LifecycleNode):
     """
@@ -50,6 +48,8 @@ class TransmissionBridge(LifecycleNode):
 
     :param kwargs: What :class:`rclpy.node.Node` takes, for example ``namespace`` or
         ``parameter_overrides``.
+    :ivar failure: Why the last attempt to configure or to activate it failed, empty where it did
+        not.
     :raises ParameterError: If a parameter was given a value of the wrong type.
     """
 
@@ -58,6 +58,8 @@ class TransmissionBridge(LifecycleNode):
         fix_use_sim_time(self)
         self._log = ThrottledLog(self)
         self._session: Session | None = None
+        self.failure = ''
+        self._was_active = False
         declare_options(self)
         declare(
             self,
@@ -73,14 +75,16 @@ class TransmissionBridge(LifecycleNode):
         self._live = LiveParameters(self, self._use)
         self._description = DescriptionSource(self, self._description_arrived)
         self._zero = ZeroService(self, lambda: self._session)
-        self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
+        self._diagnostics = Diagnostics(
+            self, lambda: self._session, self._description, self._log, self._start_missing
+        )
         take_integers(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         guard_requests(self)
         self._starter: Any = None
         if self._autostart:
-            self._start_in(0.0)
+            self._start_soon()
 
     # -- life cycle ------------------------------------------------------------------------------
 
@@ -89,9 +93,7 @@ class TransmissionBridge(LifecycleNode):
         """Read the description, load the plugins, declare the parameters, create the topics."""
         text = self._description.text
         if not text:
-            raise DescriptionError(
-                'there is no robot_description: set the parameter, or publish the topic'
-            )
+            raise DescriptionError(self._description.absence)
         options = read_options(self)
         aliases = pairs('plugin_aliases', options.plugin_aliases)
         robot = RobotTransmissions(
@@ -99,25 +101,34 @@ class TransmissionBridge(LifecycleNode):
             pass_through=options.pass_through,
             aliases=aliases,
         )
+        lost = robot.lost_actuators
         self._log_findings(
             (
                 *robot.findings,
                 *implausible_numbers(robot),
                 *unused_aliases(robot.robot, aliases),
+                *names_of_lost(
+                    'actuator_names',
+                    pairs('actuator_names', options.actuator_names).values(),
+                    lost,
+                ),
+                *names_of_lost('wrap_period', pairs('wrap_period', options.wrap_period), lost),
             )
         )
         if not robot.joint_names:
+            errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(
-                f'nothing to bridge in robot {shown(robot.robot.name)}: no usable transmission '
-                f'and no joint to pass through, see the findings above ({self._description.place})'
+                f'nothing to bridge in robot {shown(robot.robot.name)} '
+                f'({self._description.place}): no usable transmission and no joint to pass through'
+                + (f'; {shortened(errors, 1, show=str)}' if errors else '')
             )
         try:
             self._session = Session(self, self._live.configure(robot), options, self._log)
         except BaseException:
             self._release()
             raise
-        for name in self._live.unmatched_overrides():
-            self.get_logger().warning(f"parameter file: '{name}' matches no parameter")
+        for sentence in self._live.unmatched_overrides():
+            self.get_logger().warning(sentence)
         self.get_logger().info(
             f'robot {shown(robot.robot.name)}: {len(robot.joint_names)} joints, '
             f'{len(robot.actuator_names)} actuators, {len(robot.transmissions)} transmissions, '
@@ -131,6 +142,8 @@ class TransmissionBridge(LifecycleNode):
         result = super().on_activate(state)
         if self._session is not None and result == TransitionCallbackReturn.SUCCESS:
             self._session.open()
+            self._was_active = True
+            self.get_logger().info(clipped(f'active: {self._session.endpoints}'))
         return result
 
     @transition
@@ -219,12 +232,12 @@ class TransmissionBridge(LifecycleNode):
                 'another robot_description arrived; it is used at the next configure',
             )
         elif self._autostart:
-            self._start_in(0.0)
+            self._start_soon()
 
-    def _start_in(self, delay: float) -> None:
+    def _start_soon(self) -> None:
         self._cancel_start()
         # Not the node's clock: simulated time may stand still.
-        self._starter = self.create_timer(delay, self._start, clock=_STEADY)
+        self._starter = self.create_timer(0.0, self._start, clock=_STEADY)
 
     def _cancel_start(self) -> None:
         if self._starter is not None:
@@ -232,7 +245,7 @@ class TransmissionBridge(LifecycleNode):
             self._starter = None
 
     def _start(self) -> None:
-        """Configure and activate; while there is no description, say so and look again."""
+        """Configure and activate; while there is no description, say so and wait for it."""
         self._cancel_start()
         if self._session is not None:
             return
@@ -241,6 +254,23 @@ class TransmissionBridge(LifecycleNode):
                 f'waiting for a description on {self._description.place} or in parameter '
                 f'{description_source.PARAMETER}'
             )
-            self._start_in(_REMINDER_PERIOD)
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
+
+    def _start_missing(self) -> str:
+        """
+        Return what would start a bridge that was never active, and what it waits for, in words.
+
+        Empty where nothing is missing: one that was stopped is meant to stand still.
+        """
+        state = self._state_machine.current_state[1]  # rclpy has no public access to it
+        if self._was_active or state not in ('unconfigured', 'inactive'):
+            return ''
+        name = self.get_fully_qualified_name()
+        absence = '' if self._session or self._description.text else self._description.absence
+        if self._autostart:
+            return absence
+        steps = ('configure', 'activate') if state == 'unconfigured' else ('activate',)
+        commands = ', then '.join(f'"ros2 lifecycle set {name} {step}"' for step in steps)
+        how = f'nothing has started the bridge: {commands}, or start it with autostart:=true'
+        return f'{how}; {absence}' if absence else how

@@ -48,6 +48,6 @@ def read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
     from transmission_bridge.description.source import description_text, read_file
 
     try:
-        return description_text(read_file(path))
+        return description_text(read_file(path), name=str(path))
     except (OSError, ValueError) as error:
         parser.error(f'--urdf {path}: {getattr(error, "strerror", None) or error}')

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import re
 
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
@@ -14,9 +15,10 @@ from std_msgs.msg import String
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import DescriptionError, MessageError
+from transmission_bridge.errors import clipped, DescriptionError, MessageError, shortened
 from transmission_bridge.ros.declaring import declare
 from transmission_bridge.ros.joint_state_input import deserialized
+from transmission_bridge.ros.peers import incompatible_publishers
 from transmission_bridge.ros.qos import DESCRIPTION, overridable, overriding
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
@@ -24,8 +26,14 @@ __all__ = ['PARAMETER', 'DescriptionSource', 'read_description']
 
 PARAMETER = 'robot_description'
 
+_TYPE = 'std_msgs/msg/String'
+
 #: Bytes of a message whose text is not too long for a description.
 _LARGEST = MAX_BYTES + 64
+
+#: What names a file, or was meant to.
+_PATH = re.compile(r'([/~.]|file:|package:).*|.*\.(urdf|xacro|xml|sdf)', re.IGNORECASE)
+_LONGEST_PATH, _LONGEST_SHOWN = 4096, 200
 
 
 def read_description(text: str) -> RobotDescription:
@@ -35,7 +43,14 @@ def read_description(text: str) -> RobotDescription:
     :raises DescriptionError: If it cannot be read. What could be the path of a file is refused:
         whoever can publish must not choose what is opened here.
     """
-    if '<' not in text:
+    if '<' not in text and (words := text.strip()):
+        if len(words) < _LONGEST_PATH and _PATH.fullmatch(words):
+            raise DescriptionError(
+                'this is a path, not a robot description: use --urdf FILE (nodes) or '
+                'robot_description_file:=FILE (launch files)',
+                expected='XML',
+                found=clipped(repr(words), _LONGEST_SHOWN),
+            )
         raise DescriptionError(
             'this is not a robot description', expected='XML', found=repr(text[:40])
         )
@@ -54,8 +69,8 @@ class DescriptionSource:
         self._node = node
         self._arrived = arrived
         self._log = ThrottledLog(node)
-        # As bytes: characters would take up to four times as many.
         self._received = ''
+        self._is_empty = False
         declare(
             node,
             PARAMETER,
@@ -86,6 +101,31 @@ class DescriptionSource:
             return f'parameter {PARAMETER}'
         return f'topic {self._subscription.topic_name}'
 
+    @property
+    def absence(self) -> str:
+        """Why there is no description, and how to give one, in words."""
+        topic = self._subscription.topic_name
+        found = f'topic {topic} has {_count(self._node.count_publishers(topic), "publisher")}'
+        unheard = incompatible_publishers(
+            self._node.get_publishers_info_by_topic(topic), self._subscription.qos_profile
+        )
+        if unheard:
+            found += f' of an incompatible quality of service: {shortened(unheard, show=str)}'
+        elif self._is_empty:
+            found = f'what came on topic {topic} is empty'
+        others = [
+            name
+            for name, types in self._node.get_topic_names_and_types()
+            if name.rpartition('/')[2] == PARAMETER and name != topic and _TYPE in types
+        ]
+        if others:
+            found += f'; other topics: {shortened(others, show=str)}'
+        return (
+            f'no {PARAMETER} yet: {found}; publish it there (robot_state_publisher does), or give '
+            '--urdf FILE (node), robot_description_file:=FILE (launch files) or the '
+            f'parameter {PARAMETER}'
+        )
+
     def _on_description(self, data: bytes) -> None:
         try:
             if len(data) > _LARGEST:
@@ -96,5 +136,12 @@ class DescriptionSource:
             return
         before = self.text
         self._received = received
+        self._is_empty = not received
+        if not received:
+            self._log.warning('empty', f'{self.place}: the {PARAMETER} that came is empty')
         if self.text != before:
             self._arrived()
+
+
+def _count(number: int, noun: str) -> str:
+    return f'{number} {noun}' + ('' if number == 1 else 's')

@@ -70,6 +70,7 @@ class Diagnostics:
     :param session: Gives the present session, ``None`` while unconfigured.
     :param description: Where the description comes from.
     :param log: For bugs of ours.
+    :param start_missing: Gives what a bridge that was never active waits for, in words.
     """
 
     def __init__(
@@ -78,12 +79,14 @@ class Diagnostics:
         session: Callable[[], Session | None],
         description: DescriptionSource,
         log: ThrottledLog,
+        start_missing: Callable[[], str],
     ) -> None:
         self._node = node
         self._session = session
         self._description = description
         self._log = log
         self._name = node.get_fully_qualified_name().lstrip('/')
+        self._start_missing = start_missing
         self._watched: Session | None = None
         self._watch: _ActiveWatch | None = None
         self._window, self._node_window = Window(), Window()
@@ -189,6 +192,12 @@ class Diagnostics:
         state = self._node._state_machine.current_state[1]  # rclpy has no public access to it
         values: dict[str, object] = {'state': state, 'description': self._description.place}
         troubles = []
+        if failure := self._node.failure:
+            troubles.append((ERROR, f'{state}: {failure}'))
+        missing = self._start_missing()
+        # Whoever is about to start it must have had the time.
+        if self._node_window.settled(('start', state), bool(missing)) and missing:
+            troubles.append(Trouble(WARN, f'{state}: {missing}', 'start'))
         if session is not None:
             robot = session.robot
             found = Counter(finding.severity for finding in robot.findings)

@@ -137,7 +137,11 @@ class Inputs:
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
                 if statistics.is_trouble(error.reason):
-                    log.warning((topic, error.reason), f'{topic}: {error}; message dropped')
+                    log.warning(
+                        (topic, error.reason),
+                        f'{topic}: {error}; message dropped',
+                        about=error.about,
+                    )
             except Exception:  # a bug must cost one message, not the executor
                 statistics.rejected['bug'] += 1
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')

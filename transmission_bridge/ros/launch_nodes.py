@@ -14,6 +14,7 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
+from transmission_bridge.description import source
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launch_plan import (
@@ -126,12 +127,13 @@ def description_text(path: str, xacro_arguments: str = '') -> str:
 
     :param path: The file.
     :param xacro_arguments: Arguments for xacro, as ``name:=value ...``.
+    :raises DescriptionError: If it is empty or cannot be decoded.
     :raises RuntimeError: If it is a xacro file and xacro is not installed.
     :raises ValueError: If the arguments have another form.
     """
     mappings = xacro_mappings(xacro_arguments)
     if Path(path).suffix != '.xacro':
-        return Path(path).read_text(encoding='utf-8-sig')
+        return source.description_text(Path(path).read_bytes(), name=path)
     try:
         import xacro
     except ModuleNotFoundError as error:

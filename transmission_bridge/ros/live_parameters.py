@@ -10,15 +10,15 @@ they are validated as one set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from transmission_bridge.bridge.parameter_names import parameter_names
-from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.bridge.parameter_names import parameter_names, PREFIX
+from transmission_bridge.errors import closest, shortened, TransmissionBridgeError
 from transmission_bridge.ros.declaring import checked_type
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
@@ -75,7 +75,28 @@ class LiveParameters:
         finally:
             self._declaring = False
         self._robot = tuned
+        self._tell_differences(declarations, values)
         return tuned
+
+    def _tell_differences(
+        self,
+        declarations: Mapping[str, tuple[float | bool, Tunable | None]],
+        values: Mapping[str, float],
+    ) -> None:
+        """Log which numbers of the file stand above others of the URDF, which may be newer."""
+        differences = [
+            f'{name.removeprefix(PREFIX)} {_digits(values[name])} (URDF {_digits(default)})'
+            for name, (default, _) in declarations.items()
+            if name in self._node._parameter_overrides
+            and name not in self._set_since_start
+            and values[name] != default
+        ]
+        if differences:
+            one = len(differences) == 1
+            self._node.get_logger().info(
+                f'{len(differences)} number{"" if one else "s"} of the parameter file '
+                f'differ{"s" if one else ""} from the URDF: {shortened(differences, show=str)}'
+            )
 
     def _remembered(
         self, robot: RobotTransmissions, from_file: dict[str, float | bool]
@@ -120,10 +141,20 @@ class LiveParameters:
         self._checked = None
 
     def unmatched_overrides(self) -> tuple[str, ...]:
-        """Return the names in the parameter file that match no parameter."""
+        """Return a sentence for each name in the parameter file that matches no parameter."""
+        node = self._node
         return tuple(
-            name for name in self._node._parameter_overrides if not self._node.has_parameter(name)
+            f"parameter file: '{name}' matches no parameter{self._hint(name)}"
+            for name in node._parameter_overrides
+            if not node.has_parameter(name)
         )
+
+    def _hint(self, name: str) -> str:
+        assert self._robot is not None
+        for spec in self._robot.refused:
+            if name.startswith(f'{PREFIX}{spec.name}.'):
+                return f", because transmission '{spec.name}' is refused"
+        return closest(name, self._node._parameters, most=1)
 
     # -- callbacks -------------------------------------------------------------------------------
 
@@ -216,3 +247,8 @@ def _descriptor(tunable: Tunable | None, value: float) -> ParameterDescriptor:
             )
         ],
     )
+
+
+def _digits(value: float) -> str:
+    """Return every digit of a number, and no more."""
+    return repr(value).removesuffix('.0')

@@ -94,7 +94,9 @@ class Session:
             undeclared=options.undeclared_interfaces,
             actuator_names=pairs('actuator_names', options.actuator_names),
             wrap_period=wrap_periods(
-                pairs('wrap_period', options.wrap_period), robot.actuator_names
+                pairs('wrap_period', options.wrap_period),
+                robot.actuator_names,
+                robot.lost_actuators,
             ),
             timeout=options.state_timeout,
             stamp_hold=_STAMP_HOLD,
@@ -172,6 +174,13 @@ class Session:
     def is_open(self) -> bool:
         """Whether messages are taken and published."""
         return self.inputs.is_open
+
+    @property
+    def endpoints(self) -> str:
+        """What it listens to and publishes, by the names that are in use, in words."""
+        listens = [each.topic_name for each in self.inputs.subscriptions.values()]
+        publishes = [each.topic_name for each in self.outputs.publishers.values()]
+        return f'listens to {", ".join(listens)}; publishes {", ".join(publishes)}'
 
     # -- life ------------------------------------------------------------------------------------
 

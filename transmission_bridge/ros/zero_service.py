@@ -15,6 +15,7 @@ import math
 import traceback
 from typing import Any
 
+from lifecycle_msgs.msg import Transition
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
@@ -90,7 +91,7 @@ class ZeroService:
             response.message = self._zero()
             response.success = True
         except TransmissionBridgeError as error:
-            response.message = str(error)
+            response.message = str(error) + self._remedy(error)
             response.success = False
         except Exception as error:  # a bug must not cost the executor
             self._node.get_logger().error(f'~/zero met a bug:\n{traceback.format_exc()}')
@@ -131,6 +132,19 @@ class ZeroService:
         if not result.successful:
             raise MessageError('refused', result.reason)
         return '; '.join(str(change) for change in changes)
+
+    def _remedy(self, error: TransmissionBridgeError) -> str:
+        """Return the commands that end a held position, in words."""
+        if getattr(error, 'reason', '') != 'held':
+            return ''
+        name = self._node.get_fully_qualified_name()
+        return (
+            f': stop what commands it, then "ros2 lifecycle set {name} deactivate", '
+            f'"ros2 lifecycle set {name} activate", and once the driver has been heard '
+            f'"ros2 service call {name}/zero std_srvs/srv/Trigger" (without ros2: service '
+            f'{name}/change_state of type lifecycle_msgs/srv/ChangeState, transitions '
+            f'{Transition.TRANSITION_DEACTIVATE} and {Transition.TRANSITION_ACTIVATE})'
+        )
 
     def _value(self, name: str) -> tuple[Any, ...]:
         return _checked(name, self._node.get_parameter(name).value)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData
+from transmission_bridge.messages.layout import ragged
 from transmission_bridge.sim.modes import Mode
 
 __all__ = ['Command', 'read_command']
@@ -55,12 +56,9 @@ def read_command(message: JointStateData, names: Sequence[str]) -> Command:
         Mode.VELOCITY: message.velocity,
         Mode.EFFORT: message.effort,
     }
-    for mode, values in fields.items():
-        if len(values) not in (0, len(given)):
-            raise MessageError(
-                'ragged',
-                f'{mode.name.lower()} holds {len(values)} values for {len(given)} names',
-            )
+    lengths = {mode.name.lower(): len(values) for mode, values in fields.items()}
+    if not {0, len(given)}.issuperset(lengths.values()):
+        raise ragged(given, lengths)
     place_of = {name: place for place, name in enumerate(names)}
     known = [place for place, name in enumerate(given) if name in place_of]
     places = [place_of[given[place]] for place in known]

@@ -27,7 +27,7 @@ from transmission_bridge.tools.limit_report import transmission_limits, Transmis
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.registry import Registry
 
-__all__ = ['CheckReport', 'Member', 'TransmissionReport', 'check', 'lost_names']
+__all__ = ['CheckReport', 'Member', 'TransmissionReport', 'check']
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,44 +159,13 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         binding.spec.name: transmission_limits(transmissions, binding)
         for binding in transmissions.bindings
     }
-    reports = _reports(robot, transmissions, limits)
     return CheckReport(
         robot=robot.name,
-        transmissions=reports,
+        transmissions=_reports(robot, transmissions, limits),
         pass_through=transmissions.pass_through,
-        lost=tuple(_lost(reports, transmissions)['joint'].items()),
+        lost=tuple(transmissions.lost_joints.items()),
         findings=tuple(sorted(findings, key=_place)),
     )
-
-
-def lost_names(
-    robot: RobotDescription, transmissions: RobotTransmissions
-) -> dict[str, dict[str, str]]:
-    """
-    Return the joints and the actuators that refused transmissions cost, with the reason.
-
-    :returns: By ``joint`` and ``actuator``, the reason by name.
-    """
-    return _lost(_reports(robot, transmissions, {}), transmissions)
-
-
-def _lost(
-    reports: Iterable[TransmissionReport], transmissions: RobotTransmissions
-) -> dict[str, dict[str, str]]:
-    lost: dict[str, dict[str, str]] = {'joint': {}, 'actuator': {}}
-    for report in reports:
-        if report.loaded:
-            continue
-        reason = f"its transmission '{report.name}' is refused"
-        for member in report.joints:
-            if member.name not in transmissions.joint_names:
-                lost['joint'].setdefault(member.name, reason)
-        for member in report.actuators:
-            if member.name not in transmissions.actuator_names:
-                lost['actuator'].setdefault(member.name, reason)
-    for name, transmission in transmissions.withheld.items():
-        lost['joint'].setdefault(name, f"transmission '{transmission}' may be meant for it")
-    return lost
 
 
 def _with_closest_types(

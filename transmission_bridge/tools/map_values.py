@@ -12,7 +12,6 @@ import numpy as np
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.tools.check_report import lost_names
 from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.named_values import in_order, named_values
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -62,7 +61,7 @@ def map_values(
     transmissions = RobotTransmissions(robot, aliases=aliases)
     what = 'actuator' if to == 'joint' else 'joint'
     names = {'joint': transmissions.joint_names, 'actuator': transmissions.actuator_names}
-    lost = lost_names(robot, transmissions)[what]
+    lost = transmissions.lost_joints if what == 'joint' else transmissions.lost_actuators
 
     def read(pairs: Sequence[str]) -> list[float]:
         return in_order(named_values(pairs, names[what], what, lost), names[what])

@@ -70,7 +70,8 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
     Joints stand in the order of the URDF's ``<joint>`` elements (in a fragment without any: in the
     order of the transmissions), actuators in the order of the transmissions, then those of
     pass-through joints. A joint whose transmission was refused is left out: passing it through
-    would invent a ratio. So is one that a refused transmission of its block may have meant.
+    would invent a ratio. So is one that a refused transmission of its block may have meant, and
+    every joint where xacro would have made the transmissions.
 
     :param robot: The description.
     :param built: The transmissions that could be built.
@@ -87,7 +88,7 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []
     passed = []
-    for joint in robot.joints if pass_through else ():
+    for joint in robot.joints if pass_through and not robot.is_unexpanded else ():
         if joint.name in mentioned or not joint.is_scalar or joint.mimic is not None:
             continue
         if joint.name in taken:

@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.description.control_specs import (
+    MemberSpec,
+    RejectedTransmission,
+    TransmissionSpec,
+)
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.errors import ShapeError, UnknownNameError, UnsupportedInterfaceError
 from transmission_bridge.transmissions.affine_map import Array
@@ -31,6 +36,8 @@ from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.tuning import flatten, ignored_encoders, rebuilt
 
 __all__ = ['RobotTransmissions']
+
+_Refused: TypeAlias = TransmissionSpec | RejectedTransmission
 
 
 class RobotTransmissions:
@@ -117,6 +124,42 @@ class RobotTransmissions:
         and may be meant for any of them; its name by joint.
         """
         return dict(self._layout.withheld)
+
+    @property
+    def refused(self) -> tuple[_Refused, ...]:
+        """The transmissions that cannot be used, in the order of the file."""
+        loaded = self.transmissions
+        refused: list[_Refused] = [
+            *(spec for spec in self._robot.transmissions if spec.name not in loaded),
+            *self._robot.rejected,
+        ]
+        return tuple(sorted(refused, key=lambda spec: spec.line or 0))
+
+    @property
+    def lost_joints(self) -> dict[str, str]:
+        """Joints that are not bridged because a transmission is refused: the reason by name."""
+        lost = self._lost(lambda spec: spec.joints, self.joint_names)
+        for name, transmission in self._layout.withheld.items():
+            lost.setdefault(name, f"transmission '{transmission}' may be meant for it")
+        return lost
+
+    @property
+    def lost_actuators(self) -> dict[str, str]:
+        """Actuators that are unknown because a transmission is refused: the reason by name."""
+        return self._lost(lambda spec: spec.actuators, self.actuator_names)
+
+    def _lost(
+        self,
+        members_of: Callable[[_Refused], Sequence[MemberSpec | str]],
+        found: tuple[str, ...],
+    ) -> dict[str, str]:
+        lost: dict[str, str] = {}
+        for spec in self.refused:
+            for member in members_of(spec):
+                name = member if isinstance(member, str) else member.name
+                if name not in found:
+                    lost.setdefault(name, f"its transmission '{spec.name}' is refused")
+        return lost
 
     @property
     def transmissions(self) -> dict[str, Transmission]:

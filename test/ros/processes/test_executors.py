@@ -295,7 +295,10 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
     [
         ('/dev/zero', 'the robot description is too long (expected at most 16777216 bytes)'),
         ('no/such/file.urdf', 'No such file or directory'),
-        ('/dev/null', 'the robot description is empty'),
+        (
+            '/dev/null',
+            "file '/dev/null' is empty: what should have written it (xacro?) has failed",
+        ),
     ],
 )
 def test_description_that_cannot_be_read_is_a_sentence(start, module, file, reason):

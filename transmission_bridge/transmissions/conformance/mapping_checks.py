@@ -109,30 +109,57 @@ def check_jacobian(subject: Subject) -> None:
     """The velocity map is the derivative of the position map, and ``jacobian`` says the same."""
     differences, halved = (_differences(subject, share) for share in (2e-5, 1e-5))
     largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
-    error = np.abs(halved - subject.slope).max(axis=(-2, -1))
     # Differences can tell only where they agree among themselves and stay in the domain.
     doubt = np.abs(halved - differences).max(axis=(-2, -1))
     known = doubt <= JACOBIAN * largest
     assert known.mean() > 0.9, 'the position map has no neighbours to compare with'
-    _demand(
-        error[known],
+    _demand_equal(
+        subject.slope[known],
+        halved[known],
         (JACOBIAN * largest)[known],
-        'the velocity map is not the derivative of the position map',
+        'the velocity map is {} the derivative of the position map',
+        'da/dq' if subject.along == JOINT_TO_ACTUATOR else 'dq/da',
         subject.x[known],
     )
     jacobian = subject.transmission.jacobian(subject.actuator_position)
     expected = subject.slope
     if subject.along == JOINT_TO_ACTUATOR:
         expected = np.asarray(np.linalg.pinv(subject.slope, rcond=0.0), dtype=np.float64)
-    error = np.abs(jacobian - expected).max(axis=(-2, -1))
     scale = np.abs(expected).max(axis=(-2, -1))
     # Where the position had to be solved, its own rounding passes through the curvature.
-    _demand(
-        error,
+    _demand_equal(
+        jacobian,
+        expected,
         ROUND_TRIP * subject.condition * subject.condition * scale,
-        'jacobian() is not what the velocity map says',
+        'jacobian() is {} what the velocity map says',
+        'dq/da',
         subject.x,
     )
+
+
+def _demand_equal(
+    found: Array, expected: Array, allowed: Array, message: str, name: str, positions: Array
+) -> None:
+    """
+    Demand that Jacobians are equal, and say so where all that differs is a sign.
+
+    :param found: Shape ``(n, rows, columns)``.
+    :param allowed: Largest difference, shape ``(n,)``.
+    :param message: With a place for ``not``, or for what else it is.
+    :param name: What the rows and columns are, as ``dq/da``.
+    """
+    most = allowed[:, np.newaxis, np.newaxis]
+    wrong = ~(np.abs(found - expected) <= most)  # NaN is wrong
+    mirrored = np.abs(found + expected) <= most
+    said = message.format('not')
+    if wrong.any() and mirrored[wrong].all():
+        above, below = name.split('/')
+        entries = ', '.join(
+            f'{above}{row + 1}/{below}{column + 1}'
+            for row, column in np.argwhere(wrong.any(axis=0)).tolist()
+        )
+        said = f'wrong sign of {entries}: {message.format("minus")}'
+    _demand(np.abs(found - expected).max(axis=(-2, -1)), allowed, said, positions)
 
 
 def _differences(subject: Subject, share: float) -> Array:
