@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 import csv
+import os
 from pathlib import Path
 import re
 import shlex
@@ -109,12 +111,17 @@ def test_a_recording_is_made_and_converted(
     ]
     assert record[:2] == ['python3', 'record.py']
     script = start_script(*record[1:])
+    os.set_blocking(script.stdout.fileno(), False)
+    said = ''
 
-    def listeners():
-        found = peer.node.get_subscriptions_info_by_topic('actuator_states')
-        return [each.node_name for each in found]
+    def records():
+        nonlocal said
+        with suppress(BlockingIOError):
+            said += os.read(script.stdout.fileno(), 4096).decode()
+        return all(f'recording {topic}\n' in said for topic in record[3:])
 
-    peer.spin_until(lambda: 'record' in listeners(), 'a recorder')
+    assert len(record[3:]) == 2
+    peer.spin_until(records, 'a recorder that hears both topics')
     del joints[:]
     peer.spin_until(lambda: len(joints) > 50, 'messages to record')
     script.send_signal(signal.SIGINT)
@@ -133,3 +140,19 @@ def test_a_recording_is_made_and_converted(
     assert {line['hinge.position'] for line in lines} == {'0.5'}
     assert len(lines) > 10
     assert (folder / 'again.mcap').stat().st_size > 1000
+
+
+@pytest.mark.ros
+def test_a_recorder_that_hears_nothing_says_so(start_script, peer, harness):
+    """Its end names the topics that nobody published."""
+    pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
+    script = start_script('record.py', 'empty', '/nobody')
+
+    def listeners():
+        found = peer.node.get_subscriptions_info_by_topic('/nobody')
+        return [each.node_name for each in found]
+
+    peer.spin_until(lambda: 'record' in listeners(), 'a recorder')
+    script.send_signal(signal.SIGINT)
+    _, errors = script.communicate(timeout=harness.PATIENCE)
+    assert (script.returncode, errors) == (1, 'nothing was heard on /nobody\n')
