@@ -135,6 +135,11 @@ class Process:
             self._news.put(True)
         self._news.put(False)
 
+    @property
+    def pid(self):
+        """Its number."""
+        return self._child.pid
+
     def wait_for(self, text):
         """Return when the output holds this text."""
         deadline = time.monotonic() + PATIENCE

@@ -1,0 +1,260 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Messages that are too large, cannot be decoded, or hold names that are meant to harm."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.ros.executors import available_executors
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+BRIDGE = 'transmission_bridge.ros.bridge_main'
+
+MIB = 1 << 20
+
+#: A name that begins a line of its own, changes colours and direction, and is long.
+HARMFUL = 'm\n[INFO] [0.0] [transmission_bridge]: forged\x1b[31m\x9b31m\u202e' + 'x' * 100_000
+
+#: Characters of a line of the log, and bytes of a diagnostics message, of the reference robot.
+LONGEST_LINE, LARGEST_REPORT = 5000, 60_000
+
+#: Growth of the resident memory that passes [MiB]: two topics keep 4 MiB each.
+MOST_GROWTH = 32.0
+
+executors = pytest.mark.parametrize('executor', available_executors())
+
+
+def large(message_type, size):
+    """Return the bytes of a message of this type and of at least this size."""
+    from rclpy.serialization import serialize_message
+
+    message = message_type()
+    if hasattr(message, 'data'):
+        message.data = [0.5] * (size // 8)
+    else:
+        message.header.frame_id = 'f' * size
+    return serialize_message(message)
+
+
+def texts(report):
+    """Return every text of a diagnostics message."""
+    values = [value for status in report.status for value in status.values]
+    return [
+        *(text for status in report.status for text in (status.name, status.message)),
+        *(text for value in values for text in (value.key, value.value)),
+    ]
+
+
+@pytest.fixture
+def repeat(peer, harness):
+    """Return a function that publishes again and again, as some is lost, until it is seen."""
+
+    def publish(publisher, data, is_seen):
+        due = -math.inf
+        clock = peer.node.get_clock()
+
+        def seen():
+            nonlocal due
+            now = clock.now().nanoseconds * 1e-9
+            if not is_seen() and now > due:
+                due = now + harness.LOST
+                publisher.publish(data)
+            return is_seen()
+
+        peer.spin_until(seen, 'what was published')
+
+    return publish
+
+
+def test_too_large(peer, reference, active_bridge, repeat, capfd):
+    """On every topic a message above a MiB is refused and counted, and the next one is used."""
+    node = active_bridge({'command_joints': ['lift'], 'publish': 'on_any'})
+    inputs = node._session.inputs
+    assert len(inputs.subscriptions) == 8
+    for topic, subscription in inputs.subscriptions.items():
+        kind, statistics = subscription.msg_type, inputs.statistics[topic]
+        publisher = peer.node.create_publisher(kind, topic, 10)
+        peer.spin_until(publisher.get_subscription_count, 'a reader')
+        repeat(publisher, large(kind, MIB - 2000), lambda s=statistics: s.received)
+        assert 'too_large' not in statistics.rejected
+        repeat(publisher, large(kind, MIB), lambda s=statistics: s.rejected['too_large'])
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+    peer.exchange(driver, reference.Message(('winch',), (1.0,), stamp=(5, 0)), joints)
+    assert 'bytes, expected at most 1048576; message dropped' in capfd.readouterr().err
+
+
+def test_larger_robots_may_send_more(peer, robots, make_bridge, repeat):
+    """A message up to ten times as large as one of all names of the robot is used."""
+    from rclpy.serialization import serialize_message
+    from sensor_msgs.msg import JointState
+
+    names = [f'joint_{number:03}'.ljust(200, 'x') for number in range(600)]
+    of_all = len(serialize_message(JointState(name=names, **dict.fromkeys(
+        ('position', 'velocity', 'effort'), [0.0] * len(names)
+    ))))  # fmt: skip
+    assert 10 * of_all > MIB + 10_000
+    node = make_bridge({'robot_description': robots.urdf(names, '')})
+    peer.start()
+    statistics = node._session.inputs.statistics['actuator_states']
+    driver = peer.node.create_publisher(JointState, 'actuator_states', 10)
+    peer.spin_until(driver.get_subscription_count, 'a reader')
+
+    def message(size):
+        state = JointState(name=names[:1], position=[1.0])
+        state.header.frame_id = 'f' * size
+        return serialize_message(state)
+
+    repeat(driver, message(10 * of_all - 2000), lambda: statistics.accepted)
+    assert not statistics.rejected
+    repeat(driver, message(10 * of_all + 2000), lambda: statistics.rejected['too_large'])
+
+
+def test_undecodable(peer, harness, reference, active_bridge, repeat, capfd):
+    """On every topic bytes that are no message are refused and counted, and the node goes on."""
+    node = active_bridge({'command_joints': ['lift']})
+    inputs = node._session.inputs
+    # A sequence, or a string, that would be longer than the message.
+    garbage = bytes([0, 1, 0, 0]) + b'\xff' * 60
+    for topic, subscription in inputs.subscriptions.items():
+        rejected = inputs.statistics[topic].rejected
+        publisher = peer.node.create_publisher(subscription.msg_type, topic, 10)
+        peer.spin_until(publisher.get_subscription_count, 'a reader')
+        repeat(publisher, garbage, lambda r=rejected: r['undecodable'])
+    from std_msgs.msg import String
+
+    description = peer.node.create_publisher(String, 'robot_description', harness.LATCHED)
+    output = []
+
+    def is_told():
+        output.append(capfd.readouterr().err)
+        return 'robot_description: the message cannot be decoded' in ''.join(output)
+
+    repeat(description, garbage, is_told)
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+    peer.exchange(driver, reference.Message(('winch',), (1.0,), stamp=(5, 0)), joints)
+
+
+def test_description_too_long(peer, harness, make_bridge, repeat, capfd):
+    """A description that is longer than any is not kept, and the one before it stays."""
+    from rclpy.serialization import serialize_message
+    from std_msgs.msg import String
+
+    node = make_bridge()
+    publisher = peer.node.create_publisher(String, 'robot_description', harness.LATCHED)
+    peer.spin_until(publisher.get_subscription_count, 'a reader')
+    repeat(
+        publisher,
+        serialize_message(String(data='<robot>ä</robot>')),
+        lambda: node._description.text,
+    )
+    output = []
+
+    def is_told():
+        output.append(capfd.readouterr().err)
+        return 'robot_description: 16781' in ''.join(output)
+
+    repeat(publisher, serialize_message(String(data='<' * (16 * MIB + 4000))), is_told)
+    assert node._description.text == '<robot>ä</robot>'
+
+
+@executors
+def test_names(meet, harness, reference, start_process, tmp_path, executor):
+    """Names neither make log and diagnostics long, nor reach the terminal, nor forge a line."""
+    from diagnostic_msgs.msg import DiagnosticArray
+    from rclpy.serialization import serialize_message
+    from trajectory_msgs.msg import JointTrajectory
+
+    urdf = tmp_path / 'robot.urdf'
+    # Of control characters XML allows the line break and those from 0x7f on.
+    odd = 'odd&#10;[INFO] [0.0] [transmission_bridge]: forged&#x9b;31m&#x202e;'
+    urdf.write_text(
+        reference.URDF.replace('transmission_interface/SimpleTransmission', odd, 1),
+        encoding='utf-8',
+    )
+    process = start_process(
+        BRIDGE, f'--executor={executor}', '--urdf', urdf, '--ros-args', '-p', 'autostart:=true'
+    )
+    peer = meet(harness.BRIDGE)
+    reports = []
+    peer.node.create_subscription(DiagnosticArray, '/diagnostics', reports.append, 10)
+    states, commands = peer.publisher('actuator_states'), peer.publisher('joint_commands')
+    trajectories = peer.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
+    peer.spin_until(trajectories.get_subscription_count, 'a reader')
+    names = [f'{number}{HARMFUL}'[:1000] for number in range(80)]
+    told = ('the robot has no joint', 'joint_trajectory: the robot has', 'nothing named is known')
+    rounds = []
+
+    def is_told():
+        # With every report once more: some of it is lost.
+        if len(reports) > len(rounds):
+            rounds.append(True)
+            peer.send(commands, reference.Message((HARMFUL,), (1.0,)))
+            trajectories.publish(JointTrajectory(joint_names=[HARMFUL]))
+            # Strangers are told of until somebody known has come.
+            known = ['left'] if told[-1] in process.output else []
+            peer.send(states, reference.Message((*known, HARMFUL), (1.0,) * (len(known) + 1)))
+            peer.send(states, reference.Message((*known, *names), (1.0,) * (len(known) + 80)))
+        return (
+            all(each in process.output for each in told)
+            and sum('unknown name' in text for text in texts(reports[-1])) == 64
+        )
+
+    peer.spin_until(is_told, 'that all is told')
+    assert process.stop() == 0
+    lines = process.output.splitlines()
+    assert any(each.startswith('  [INFO] [0.0]') for each in lines)
+    assert not [each for each in lines if each.startswith('[INFO] [0.0]')]
+    assert max(map(len, lines)) < LONGEST_LINE
+    assert not set('\x1b\x9b\u202e') & set(process.output)
+    assert len(serialize_message(reports[-1])) < LARGEST_REPORT
+    assert not set('\x1b\x9b\u202e') & set(''.join(texts(reports[-1])))
+
+
+def resident(process):
+    """Return the resident memory of a process [MiB]."""
+    status = Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
+    (line,) = (each for each in status.splitlines() if each.startswith('VmRSS:'))
+    return int(line.split()[1]) / 1024.0
+
+
+@executors
+def test_memory(meet, harness, reference, start_process, tmp_path, executor):
+    """Dozens of messages of names that never come again are forgotten, on both ways."""
+    urdf = tmp_path / 'robot.urdf'
+    urdf.write_text(reference.URDF, encoding='utf-8')
+    process = start_process(
+        BRIDGE, f'--executor={executor}', '--urdf', urdf, '--ros-args', '-p', 'autostart:=true'
+    )
+    peer = meet(harness.BRIDGE)
+    joints, actuators = peer.listen('joint_states'), peer.listen('actuator_commands')
+    ways = [
+        (peer.publisher('actuator_states'), joints, reference.Message(('winch',), (1.0,))),
+        (peer.publisher('joint_commands'), actuators, reference.Message(('lift',), (1.0,))),
+    ]
+    nothing = JointStateWriter(
+        [f'name{name:05}' for name in range(60_000)], fields=(False, False, False)
+    ).write(0, 0)
+    assert 0.9 * MIB < len(nothing) < MIB
+
+    def send(number):
+        for publisher, heard, honest in ways:
+            publisher.publish(nothing.replace(b'name', f'n{number:03}'.encode()))
+            stamped = reference.Message(honest.names, honest.arrays['position'], stamp=(1, number))
+            peer.exchange(publisher, stamped, heard)
+
+    # What queues and a message under way take, they keep.
+    for number in range(3):
+        send(number)
+    before = resident(process)
+    for number in range(3, 40):
+        send(number)
+    assert resident(process) - before < MOST_GROWTH
+    assert process.stop() == 0
