@@ -140,6 +140,7 @@ class Window:
         self._totals: dict[Hashable, int] = {}
         self._grew: dict[Hashable, float] = {}
         self._settled: dict[Hashable, tuple[bool, bool]] = {}
+        self._made: dict[Hashable, tuple[Hashable, Status]] = {}
 
     def grown(self, key: Hashable, total: int) -> int:
         """
@@ -169,6 +170,17 @@ class Window:
         settled = is_so if is_so == before else settled
         self._settled[key] = is_so, settled
         return settled
+
+    def unchanged(self, key: Hashable, facts: Hashable, make: Callable[[], Status]) -> Status:
+        """
+        Return a status that was made of the same facts before, else make it.
+
+        A robot has a hundred transmissions of which nothing changes from look to look.
+        """
+        before = self._made.get(key)
+        if before is None or before[0] != facts:
+            before = self._made[key] = facts, make()
+        return before[1]
 
 
 class TroubleLog:

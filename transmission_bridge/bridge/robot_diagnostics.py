@@ -58,8 +58,19 @@ def transmission_statuses(
     for report in reports:
         counts.update(report.counts)
         errors.update(report.errors)
+    reasons: dict[str, dict[str, int]] = {}
+    for (name, reason), count in counts.items():
+        reasons.setdefault(name, {})[reason] = count
     loaded = [
-        _loaded(robot, binding, merged, counts, errors, window, stale)
+        _loaded(
+            robot,
+            binding,
+            merged,
+            reasons.get(binding.spec.name, {}),
+            errors.get(binding.spec.name, ''),
+            window,
+            stale,
+        )
         for binding in robot.bindings
     ]
     refused = (_failed(*each, robot.findings) for each in _refused(robot))
@@ -69,10 +80,9 @@ def transmission_statuses(
 def _refused(robot: RobotTransmissions) -> list[tuple[str, str]]:
     """Return name and type of the transmissions that are not in use."""
     described = robot.robot
+    loaded = robot.transmissions
     failed = [
-        (spec.name, spec.type)
-        for spec in described.transmissions
-        if spec.name not in robot.transmissions
+        (spec.name, spec.type) for spec in described.transmissions if spec.name not in loaded
     ]
     return [*failed, *((each.name, each.type) for each in described.rejected)]
 
@@ -81,40 +91,46 @@ def _loaded(
     robot: RobotTransmissions,
     binding: Binding,
     merged: MergedStates,
-    counts: Counter[tuple[str, str]],
-    errors: dict[str, str],
+    counts: Mapping[str, int],
+    error: str,
     window: Window,
     stale: npt.NDArray[np.bool_],
 ) -> Status:
     name = binding.spec.name
     actuators = list(binding.actuators)
-    not_finite = merged.not_finite[:, actuators].sum(axis=1)
-    reasons = {reason: counts[name, reason] for reason in _REASONS}
-    troubles = []
-    silent = [robot.actuator_names[place] for place in actuators if stale[place]]
-    if silent:
-        # The log has it from the drivers.
-        troubles.append(Trouble(ERROR, f'no fresh state of {", ".join(silent)}'))
+    not_finite = tuple(merged.not_finite[:, actuators].sum(axis=1).tolist())
+    reasons = tuple(counts.get(reason, 0) for reason in _REASONS)
+    silent = tuple(robot.actuator_names[place] for place in actuators if stale[place])
     # NaN as a position makes joints unknown; as a rate it is how drivers say that they have none.
-    if window.lately(('NaN', name), int(not_finite[0])):
-        troubles.append(Trouble(WARN, 'positions of actuators were NaN or infinite', 'NaN'))
-    grown = [r for r, count in reasons.items() if window.lately(('map', name, r), count)]
-    if grown:
-        # The log has what was raised.
-        kind = '' if grown == ['exception'] else 'map'
-        words = ', '.join(f'{reason} ({_REASONS[reason]})' for reason in grown)
-        troubles.append(Trouble(WARN, f'could not be mapped: {words}', kind))
-    values: dict[str, object] = {
-        'loaded': True,
-        'type': binding.spec.type,
-        'NaN': int(not_finite.sum()),
-        **{f'NaN {field}': int(count) for field, count in zip(FIELDS, not_finite, strict=True)},
-        **reasons,
-    }
-    if name in errors:
-        values['last exception'] = errors[name].strip().splitlines()[-1]
-        values['traceback'] = errors[name].strip()
-    return judged(f'transmission {name}', troubles, values, 'loaded')
+    is_nan = window.lately(('NaN', name), not_finite[0])
+    grown = tuple(r for r, count in counts.items() if window.lately(('map', name, r), count))
+
+    def make() -> Status:
+        troubles = []
+        if silent:
+            # The log has it from the drivers.
+            troubles.append(Trouble(ERROR, f'no fresh state of {", ".join(silent)}'))
+        if is_nan:
+            troubles.append(Trouble(WARN, 'positions of actuators were NaN or infinite', 'NaN'))
+        if grown:
+            # The log has what was raised.
+            kind = '' if grown == ('exception',) else 'map'
+            words = ', '.join(f'{reason} ({_REASONS[reason]})' for reason in sorted(grown))
+            troubles.append(Trouble(WARN, f'could not be mapped: {words}', kind))
+        values: dict[str, object] = {
+            'loaded': True,
+            'type': binding.spec.type,
+            'NaN': sum(not_finite),
+            **{f'NaN {field}': count for field, count in zip(FIELDS, not_finite, strict=True)},
+            **dict(zip(_REASONS, reasons, strict=True)),
+        }
+        if error:
+            values['last exception'] = error.strip().splitlines()[-1]
+            values['traceback'] = error.strip()
+        return judged(f'transmission {name}', troubles, values, 'loaded')
+
+    facts = (binding.spec.type, not_finite, reasons, silent, is_nan, grown, error)
+    return window.unchanged(('transmission', name), facts, make)
 
 
 def _failed(name: str, type_name: str, findings: Iterable[Finding]) -> Status:

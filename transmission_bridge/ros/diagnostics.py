@@ -93,6 +93,7 @@ class Diagnostics:
         self._node_log = TroubleLog()
         self._namesake = Namesake(node, self._name)
         self._told: set[str] = set()
+        self._sent: dict[tuple[int, str], tuple[Status, Any]] = {}
         self._looked = time.monotonic()
         # Not a life-cycle publisher: these must be heard while the node is inactive.
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -127,8 +128,20 @@ class Diagnostics:
         hardware = session.robot.robot.name if session is not None else ''
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        message.status = [_message(status, self._name, hardware or 'none') for status in statuses]
+        message.status = self._messages(statuses, hardware or 'none')
         self._publisher.publish(message)
+
+    def _messages(self, statuses: Iterable[Status], hardware: str) -> list[Any]:
+        """Return them as messages, those of before where nothing has changed: most of them."""
+        before, self._sent = self._sent, {}
+        for number, status in enumerate(statuses):
+            # Two may have one name: a robot may say it twice.
+            key = (number, hardware)
+            known, message = before.get(key, (None, None))
+            if known != status:
+                message = _message(status, self._name, hardware)
+            self._sent[key] = status, message
+        return [message for _, message in self._sent.values()]
 
     def _watch_of(self, session: Session | None) -> _ActiveWatch | None:
         """Return what watches the session since it was opened, ``None`` while it is closed."""
