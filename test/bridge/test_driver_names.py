@@ -1,32 +1,253 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a driver that differ from the URDF's."""
+"""Names of a driver that differ from the URDF's, and several drivers with the same ones."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from hypothesis import given
+from hypothesis import strategies as st
 import numpy as np
+import pytest
 
 from transmission_bridge.bridge.driver_names import DriverNames
+from transmission_bridge.bridge.merged_states import MergedStates
+from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.trajectory import TrajectoryRecord
+from transmission_bridge.messages.layout import Layout
+from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+
+ACTUATORS = tuple('abcdefg')
+EMPTY = np.empty(0)
+
+#: Two arms whose drivers call their motors M1 and M2, and a gripper with the URDF's name.
+ARMS = {
+    'left/actuator_states:M1': 'a',
+    'left/actuator_states:M2': 'b',
+    'right/actuator_states:M1': 'c',
+    'right/actuator_states:M2': 'd',
+}
+
+
+def record_of(names, position=EMPTY, velocity=EMPTY, effort=EMPTY):
+    """Return a command."""
+    return JointStateRecord(
+        (1, 2), 'f', tuple(names), *map(np.array, (position, velocity, effort))
+    )
+
+
+def sent(drivers, record):
+    """Return what each driver gets, as namespace, names and lists."""
+    return {
+        namespace: (part.names, part.position.tolist(), part.velocity.tolist())
+        for namespace, part in drivers.commands(record)
+    }
+
+
+@st.composite
+def robots(draw):
+    """Return entries by which some actuators have drivers that use the same few names."""
+    entries, places = {}, {}
+    counts = dict.fromkeys(('', 'left/', '/right/', '~/x/'), 0)
+    for name in draw(st.permutations(ACTUATORS)):
+        kind = draw(st.sampled_from(['urdf', 'common', *counts]))
+        namespace = '' if kind in ('urdf', 'common') else kind
+        driver_name = name
+        if kind != 'urdf':
+            counts[namespace] += 1
+            driver_name = f'M{counts[namespace]}'
+            entries[f'{driver_name}' if kind == 'common' else f'{kind}states:{driver_name}'] = name
+        places[name] = namespace, driver_name
+    return entries, places
+
+
+@st.composite
+def commands(draw):
+    """Return a command to some actuators, each with a number of some interface at least."""
+    names = draw(st.lists(st.sampled_from(ACTUATORS), min_size=1, unique=True))
+    number = st.floats(-9.0, 9.0) | st.just(np.nan)
+    rows = np.array([[draw(number) for _ in names] for _ in range(3)])
+    rows[draw(st.integers(0, 2)), np.isnan(rows).all(axis=0)] = 1.0
+    return record_of(names, *(EMPTY if np.isnan(row).all() else row for row in rows))
+
+
+@given(robot=robots(), record=commands())
+def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
+    """Each actuator's numbers are in the message of its driver, under its name there, once."""
+    entries, places = robot
+    wanted = {
+        (*places[name], field, value)
+        for field in ('position', 'velocity', 'effort')
+        for name, value in zip(record.names, getattr(record, field), strict=False)
+        if not np.isnan(value)
+    }
+    found = []
+    parts = DriverNames(entries, ACTUATORS).commands(record)
+    for namespace, part in parts:
+        assert (part.stamp, part.frame_id) == (record.stamp, record.frame_id)
+        for field in ('position', 'velocity', 'effort'):
+            values = getattr(part, field)
+            assert not len(values) or not np.isnan(values).all()
+            found += [
+                (namespace, name, field, value)
+                for name, value in zip(part.names, values, strict=bool(len(values)))
+                if not np.isnan(value)
+            ]
+    assert len(found) == len(set(found))
+    assert set(found) == wanted
+    assert len(dict(parts)) == len(parts)
+
+
+@given(robot=robots(), values=st.lists(st.floats(-9.0, 9.0), min_size=7, max_size=7))
+def test_what_drivers_echo_is_what_was_sent(robot, values):
+    """States with the names and on the topics of commands are those of the same actuators."""
+    entries, _ = robot
+    merged = MergedStates(ACTUATORS, driver_names=entries, wrap_period={}, timeout=0.0)
+    for namespace, part in DriverNames(entries, ACTUATORS).commands(record_of(ACTUATORS, values)):
+        # In the bridge's own namespace may be actuators of one topic's driver, and others.
+        for source in (f'{namespace}states', *(() if namespace else ('any',))):
+            with suppress(MessageError):
+                merged.update(source, Layout(part.names, part.lengths), part, (1, 0), 0.0)
+    assert merged.values(0.0)[0].tolist() == values
+
+
+@given(robot=robots(), data=st.data())
+def test_trajectories_are_divided_alike(robot, data):
+    """Each driver gets its columns of every waypoint, with all times; omitted rates stay so."""
+    entries, places = robot
+    names = tuple(data.draw(st.lists(st.sampled_from(ACTUATORS), min_size=1, unique=True)))
+    given_fields = data.draw(st.sets(st.sampled_from(POINT_FIELDS)))
+    points = tuple(
+        Waypoint(
+            (second, 5),
+            *(
+                np.arange(len(names)) + 10.0 * second if field in given_fields else EMPTY
+                for field in POINT_FIELDS
+            ),
+        )
+        for second in range(data.draw(st.integers(1, 3)))
+    )
+    record = TrajectoryRecord((3, 4), 'f', names, points)
+    seen = []
+    for namespace, part in DriverNames(entries, ACTUATORS).trajectories(record):
+        assert (part.stamp, part.frame_id) == ((3, 4), 'f')
+        assert [point.time for point in part.points] == [point.time for point in points]
+        own = [name for name in names if places[name][0] == namespace]
+        assert part.names == tuple(places[name][1] for name in own)
+        seen += own
+        for ours, whole in zip(part.points, points, strict=True):
+            for field in POINT_FIELDS:
+                columns = [names.index(name) for name in own] if field in given_fields else []
+                assert getattr(ours, field).tolist() == getattr(whole, field)[columns].tolist()
+    assert sorted(seen) == sorted(names)
+
+
+def test_two_arms_by_hand():
+    """Both motors M1 get their own number, in the namespace of their states."""
+    drivers = DriverNames(ARMS, ACTUATORS)
+    assert drivers.namespaces == ('left/', 'right/', '')
+    assert sent(drivers, record_of('abcdg', np.arange(5.0))) == {
+        'left/': (('M1', 'M2'), [0.0, 1.0], []),
+        'right/': (('M1', 'M2'), [2.0, 3.0], []),
+        '': (('g',), [4.0], []),
+    }
+    assert sent(drivers, record_of('c', [7.0])) == {'right/': (('M1',), [7.0], [])}
+    mixed = record_of('ac', [1.0, np.nan], [np.nan, 2.0])
+    assert sent(drivers, mixed) == {
+        'left/': (('M1',), [1.0], []),
+        'right/': (('M1',), [], [2.0]),
+    }
+
+
+def test_a_driver_has_its_own_actuators_only():
+    """On its topic no other name is known; on others the URDF's names are."""
+    merged = MergedStates(ACTUATORS, driver_names=ARMS, wrap_period={}, timeout=0.0)
+
+    def tell(source, names, values):
+        record = record_of(names, values)
+        merged.update(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
+
+    tell('left/actuator_states', ('M2', 'c', 'g'), [1.0, 8.0, 9.0])
+    tell('right/actuator_states', ('M2',), [2.0])
+    tell('grippers', ('g', 'M1'), [3.0, 9.0])
+    nan = np.nan
+    np.testing.assert_array_equal(merged.values(0.0)[0], [nan, 1.0, nan, 2.0, nan, nan, 3.0])
+    assert merged.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
+    with pytest.raises(
+        MessageError, match=r'expected some of .M1., .M2. .*actuator_names.* found .c.'
+    ):
+        tell('left/actuator_states', ('c',), [1.0])
+
+
+def test_actuators_that_nobody_can_tell_of():
+    """Where every topic has its own entries, an actuator without one is heard of nowhere."""
+    drivers = DriverNames(ARMS | {'axis': 'e'}, ACTUATORS[:5])
+    topics = ['left/actuator_states', 'right/actuator_states']
+    assert drivers.unheard(topics) == ('e',)
+    assert drivers.unheard([*topics, 'actuator_states']) == ()
+    assert DriverNames({}, ACTUATORS).unheard(['actuator_states']) == ()
+    assert DriverNames(ARMS, ACTUATORS[:4]).unheard(topics) == ()
+
+
+def test_names_of_sensors_are_beside_those_of_states():
+    """Sensors of a driver are in the namespace of its states, with its names."""
+    drivers = DriverNames(ARMS | {'axis': 'e', 'actuator_states:can0:1': 'f'}, ACTUATORS)
+    assert drivers.on_topic('torques') == {
+        'left/torques:M1': 'a',
+        'left/torques:M2': 'b',
+        'right/torques:M1': 'c',
+        'right/torques:M2': 'd',
+        'torques:can0:1': 'f',
+        'axis': 'e',
+    }
 
 
 def test_commands_reach_the_driver_under_its_own_names():
     """Names with a driver's name are exchanged, also crosswise; the others and the rest stay."""
-    to_driver = DriverNames({'a': 'b', 'b': 'a', 'axis_3': 'elbow_motor'})
-    record = JointStateRecord(
-        (1, 2), 'f', ('elbow_motor', 'a', 'c', 'b'), np.arange(4.0), np.empty(0), np.ones(4)
-    )
-    renamed = to_driver(record)
+    actuators = ('a', 'b', 'c', 'elbow_motor')
+    drivers = DriverNames({'a': 'b', 'b': 'a', 'axis_3': 'elbow_motor'}, actuators)
+    record = record_of(('elbow_motor', 'a', 'c', 'b'), np.arange(4.0), effort=np.ones(4))
+    ((namespace, renamed),) = drivers.commands(record)
+    assert namespace == ''
     assert renamed.names == ('axis_3', 'b', 'c', 'a')
     assert (renamed.stamp, renamed.frame_id) == ((1, 2), 'f')
     assert renamed.position is record.position
-    assert to_driver(TrajectoryRecord((0, 0), '', ('a',), ())).names == ('b',)
+    ((_, renamed),) = drivers.trajectories(TrajectoryRecord((0, 0), '', ('a',), ()))
+    assert renamed.names == ('b',)
 
 
 def test_of_two_names_for_one_actuator_the_first_is_sent():
-    """Two drivers may name one actuator differently; it is commanded under the first name."""
-    record = JointStateRecord((1, 2), '', ('m',), np.zeros(1), np.empty(0), np.empty(0))
-    assert DriverNames({'left/m': 'm', 'right/m': 'm'})(record).names == ('left/m',)
-    assert DriverNames({})(record) is record
+    """A driver may name one actuator in two ways; it is commanded under the first name."""
+    record = record_of('m', np.zeros(1))
+    ((_, renamed),) = DriverNames({'left/m': 'm', 'right/m': 'm'}, ('m',)).commands(record)
+    assert renamed.names == ('left/m',)
+    ((_, renamed),) = DriverNames({'n': 'm', 'x/y:m1': 'm', 'x/y:m2': 'm'}, 'm').commands(record)
+    assert renamed.names == ('m1',)
+    assert DriverNames({}, ('m',)).commands(record) == [('', record)]
+
+
+@pytest.mark.parametrize(
+    ('entries', 'words'),
+    [
+        ({'l/s:M1': 'a', 'r/s:M1': 'a'}, 'a would have two drivers.*l/s only.*r/s:M1=a'),
+        ({'l_states:M1': 'a', 'r_states:M1': 'b'}, 'a and b would both be M1 on actuator_comm'),
+        ({'x/l:M1': 'a', 'x/r:M1': 'b'}, 'a and b would both be M1 on x/actuator_commands'),
+        ({'states:b': 'a'}, 'a and b would both be b on actuator_commands'),
+        ({'states:M1': 'a', 'M1': 'b'}, 'a and b would both be M1 on actuator_commands'),
+    ],
+)
+def test_two_actuators_are_never_one_to_a_driver(entries, words):
+    """What would command another driver's motor is refused, with what would be accepted."""
+    with pytest.raises(ParameterError, match=words) as caught:
+        DriverNames(entries, ACTUATORS)
+    assert caught.value.parameter == 'actuator_names'
+
+
+def test_unknown_actuators_of_a_driver():
+    """An actuator that is not there is refused behind a topic, too, and commands nothing."""
+    entries = {'left/states:M1': 'nobody'}
+    with pytest.raises(UnknownNameError, match='nobody'):
+        MergedStates(ACTUATORS, driver_names=entries, wrap_period={}, timeout=0.0)
+    assert DriverNames(entries, ACTUATORS).namespaces == ('',)

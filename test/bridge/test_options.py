@@ -108,6 +108,22 @@ def test_pairs():
     assert pairs('x', ('a=b', 'c=d=e')) == {'a': 'b', 'c': 'd=e'}
 
 
+def test_names_of_one_driver():
+    """An entry may begin with one of the topics of states; a name may hold further colons."""
+    BridgeOptions(
+        actuator_state_topics=('left/states', 'right/states'),
+        actuator_names=('left/states:M1=a', 'right/states:M1=b', 'right/states:can0:1=c'),
+    )
+
+
+@pytest.mark.parametrize('entry', ['right/states:M1=a', 'can0:1=a', ':M1=a', 'left/states:=a'])
+def test_names_of_a_driver_that_is_not_there(entry):
+    """A topic that is none of states is refused, with those that are; so is an empty name."""
+    with pytest.raises(ParameterError, match='left/states') as caught:
+        BridgeOptions(actuator_state_topics=('left/states',), actuator_names=(entry,))
+    assert caught.value.parameter == 'actuator_names'
+
+
 @pytest.mark.parametrize('entries', [('a',), ('=b',), ('a=',), ('a=b', 'a=c'), ('',)])
 def test_wrong_pairs(entries):
     """An entry without two sides, or a left side given twice, is refused by name."""

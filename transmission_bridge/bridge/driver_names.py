@@ -1,41 +1,186 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a driver uses instead of the URDF's, on the way to the driver."""
+"""Which driver has an actuator and what it calls it, on the way to the drivers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from functools import lru_cache
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.bridge.options import split_topic
 from transmission_bridge.description.specs import Finding
+from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.trajectory import TrajectoryRecord
+from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['DriverNames', 'names_of_lost']
 
-RecordT = TypeVar('RecordT', JointStateRecord, TrajectoryRecord)
+#: Sets of actuators, commanded together, of which it is remembered how they are divided.
+_REMEMBERED = 32
+
+_EMPTY: Array = np.empty(0)
+
+
+class _Part(NamedTuple):
+    """What one driver gets of a message: its entries (``None``: all) and their names there."""
+
+    namespace: str
+    picks: npt.NDArray[np.intp] | None
+    names: tuple[str, ...]
 
 
 class DriverNames:
     """
-    Renames actuators in messages to drivers; the way back is taken where states are merged.
+    Divides messages to actuators among the drivers, under the drivers' names.
 
-    :param actuator_names: Driver's name to URDF name. Of two names for one actuator the first
-        counts.
+    The way back is taken where states are merged. An actuator of an entry ``topic:driver_name``
+    has the driver that publishes its states on that topic, and the topics of that driver are in
+    the namespace of that one. All others have their topics in the namespace of the bridge.
+
+    :param actuator_names: ``driver_name`` or ``topic:driver_name`` to URDF name. Of two names for
+        one actuator the first counts, one with a topic before one without.
+    :param actuators: Those of the robot; entries of others mean nothing.
+    :ivar namespaces: Where there are drivers: ``''`` for that of the bridge, else with the slash
+        at its end.
+    :raises ParameterError: If an actuator has two drivers, or two actuators in one namespace
+        would have one name.
     """
 
-    def __init__(self, actuator_names: Mapping[str, str]) -> None:
-        self._names: dict[str, str] = {}
-        for driver_name, name in actuator_names.items():
-            self._names.setdefault(name, driver_name)
+    def __init__(self, actuator_names: Mapping[str, str], actuators: Sequence[str]) -> None:
+        given = [(*split_topic(entry), name) for entry, name in actuator_names.items()]
+        # Stable: those with a topic first, else as they are given.
+        self._entries = sorted(
+            (entry for entry in given if entry[2] in actuators), key=lambda entry: not entry[0]
+        )
+        self._check_topics()
+        self._places: dict[str, tuple[str, str]] = {}
+        for topic, driver_name, name in self._entries:
+            self._places.setdefault(name, (_namespace(topic), driver_name))
+        for name in actuators:
+            self._places.setdefault(name, ('', name))
+        self._check_names()
+        places = [self._places[name] for name in actuators]
+        self.namespaces = tuple(dict.fromkeys(namespace for namespace, _ in places)) or ('',)
+        self._is_plain = places == [('', name) for name in actuators]
+        self._parts = lru_cache(maxsize=_REMEMBERED)(self._divide)
 
-    def __call__(self, record: RecordT) -> RecordT:
-        """Return the message with the driver's names."""
-        if not self._names:
-            return record
-        return replace(record, names=tuple(self._names.get(name, name) for name in record.names))
+    def namespace(self, actuator: str) -> str:
+        """Return the namespace of the topics of an actuator's driver."""
+        return self._places[actuator][0]
+
+    def on_topic(self, name: str) -> dict[str, str]:
+        """
+        Return the entries as they are on topics of another name beside those of the states.
+
+        :param name: Of the topic, without a namespace.
+        """
+        return {
+            f'{_namespace(topic)}{name}:{driver_name}' if topic else driver_name: actuator
+            for topic, driver_name, actuator in self._entries
+        }
+
+    def unheard(self, topics: Iterable[str]) -> tuple[str, ...]:
+        """Return the actuators that none of these topics of drivers can tell of."""
+        of_drivers = {topic for topic, _, _ in self._entries}
+        if not of_drivers.issuperset(topics):
+            return ()
+        named = {actuator for topic, _, actuator in self._entries if topic}
+        return tuple(name for name in self._places if name not in named)
+
+    def commands(self, record: JointStateRecord) -> list[tuple[str, JointStateRecord]]:
+        """
+        Return what each driver is sent of a command, with the namespace of its topics.
+
+        :param record: Actuators with a command by the URDF's names, NaN: no command.
+        :returns: Only drivers of which an actuator is named. An interface that is not commanded
+            of any actuator of a driver is an empty array.
+        """
+        if self._is_plain:
+            return [('', record)]
+        return [
+            (part.namespace, _command_part(record, part)) for part in self._parts(record.names)
+        ]
+
+    def trajectories(self, record: TrajectoryRecord) -> list[tuple[str, TrajectoryRecord]]:
+        """Return what each driver is sent of a trajectory, as :meth:`commands`."""
+        if self._is_plain:
+            return [('', record)]
+        return [
+            (part.namespace, _trajectory_part(record, part)) for part in self._parts(record.names)
+        ]
+
+    def _divide(self, names: tuple[str, ...]) -> tuple[_Part, ...]:
+        picks: dict[str, list[int]] = {}
+        for pick, name in enumerate(names):
+            picks.setdefault(self.namespace(name), []).append(pick)
+        return tuple(
+            _Part(
+                namespace,
+                None if len(own) == len(names) else np.array(own, dtype=np.intp),
+                tuple(self._places[names[pick]][1] for pick in own),
+            )
+            for namespace, own in picks.items()
+        )
+
+    def _check_topics(self) -> None:
+        topics: dict[str, str] = {}
+        for topic, driver_name, name in self._entries:
+            if topic and topics.setdefault(name, topic) != topic:
+                raise ParameterError(
+                    f'actuator_names cannot be accepted: {name} would have two drivers',
+                    parameter='actuator_names',
+                    expected=f'{name} behind {topics[name]} only',
+                    found=repr(f'{topic}:{driver_name}={name}'),
+                )
+
+    def _check_names(self) -> None:
+        taken: dict[tuple[str, str], str] = {}
+        for name, (namespace, driver_name) in self._places.items():
+            other = taken.setdefault((namespace, driver_name), name)
+            if other != name:
+                topic = f'{namespace}actuator_commands'
+                raise ParameterError(
+                    f'actuator_names cannot be accepted: {other} and {name} would both be '
+                    f'{driver_name} on {topic}',
+                    parameter='actuator_names',
+                    expected='two names, or the states of each driver in a namespace of its own, '
+                    "as 'left/actuator_states' and 'right/actuator_states'",
+                    found=repr(f'{driver_name}={name}'),
+                )
+
+
+def _namespace(topic: str) -> str:
+    return topic[: topic.rfind('/') + 1]
+
+
+def _command_part(record: JointStateRecord, part: _Part) -> JointStateRecord:
+    if part.picks is None:
+        return replace(record, names=part.names)
+    rows = []
+    for values in (record.position, record.velocity, record.effort):
+        own = values[part.picks] if len(values) else values
+        # In a message for all of them the other driver's may be the only ones of an interface.
+        rows.append(_EMPTY if np.isnan(own).all() else own)
+    return JointStateRecord(record.stamp, record.frame_id, part.names, *rows)
+
+
+def _trajectory_part(record: TrajectoryRecord, part: _Part) -> TrajectoryRecord:
+    if part.picks is None:
+        return replace(record, names=part.names)
+    points = []
+    for point in record.points:
+        rows = (getattr(point, field) for field in POINT_FIELDS)
+        points.append(
+            Waypoint(point.time, *(row[part.picks] if len(row) else row for row in rows))
+        )
+    return replace(record, names=part.names, points=tuple(points))
 
 
 def names_of_lost(

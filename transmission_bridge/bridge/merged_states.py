@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.finite import FiniteCheck
+from transmission_bridge.bridge.options import split_topic
 from transmission_bridge.bridge.places import (
     FIELDS,
     find_places,
@@ -42,6 +43,7 @@ class _Source:
 
     def __init__(self, number: int, index: Mapping[str, int]) -> None:
         self.number = number
+        self.index = index
         self.stamp: Stamp | None = None
         self.heard = -np.inf
         self.layout: Layout | None = None
@@ -60,7 +62,8 @@ class MergedStates:
 
     :param names: The actuators.
     :param driver_names: Driver's name to URDF name, where they differ; ``None`` where names
-        are not translated.
+        are not translated. Behind ``source:`` they are those of one source, which then has no
+        other actuators.
     :param wrap_period: Period of single-turn encoders by actuator.
     :param timeout: Seconds; 0: never.
     :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
@@ -88,11 +91,11 @@ class MergedStates:
         lost: Mapping[str, str] | None = None,
     ) -> None:
         self._names = names
-        self._index = _driver_index(names, driver_names or {}, lost or {})
+        self._indexes = _driver_indexes(names, driver_names or {}, lost or {})
         self._lost = dict(lost or {})
         for driver_name, name in (driver_names or {}).items():
             if name in self._lost:
-                self._lost.setdefault(driver_name, self._lost[name])
+                self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
         self._is_translated = driver_names is not None
         self._unwrap: Unwrapper | None = None
         if wrap_period:
@@ -140,7 +143,7 @@ class MergedStates:
         if plan.unknown:
             self._count_unknown(plan.unknown)
         if not plan.count:
-            raise MessageError('foreign', self._foreign(layout.names))
+            raise MessageError('foreign', self._foreign(known.index, layout.names))
         if now < self._latest:
             self.reset()
             known = self._add(source)
@@ -298,7 +301,9 @@ class MergedStates:
         return max(stamps, default=None)
 
     def _add(self, source: str) -> _Source:
-        added = self._sources[source] = _Source(len(self._sources), self._index)
+        added = self._sources[source] = _Source(
+            len(self._sources), self._indexes.get(source, self._indexes[''])
+        )
         self._only = added if len(self._sources) == 1 else None
         return added
 
@@ -307,13 +312,13 @@ class MergedStates:
             if length:
                 self.not_finite[row, plan.places] += ~np.isfinite(self._values[row, plan.places])
 
-    def _foreign(self, names: tuple[str, ...]) -> str:
+    def _foreign(self, index: Mapping[str, int], names: tuple[str, ...]) -> str:
         lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
         if lost:
             return f'nothing named is bridged: {shortened(lost, show=str)}'
         hint = ' (the parameter actuator_names tells how a driver calls them)'
         return (
-            f'nothing named is known: expected some of {shortened(tuple(self._index))}'
+            f'nothing named is known: expected some of {shortened(tuple(index))}'
             f'{hint if self._is_translated else ""}, found {shortened(names) or "none"}'
         )
 
@@ -323,27 +328,45 @@ class MergedStates:
                 self.unknown_names[name] += 1
 
 
-def _driver_index(
+def _driver_indexes(
     names: tuple[str, ...], driver_names: Mapping[str, str], lost: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    """Return the places of names by source; ``''`` for each that has no names of its own."""
+    entries: dict[str, dict[str, str]] = {'': {}}
+    for driver_name, name in driver_names.items():
+        source, own = split_topic(driver_name)
+        entries.setdefault(source, {})[own] = name
+    return {
+        source: _driver_index(names, own, lost, bool(source)) for source, own in entries.items()
+    }
+
+
+def _driver_index(
+    names: tuple[str, ...],
+    driver_names: Mapping[str, str],
+    lost: Mapping[str, str],
+    alone: bool,
 ) -> dict[str, int]:
     """
     Return the place of every name that a driver may use.
 
     A renamed actuator is known under the driver's name only: its own may be another's there.
+
+    :param alone: Whether the driver has no others.
     """
     index = {name: place for place, name in enumerate(names)}
     renamed = set(driver_names.values())
     for driver_name, name in driver_names.items():
         if name not in index and name not in lost:
             raise UnknownNameError('actuator', name, names, parameter='actuator_names')
-        if driver_name in index and driver_name not in renamed:
+        if not alone and driver_name in index and driver_name not in renamed:
             raise ParameterError(
                 'actuator_names cannot be accepted: two actuators would have one name',
                 parameter='actuator_names',
                 expected=f"a driver's name for {driver_name} as well",
                 found=repr(f'{driver_name}={name}'),
             )
-    own = {name: place for name, place in index.items() if name not in renamed}
+    own = {} if alone else {n: place for n, place in index.items() if n not in renamed}
     return own | {
         driver_name: index[name] for driver_name, name in driver_names.items() if name in index
     }

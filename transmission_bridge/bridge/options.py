@@ -23,6 +23,7 @@ __all__ = [
     'description_of',
     'pairs',
     'range_of',
+    'split_topic',
 ]
 
 
@@ -92,7 +93,10 @@ class BridgeOptions:
     actuator_names: tuple[str, ...] = _option(
         (),
         "Names that a driver uses instead of the URDF's, in states and commands, each as "
-        "'driver_name=urdf_name'. No two actuators may come to have one name.",
+        "'driver_name=urdf_name'. No two actuators may come to have one name. Several drivers "
+        'with the same names have entries each, behind the topic of its states: '
+        "'left/actuator_states:driver_name=urdf_name'; that driver then has these actuators only, "
+        "and is commanded on topics of that namespace ('left/actuator_commands').",
     )
     plugin_aliases: tuple[str, ...] = _option(
         (),
@@ -225,12 +229,29 @@ class BridgeOptions:
                 expected='at least one topic, none of them empty',
                 found=repr(list(self.actuator_state_topics)),
             )
-        for name in ('actuator_names', 'plugin_aliases', 'wrap_period'):
+        for name in ('plugin_aliases', 'wrap_period'):
             pairs(name, getattr(self, name))
+        for driver_name in pairs('actuator_names', self.actuator_names):
+            self._check_topic(driver_name)
         for option in fields(self):
             span = range_of(option)
             if span is not None and isinstance(option.default, float):
                 span.check(option.name, getattr(self, option.name))
+
+    def _check_topic(self, driver_name: str) -> None:
+        """Check the topic in front of a driver's name, if there is one."""
+        if ':' not in driver_name:
+            return
+        topic, name = split_topic(driver_name)
+        if topic not in self.actuator_state_topics or not name:
+            raise ParameterError(
+                'actuator_names cannot be accepted',
+                parameter='actuator_names',
+                expected="'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
+                f'({", ".join(self.actuator_state_topics)}); a name with a colon in it stands '
+                'behind its topic',
+                found=repr(driver_name),
+            )
 
 
 def description_of(option: Field[Any]) -> str:
@@ -247,6 +268,16 @@ def range_of(option: Field[Any]) -> Range | None:
     """Return the range of a number, or of those in a list; ``None`` where there are none."""
     span: Range | None = option.metadata['span']
     return span
+
+
+def split_topic(driver_name: str) -> tuple[str, str]:
+    """
+    Return the topic, empty where none is given, and the name of ``topic:driver_name``.
+
+    :param driver_name: Left side of an entry of ``actuator_names``.
+    """
+    topic, separator, name = driver_name.partition(':')
+    return (topic, name) if separator else ('', driver_name)
 
 
 def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:

@@ -75,6 +75,7 @@ class SensorPath:
         actuator_position: Array,
         stamp: Stamp,
         now: float = 0.0,
+        source: str = '',
     ) -> JointStateRecord | None:
         """
         Take over a message and return what all sensors say of the joints.
@@ -85,10 +86,11 @@ class SensorPath:
             unknown; torques through a transmission whose ratio depends on them need them.
         :param stamp: Stamp of the message, never zero.
         :param now: Time of receipt [s].
+        :param source: The driver, for example its topic.
         :returns: The joints whose value is known, in the same field; ``None`` if there are none.
         :raises MessageError: If the message cannot be used; then nothing has changed.
         """
-        self._merged.update('', layout, data, stamp, now)
+        self._merged.update(source, layout, data, stamp, now)
         values = self._robot.actuator_to_joint(
             self._interface,
             self._merged.values(now)[self._row],

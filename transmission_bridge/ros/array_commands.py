@@ -14,6 +14,7 @@ from std_msgs.msg import Float64MultiArray
 
 from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
 from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.ros.inputs import Inputs
@@ -61,39 +62,51 @@ class JointArrayInputs:
 
 class ActuatorArrayOutputs:
     """
-    ``actuator_position_commands``, and the same of velocity and effort.
+    ``actuator_position_commands``, and the same of velocity and effort, for each driver.
 
-    :param actuators: Their order; without any there are no such topics.
+    :param actuators: Their order; a driver without any of them has no such topics.
+    :param drivers: Tells whose they are.
     :raises ParameterError: If an actuator is not there or stands there twice.
     """
 
     def __init__(
-        self, outputs: Outputs, robot: RobotTransmissions, actuators: Sequence[str]
+        self,
+        outputs: Outputs,
+        robot: RobotTransmissions,
+        actuators: Sequence[str],
+        drivers: DriverNames,
     ) -> None:
         known, kind = robot.actuator_names, 'actuator of the robot'
         check_order('command_actuators', actuators, known, kind, robot.lost_actuators)
-        self._arrays = ActuatorArrays(actuators) if actuators else None
-        self._publishers = {
-            interface: outputs.add(Float64MultiArray, f'actuator_{interface}_commands')
-            for interface in (FIELDS if actuators else ())
+        orders: dict[str, list[str]] = {}
+        for actuator in actuators:
+            orders.setdefault(drivers.namespace(actuator), []).append(actuator)
+        publishers = {
+            interface: outputs.add_for_drivers(
+                Float64MultiArray, f'actuator_{interface}_commands', orders
+            )
+            for interface in FIELDS
         }
+        self._arrays = [
+            (ActuatorArrays(order), {field: publishers[field][namespace] for field in FIELDS})
+            for namespace, order in orders.items()
+        ]
 
     def reset(self) -> None:
         """Forget every command."""
-        if self._arrays is not None:
-            self._arrays.reset()
+        for arrays, _ in self._arrays:
+            arrays.reset()
 
     def send(self, messages: Sequence[JointStateRecord], now: float) -> None:
         """Publish the arrays that go with the messages of one command of a time [s]."""
-        if self._arrays is None:
-            return
-        for interface, values in self._arrays.update(messages, now):
-            data = array('d', values.tobytes())
-            self._publishers[interface].publish(Float64MultiArray(data=data))
+        for arrays, publishers in self._arrays:
+            for interface, values in arrays.update(messages, now):
+                data = array('d', values.tobytes())
+                publishers[interface].publish(Float64MultiArray(data=data))
 
     def end_at(
         self, actuators: Sequence[str], position: Array, *, now: float, until: float
     ) -> None:
         """Take note of where a trajectory ends; see :meth:`ActuatorArrays.end_at`."""
-        if self._arrays is not None:
-            self._arrays.end_at(actuators, position, now=now, until=until)
+        for arrays, _ in self._arrays:
+            arrays.end_at(actuators, position, now=now, until=until)

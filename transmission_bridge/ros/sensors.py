@@ -10,8 +10,9 @@ from functools import partial
 
 from sensor_msgs.msg import JointState
 
+from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateData
@@ -33,8 +34,9 @@ _KINDS = (
 
 class Sensors:
     """
-    The topics around the two :class:`SensorPath`.
+    The topics around the two :class:`SensorPath`; the inputs in the namespace of each driver.
 
+    :param drivers: Tells their names and namespaces.
     :param actuator_position: Gives the actuators' positions at a time [s].
     :param stamp: Gives the stamp that counts, as :meth:`StampJudge.judge` does.
     """
@@ -45,6 +47,7 @@ class Sensors:
         outputs: Outputs,
         robot: RobotTransmissions,
         options: BridgeOptions,
+        drivers: DriverNames,
         *,
         actuator_position: Callable[[float], Array],
         stamp: Callable[[str, Stamp, float], Stamp],
@@ -59,11 +62,14 @@ class Sensors:
                 robot,
                 interface,
                 field,
-                actuator_names=pairs('actuator_names', options.actuator_names),
+                actuator_names=drivers.on_topic(source),
                 timeout=options.state_timeout,
             )
             self._outputs[source] = outputs.add(JointState, target)
-            inputs.joint_state(source, STATE_INPUT, partial(self._take, source))
+            # That of the bridge in any case: sensors may be read by somebody else than drives.
+            for namespace in dict.fromkeys(('', *drivers.namespaces)):
+                topic = f'{namespace}{source}'
+                inputs.joint_state(topic, STATE_INPUT, partial(self._take, source, topic))
 
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages."""
@@ -75,8 +81,11 @@ class Sensors:
         for path in self.paths.values():
             path.reset()
 
-    def _take(self, source: str, layout: Layout, data: JointStateData, now: float) -> None:
-        stamp = self._stamp(source, data.stamp, now)
-        joints = self.paths[source].map(layout, data, self._actuator_position(now), stamp, now)
+    def _take(
+        self, source: str, topic: str, layout: Layout, data: JointStateData, now: float
+    ) -> None:
+        stamp = self._stamp(topic, data.stamp, now)
+        position = self._actuator_position(now)
+        joints = self.paths[source].map(layout, data, position, stamp, now, topic)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode(joints))

@@ -30,13 +30,13 @@ from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.trigger import Trigger
 from transmission_bridge.bridge.unwrap import wrap_periods
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros import trajectories
 from transmission_bridge.ros.array_commands import ActuatorArrayOutputs, JointArrayInputs
 from transmission_bridge.ros.inputs import Inputs
-from transmission_bridge.ros.outputs import Outputs, unasked
+from transmission_bridge.ros.outputs import check_separate, Outputs, unasked
 from transmission_bridge.ros.qos import COMMAND_INPUT, STATE_INPUT
 from transmission_bridge.ros.receipt_clock import ReceiptClock
 from transmission_bridge.ros.sensors import Sensors
@@ -87,12 +87,13 @@ class Session:
         self.robot = robot
         self.options = options
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
+        actuator_names = pairs('actuator_names', options.actuator_names)
         self.states = StatePath(
             robot,
             unknown_joints=options.unknown_joints,
             unknown_rates=options.unknown_rates,
             undeclared=options.undeclared_interfaces,
-            actuator_names=pairs('actuator_names', options.actuator_names),
+            actuator_names=actuator_names,
             wrap_period=wrap_periods(
                 pairs('wrap_period', options.wrap_period),
                 robot.actuator_names,
@@ -116,7 +117,7 @@ class Session:
         self._publishes_any = options.publish == 'on_any'
         self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
-        self._to_driver = DriverNames(pairs('actuator_names', options.actuator_names))
+        self._drivers = DriverNames(actuator_names, robot.actuator_names)
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = Outputs(node)
@@ -128,15 +129,29 @@ class Session:
         except BaseException:
             self.destroy()
             raise
+        unheard = self._drivers.unheard(self.state_topics)
+        if unheard:
+            log.warning(
+                'unheard',
+                f'actuator_names: no driver has {shortened(unheard)}: every topic of '
+                'actuator_state_topics has entries of its own, and none is for these; add '
+                "'topic:driver_name=urdf_name' for each, or the topic on which they come",
+            )
 
     def _make_topics(self) -> None:
         self._publish_states = unasked(self.outputs.add(JointState, 'joint_states'))
-        self._actuator_commands = self.outputs.add(JointState, 'actuator_commands')
-        # A session is open only while the node is active.
-        self._publish_commands = unasked(self._actuator_commands)
-        self._arrays = ActuatorArrayOutputs(
-            self.outputs, self.robot, self.options.command_actuators
+        self._actuator_commands = self.outputs.add_for_drivers(
+            JointState, 'actuator_commands', self._drivers.namespaces
         )
+        # A session is open only while the node is active.
+        self._publish_commands = {
+            namespace: unasked(publisher)
+            for namespace, publisher in self._actuator_commands.items()
+        }
+        self._arrays = ActuatorArrayOutputs(
+            self.outputs, self.robot, self.options.command_actuators, self._drivers
+        )
+        check_separate(self._node, self.state_topics)
         for topic in self.state_topics:
             take = partial(self._take_state, topic)
             self.inputs.joint_state(topic, STATE_INPUT, take, self._clock.at_state)
@@ -151,6 +166,7 @@ class Session:
             self.outputs,
             self.robot,
             self.options,
+            self._drivers,
             actuator_position=lambda now: self.states.merged.values(now)[0],
             stamp=self._stamp,
         )
@@ -161,7 +177,7 @@ class Session:
             self.states.joint_position,
             self._now,
             self._arrays.end_at,
-            self._to_driver,
+            self._drivers,
         )
 
     @property
@@ -212,7 +228,13 @@ class Session:
         last = self.commands.stop(self._now())
         self._send(last, self.time())
         if last:
-            self._actuator_commands.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_PERIOD))
+            self._wait_for_drivers()
+
+    def _wait_for_drivers(self) -> None:
+        deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
+        for publisher in self._actuator_commands.values():
+            left = max(deadline - time.monotonic(), 0.0)
+            publisher.wait_for_all_acked(Duration(seconds=left))
 
     def destroy(self) -> None:
         """Remove every topic."""
@@ -273,7 +295,8 @@ class Session:
 
     def _send(self, commands: Sequence[JointStateRecord], now: float) -> None:
         for command in commands:
-            self._publish_commands(self._encoder.encode(self._to_driver(command)))
+            for namespace, part in self._drivers.commands(command):
+                self._publish_commands[namespace](self._encoder.encode(part))
         self._arrays.send(commands, now)
 
     # -- helpers ---------------------------------------------------------------------------------

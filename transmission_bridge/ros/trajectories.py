@@ -33,7 +33,7 @@ class Trajectories:
     :param ros_time: Gives the time that stamps are of.
     :param sent: Called with the actuators and where they end, empty where that is not told; by
         keyword, with the time of receipt and that of the end [s], ``now`` and ``until``.
-    :param to_driver: Gives messages the driver's names.
+    :param drivers: Divides what is sent among the drivers.
     """
 
     def __init__(
@@ -44,14 +44,16 @@ class Trajectories:
         joint_position: Callable[[float], Array],
         ros_time: Callable[[], Stamp],
         sent: Callable[..., Any],
-        to_driver: DriverNames,
+        drivers: DriverNames,
     ) -> None:
         self._path = path
         self._joint_position = joint_position
         self._ros_time = ros_time
         self._sent = sent
-        self._to_driver = to_driver
-        self._publisher = outputs.add(JointTrajectory, 'actuator_trajectory')
+        self._drivers = drivers
+        self._publishers = outputs.add_for_drivers(
+            JointTrajectory, 'actuator_trajectory', drivers.namespaces
+        )
         inputs.typed(JointTrajectory, TOPIC, COMMAND_INPUT, self._take)
 
     def _take(self, message: JointTrajectory, now: float) -> None:
@@ -64,9 +66,10 @@ class Trajectories:
             now=now,
             start=start,
         )
-        answer = JointTrajectory()
-        fill_trajectory(answer, self._to_driver(mapped), JointTrajectoryPoint)
-        self._publisher.publish(answer)
+        for namespace, part in self._drivers.trajectories(mapped):
+            answer = JointTrajectory()
+            fill_trajectory(answer, part, JointTrajectoryPoint)
+            self._publishers[namespace].publish(answer)
         self._sent(
             mapped.names, mapped.points[-1].positions, now=now, until=start + mapped.duration
         )
