@@ -93,10 +93,10 @@ class BridgeOptions:
     actuator_names: tuple[str, ...] = _option(
         (),
         "Names that a driver uses instead of the URDF's, in states and commands, each as "
-        "'driver_name=urdf_name'. No two actuators may come to have one name. Several drivers "
-        'with the same names have entries each, behind the topic of its states: '
-        "'left/actuator_states:driver_name=urdf_name'; that driver then has these actuators only, "
-        "and is commanded on topics of that namespace ('left/actuator_commands').",
+        "'driver_name=urdf_name'. No two actuators may come to have one name. With a topic in "
+        "front, as 'left/actuator_states:driver_name=urdf_name', it is of the driver on that "
+        'topic only, which has no actuators but those of its entries; commands to them go to the '
+        "same namespace ('left/actuator_commands').",
     )
     plugin_aliases: tuple[str, ...] = _option(
         (),
