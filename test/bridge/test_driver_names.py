@@ -179,14 +179,13 @@ def test_a_driver_has_its_own_actuators_only():
         tell('left/actuator_states', ('c',), [1.0])
 
 
-def test_actuators_that_nobody_can_tell_of():
-    """Where every topic has its own entries, an actuator without one is heard of nowhere."""
-    drivers = DriverNames(ARMS | {'axis': 'e'}, ACTUATORS[:5])
-    topics = ['left/actuator_states', 'right/actuator_states']
-    assert drivers.unheard(topics) == ('e',)
-    assert drivers.unheard([*topics, 'actuator_states']) == ()
-    assert DriverNames({}, ACTUATORS).unheard(['actuator_states']) == ()
-    assert DriverNames(ARMS, ACTUATORS[:4]).unheard(topics) == ()
+def test_who_was_reached():
+    """It is known which drivers were sent commands, and which trajectories."""
+    drivers = DriverNames(ARMS, ACTUATORS)
+    drivers.commands(record_of('ab', [1.0, 2.0]))
+    drivers.trajectories(TrajectoryRecord((0, 0), '', ('c', 'g'), ()))
+    assert drivers.reached == ({'left/'}, {'right/', ''})
+    assert DriverNames({}, ACTUATORS).reached == ({''}, {''})
 
 
 def test_names_of_sensors_are_beside_those_of_states():

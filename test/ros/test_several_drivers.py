@@ -80,6 +80,28 @@ def commands_of(peer):
     return listen
 
 
+@pytest.fixture
+def warnings_of(peer):
+    """Return a function: the words of each warning of a part of the bridge, as they come."""
+    from diagnostic_msgs.msg import DiagnosticArray
+
+    def listen(part):
+        words = []
+        peer.node.create_subscription(
+            DiagnosticArray,
+            '/diagnostics',
+            lambda message: words.extend(
+                each.message
+                for each in message.status
+                if each.name == f'transmission_bridge: {part}' and each.level != b'\0'
+            ),
+            10,
+        )
+        return words
+
+    return listen
+
+
 def told(heard, stamp):
     """Return what was said with a stamp: names, positions, velocities by place."""
     return {
@@ -303,13 +325,48 @@ def test_nobody_else_is_there_without_need(bridge_of):
     assert 'actuator_trajectory' not in node._session.outputs.publishers
 
 
-def test_motors_that_nobody_can_tell_of(bridge_of, capfd):
-    """The bridge warns of a motor without an entry where every topic has its own."""
-    bridge_of({'actuator_state_topics': TOPICS[:2]})
-    said = capfd.readouterr().err
-    assert "no driver has 'gripper'" in said
-    bridge_of({'pass_through': False, 'actuator_state_topics': TOPICS[:2]}, namespace='/other')
-    assert 'no driver has' not in capfd.readouterr().err
+def test_a_driver_that_does_not_listen(peer, reference, bridge_of, warnings_of):
+    """Diagnostics name the driver that was commanded and does not listen, and no other."""
+    bridge_of()
+    peer.listen('left/actuator_commands')
+    controller = peer.publisher('joint_commands')
+    both = reference.Message(tuple(RATIOS), position=(1.0,) * 4)
+    said = warnings_of('commands of joint_commands')
+
+    def named():
+        peer.send(controller, both)
+        return said
+
+    peer.spin_until(named, 'a warning')
+    assert said[0].startswith('nobody listens to right/actuator_commands: ')
+
+
+def test_a_motor_that_its_driver_names_otherwise(peer, reference, bridge_of, warnings_of):
+    """What a driver says without an entry is shown beside the motors that are missing."""
+    bridge_of({'actuator_names': NAMES[:3], 'actuator_state_topics': TOPICS[:2]})
+    senders = [peer.publisher(topic) for topic in TOPICS[:2]]
+    message = reference.Message(('M1', 'M2'), position=(1.0, 2.0))
+    said = warnings_of('actuators')
+
+    def named():
+        for sender in senders:
+            peer.send(sender, message)
+        return said
+
+    peer.spin_until(named, 'a warning', seconds=10.0)
+    assert 'never heard of right_knee_motor' in said[0]
+    assert "unknown are 'M2', see actuator_names" in said[0]
+
+
+def test_somebody_else_commands_a_driver(peer, bridge_of, warnings_of):
+    """A second publisher of one driver's commands is named."""
+    from sensor_msgs.msg import JointState
+
+    bridge_of()
+    said = warnings_of('right/actuator_commands')
+    peer.node.create_publisher(JointState, 'right/actuator_commands', 10)
+    peer.spin_until(lambda: said, 'a warning')
+    assert "published by others too: '/peer'" in said[0]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -49,6 +49,7 @@ class DriverNames:
     :param actuators: Those of the robot; entries of others mean nothing.
     :ivar namespaces: Where there are drivers: ``''`` for that of the bridge, else with the slash
         at its end.
+    :ivar reached: Namespaces to which commands were sent, and those to which trajectories were.
     :raises ParameterError: If an actuator has two drivers, or two actuators in one namespace
         would have one name.
     """
@@ -69,6 +70,9 @@ class DriverNames:
         places = [self._places[name] for name in actuators]
         self.namespaces = tuple(dict.fromkeys(namespace for namespace, _ in places)) or ('',)
         self._is_plain = places == [('', name) for name in actuators]
+        self.reached: tuple[set[str], set[str]] = (set(), set())
+        if self._is_plain:
+            self.reached = {''}, {''}
         self._parts = lru_cache(maxsize=_REMEMBERED)(self._divide)
 
     def namespace(self, actuator: str) -> str:
@@ -86,14 +90,6 @@ class DriverNames:
             for topic, driver_name, actuator in self._entries
         }
 
-    def unheard(self, topics: Iterable[str]) -> tuple[str, ...]:
-        """Return the actuators that none of these topics of drivers can tell of."""
-        of_drivers = {topic for topic, _, _ in self._entries}
-        if not of_drivers.issuperset(topics):
-            return ()
-        named = {actuator for topic, _, actuator in self._entries if topic}
-        return tuple(name for name in self._places if name not in named)
-
     def commands(self, record: JointStateRecord) -> list[tuple[str, JointStateRecord]]:
         """
         Return what each driver is sent of a command, with the namespace of its topics.
@@ -104,22 +100,21 @@ class DriverNames:
         """
         if self._is_plain:
             return [('', record)]
-        return [
-            (part.namespace, _command_part(record, part)) for part in self._parts(record.names)
-        ]
+        parts = self._parts(record.names, False)
+        return [(part.namespace, _command_part(record, part)) for part in parts]
 
     def trajectories(self, record: TrajectoryRecord) -> list[tuple[str, TrajectoryRecord]]:
         """Return what each driver is sent of a trajectory, as :meth:`commands`."""
         if self._is_plain:
             return [('', record)]
-        return [
-            (part.namespace, _trajectory_part(record, part)) for part in self._parts(record.names)
-        ]
+        parts = self._parts(record.names, True)
+        return [(part.namespace, _trajectory_part(record, part)) for part in parts]
 
-    def _divide(self, names: tuple[str, ...]) -> tuple[_Part, ...]:
+    def _divide(self, names: tuple[str, ...], are_trajectories: bool) -> tuple[_Part, ...]:
         picks: dict[str, list[int]] = {}
         for pick, name in enumerate(names):
             picks.setdefault(self.namespace(name), []).append(pick)
+        self.reached[are_trajectories].update(picks)
         return tuple(
             _Part(
                 namespace,

@@ -257,9 +257,9 @@ class MergedStates:
                 actuators[self._names[place]] = None
         return {drivers: tuple(actuators) for drivers, actuators in found.items()}
 
-    def knows(self, name: str) -> bool:
+    def knows(self, source: str, name: str) -> bool:
         """Tell whether a driver's name is that of an actuator."""
-        return name in self._index
+        return name in self._index_of(source)
 
     def stamp(self, now: float) -> Stamp | None:
         """
@@ -301,11 +301,12 @@ class MergedStates:
         return max(stamps, default=None)
 
     def _add(self, source: str) -> _Source:
-        added = self._sources[source] = _Source(
-            len(self._sources), self._indexes.get(source, self._indexes[''])
-        )
+        added = self._sources[source] = _Source(len(self._sources), self._index_of(source))
         self._only = added if len(self._sources) == 1 else None
         return added
+
+    def _index_of(self, source: str) -> dict[str, int]:
+        return self._indexes.get(source, self._indexes[''])
 
     def _count_not_finite(self, layout: Layout, plan: Places) -> None:
         for row, length in enumerate(layout.lengths):

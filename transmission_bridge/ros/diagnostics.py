@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 import math
 import time
 import traceback
@@ -31,6 +32,7 @@ from transmission_bridge.bridge.diagnostics import (
     Window,
 )
 from transmission_bridge.bridge.driver_watch import DriverWatch, GRACE
+from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.robot_diagnostics import (
     actuator_status,
     ActuatorWatch,
@@ -291,19 +293,20 @@ class Diagnostics:
 
     def _unheard(self, session: Session, graph: Graph) -> tuple[str, str]:
         """Return where commands and trajectories go, empty where somebody listens."""
-        trajectory = 'actuator_trajectory'
-        arrays = [
-            topic
-            for topic in session.outputs.publishers
-            if topic.startswith('actuator_') and topic.endswith('_commands')
-        ]
+        arrays = (f'actuator_{field}_commands' for field in FIELDS)
         found = []
-        for topic, topics in (
-            ('actuator_commands', ['actuator_commands', *arrays]),
-            (trajectory, [trajectory]),
+        for reached, names in zip(
+            session.drivers.reached,
+            (('actuator_commands', *arrays), ('actuator_trajectory',)),
+            strict=True,
         ):
-            is_unheard = self._window.settled(('unheard', topic), not graph.has_listeners(topics))
-            found.append(topic if is_unheard else '')
+            unheard = []
+            for namespace in sorted(reached):
+                topics = [f'{namespace}{name}' for name in names]
+                listens = graph.has_listeners(set(topics) & session.outputs.publishers.keys())
+                if self._window.settled(('unheard', topics[0]), not listens):
+                    unheard.append(topics[0])
+            found.append(', '.join(unheard))
         return found[0], found[1]
 
     def _fine(self, session: Session, topic: str) -> str:
@@ -333,7 +336,8 @@ class _ActiveWatch:
             for topic in session.state_topics
         }
         self._shared = {
-            topic: SharedTopic(node, topic, merged.knows) for topic in session.state_topics
+            topic: SharedTopic(node, topic, partial(merged.knows, topic))
+            for topic in session.state_topics
         }
         self._actuators = ActuatorWatch(session.robot)
 
@@ -375,7 +379,8 @@ class _ActiveWatch:
                     'actuator'
                 )
                 found[topic].append(Trouble(WARN, words, 'shared'))
-        for topic in ('joint_states', 'actuator_commands'):
+        namespaces = self.session.drivers.namespaces
+        for topic in ('joint_states', *(f'{each}actuator_commands' for each in namespaces)):
             rivals = graph.rivals(topic)
             if self._window.settled(topic, bool(rivals)) and rivals:
                 words = (

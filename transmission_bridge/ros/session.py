@@ -30,7 +30,7 @@ from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.trigger import Trigger
 from transmission_bridge.bridge.unwrap import wrap_periods
-from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.ros import trajectories
@@ -69,6 +69,7 @@ class Session:
     :ivar time: Gives the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
+    :ivar drivers: Divides what is sent to actuators.
     :ivar opened: When it was opened last, by the steady clock [s].
     :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
     """
@@ -117,7 +118,7 @@ class Session:
         self._publishes_any = options.publish == 'on_any'
         self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
-        self._drivers = DriverNames(actuator_names, robot.actuator_names)
+        self.drivers = DriverNames(actuator_names, robot.actuator_names)
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = Outputs(node)
@@ -129,19 +130,11 @@ class Session:
         except BaseException:
             self.destroy()
             raise
-        unheard = self._drivers.unheard(self.state_topics)
-        if unheard:
-            log.warning(
-                'unheard',
-                f'actuator_names: no driver has {shortened(unheard)}: every topic of '
-                'actuator_state_topics has entries of its own, and none is for these; add '
-                "'topic:driver_name=urdf_name' for each, or the topic on which they come",
-            )
 
     def _make_topics(self) -> None:
         self._publish_states = unasked(self.outputs.add(JointState, 'joint_states'))
         self._actuator_commands = self.outputs.add_for_drivers(
-            JointState, 'actuator_commands', self._drivers.namespaces
+            JointState, 'actuator_commands', self.drivers.namespaces
         )
         # A session is open only while the node is active.
         self._publish_commands = {
@@ -149,7 +142,7 @@ class Session:
             for namespace, publisher in self._actuator_commands.items()
         }
         self._arrays = ActuatorArrayOutputs(
-            self.outputs, self.robot, self.options.command_actuators, self._drivers
+            self.outputs, self.robot, self.options.command_actuators, self.drivers
         )
         check_separate(self._node, self.state_topics)
         for topic in self.state_topics:
@@ -166,7 +159,7 @@ class Session:
             self.outputs,
             self.robot,
             self.options,
-            self._drivers,
+            self.drivers,
             actuator_position=lambda now: self.states.merged.values(now)[0],
             stamp=self._stamp,
         )
@@ -177,7 +170,7 @@ class Session:
             self.states.joint_position,
             self._now,
             self._arrays.end_at,
-            self._drivers,
+            self.drivers,
         )
 
     @property
@@ -295,7 +288,7 @@ class Session:
 
     def _send(self, commands: Sequence[JointStateRecord], now: float) -> None:
         for command in commands:
-            for namespace, part in self._drivers.commands(command):
+            for namespace, part in self.drivers.commands(command):
                 self._publish_commands[namespace](self._encoder.encode(part))
         self._arrays.send(commands, now)
 
