@@ -15,14 +15,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
 from transmission_bridge.tools.console import Console, Stream
 from transmission_bridge.tools.watch_screen import live_screen, plain_lines
-from transmission_bridge.tools.watch_state import TOPICS, WatchState
+from transmission_bridge.tools.watch_sides import missing_sides
+from transmission_bridge.tools.watch_state import WatchState
+
+TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
 
 
 def arrays(*position: float, velocity=(), effort=()) -> dict:
     """Return the arrays of a message."""
     return {'position': position, 'velocity': velocity, 'effort': effort}
+
+
+def said(state='active', *more: Status, name: str = 'transmission_bridge') -> list[Status]:
+    """Return the diagnostics of a bridge: its state of life, and statuses of parts of it."""
+    life = Status('life cycle', OK, state, (('state', state), ('description', 'x')))
+    return [
+        Status(f'{name}: {each.name}', each.level, each.message, each.values)
+        for each in (life, *more)
+    ]
+
+
+def input_of(topic: str, received: int = 0) -> Status:
+    """Return the status of a topic that a bridge listens to."""
+    return Status(topic, OK, 'not used', (('rate [Hz]', '0.0'), ('received', str(received))))
+
+
+def output_of(topic: str) -> Status:
+    """Return the status of a topic that a bridge publishes."""
+    return Status(topic, OK, 'OK', (('incompatible', ''),))
+
+
+def commands_of(topic: str, level: int = OK, **clamped: object) -> Status:
+    """Return the status of a source of commands."""
+    counts = tuple((f'clamped {joint}', str(count)) for joint, count in clamped.items())
+    return Status(f'commands of {topic}', level, 'inside', (('clamped', '9'), *counts))
 
 
 def test_the_newest_value_of_each_interface_is_kept():
@@ -65,15 +94,129 @@ def test_clamps_are_summed_over_the_sources_of_commands():
     """Counts come from the diagnostics of each source, the newest of each."""
     state = WatchState()
     state.take('joint_states', ['elbow', 'wrist'], arrays(0.0, 0.0), 1.0)
-    for count in ('2', '3'):
-        values = [('clamped', count), ('clamped elbow', count), ('accepted', '9')]
-        state.take_diagnostics('bridge: commands of joint_commands', 1, 'inside', values)
-    values = [('clamped elbow', '4'), ('clamped wrist', 'x')]
-    state.take_diagnostics('bridge: commands of position_commands', 0, 'OK', values)
+    for count in (2, 3):
+        first = commands_of('joint_commands', WARN, elbow=count)
+        second = commands_of('position_commands', elbow=4, wrist='x')
+        state.take_diagnostics(said('active', first, second, name='bridge'), 1.0)
     assert [row.clamped for row in state.rows(1.0)] == [7, 0]
-    assert state.troubles() == (('bridge: commands of joint_commands', 'inside'),)
-    state.take_diagnostics('bridge: commands of joint_commands', 0, 'OK', [])
+    (trouble,) = state.troubles()
+    assert (trouble.name, trouble.message) == ('bridge: commands of joint_commands', 'inside')
+    state.take_diagnostics(said('active', second, name='bridge'), 2.0)
     assert state.troubles() == ()
+
+
+def test_what_another_node_says_of_itself_is_no_trouble_of_the_bridge():
+    """Diagnostics of motors and of other life cycles are somebody else's."""
+    state = WatchState()
+    state.take_diagnostics([Status('motors: left', ERROR, 'hot', (('state', 'x'),))], 1.0)
+    state.take_diagnostics([Status('lonely', ERROR, 'no part', ())], 1.0)
+    assert state.is_empty
+    assert state.troubles() == ()
+
+
+def test_the_worst_trouble_stands_first():
+    """Errors before warnings, each with its level, above the table."""
+    state = WatchState()
+    state.take('joint_states', ['elbow'], arrays(0.0), 1.0)
+    warning = Status('actuators', WARN, 'pale', ())
+    error = Status('transmission wrist', ERROR, 'failed\nto load', ())
+    state.take_diagnostics(said('active', warning, error), 1.0)
+    lines = plain_lines(state, 1.0, ['the driver is missing'])
+    assert lines[:4] == [
+        'the driver is missing',
+        'ERROR transmission_bridge: transmission wrist: failed\\nto load',
+        'WARN transmission_bridge: actuators: pale',
+        '',
+    ]
+    assert any(line.startswith('elbow') for line in lines[4:])
+
+
+def test_topics_of_drivers_are_those_that_the_bridge_names():
+    """Two drivers, and none on the usual topic: nothing is said of that one."""
+    state = WatchState()
+    assert state.topics == TOPICS
+    drivers = ('left/states', 'right/states')
+    parts = [
+        *map(input_of, drivers),
+        *map(input_of, ('joint_commands', 'position_commands', 'joint_trajectory')),
+        *map(input_of, ('actuator_absolute_positions', 'actuator_torque_sensors')),
+        *map(output_of, ('joint_states', 'left/actuator_commands', 'right/actuator_commands')),
+        *map(commands_of, ('joint_commands', 'position_commands', 'joint_trajectory')),
+    ]
+    state.take_diagnostics(said('active', *parts), 1.0)
+    assert state.driver_topics == drivers
+    commands = ('left/actuator_commands', 'right/actuator_commands')
+    assert state.topics == (*drivers, *commands, 'joint_states', 'joint_commands')
+    state.take('actuator_states', ['m'], arrays(0.0), 2.0)
+    assert state.driver_topics == (*drivers, 'actuator_states')
+
+
+def test_drivers_that_use_the_same_names_have_a_row_each():
+    """With commands of their own they are two motors; else the newest number of a name counts."""
+    state = WatchState()
+    for topic, value in (('left/states', 1.0), ('right/states', 2.0)):
+        state.take(topic, ['M1'], arrays(value), value)
+    state.take('right/actuator_commands', ['M1'], arrays(3.0), 3.0)
+    inputs = [input_of('left/states'), input_of('right/states')]
+    outputs = [output_of('left/actuator_commands'), output_of('right/actuator_commands')]
+    state.take_diagnostics(said('active', *inputs, *outputs), 3.0)
+    left, right = state.rows(3.0)
+    assert (left.name, left.state[0], left.command[0]) == ('left/M1', 1.0, None)
+    assert (right.name, right.state[0], right.command[0]) == ('right/M1', 2.0, 3.0)
+    state.take_diagnostics(said('active', *inputs, output_of('actuator_commands')), 4.0)
+    (row,) = state.rows(4.0)
+    assert (row.name, row.state[0]) == ('M1', 2.0)
+
+
+LIVES = ('unconfigured', 'configuring', 'inactive', 'active', 'deactivating', 'finalized')
+
+
+@given(
+    driver=st.booleans(),
+    joints=st.booleans(),
+    life=st.none() | st.sampled_from(LIVES),
+    elsewhere=st.booleans(),
+    age=st.sampled_from([0.0, 2.0, 5.0]),
+)
+def test_what_is_missing_is_said(driver, joints, life, elsewhere, age):
+    """Nothing where both sides work; else who is missing, and the state of a bridge that rests."""
+    state = WatchState('arm')
+    if driver:
+        state.take('actuator_states', ['m'], arrays(0.0), 10.0)
+    if joints:
+        state.take('joint_states', ['q'], arrays(0.0), 10.0)
+    if elsewhere:
+        state.take_diagnostics(said(name='left/other'), 10.0)
+    if life is not None:
+        state.take_diagnostics(said(life, name='arm/bridge'), 10.0 - age)
+    sentences = '\n'.join(missing_sides(state, 10.0))
+    is_there = life is not None and age <= 2.0
+    works = (is_there and life == 'active') or life is None
+    assert bool(sentences) == (not (works and driver and joints))
+    if not sentences:
+        return
+    if life is None:
+        assert ('left/other' in sentences and '--namespace left' in sentences) == elsewhere
+        if not elsewhere:
+            assert ('the bridge is missing' in sentences) == driver
+            assert ('no states have arrived' in sentences) == (not driver and not joints)
+    elif not is_there:
+        assert 'arm/bridge has gone' in sentences
+    else:
+        assert (f'arm/bridge is {life}, not active' in sentences) == (life != 'active')
+        assert ('the driver is missing' in sentences) == (not driver)
+
+
+def test_a_driver_that_only_the_bridge_hears_is_not_missing():
+    """Its topic may have another name, which diagnostics do not tell."""
+    state = WatchState()
+    state.take('joint_states', ['q'], arrays(0.0), 1.0)
+    state.take_diagnostics(said('active', input_of('actuator_states', 7)), 1.0)
+    assert missing_sides(state, 1.0) == []
+    state.take_diagnostics(said('active', input_of('actuator_states', 0)), 2.0)
+    state.publishers = {'actuator_states': ['/motors']}
+    (sentence,) = missing_sides(state, 2.0)
+    assert 'actuator_states (1 publishers: /motors)' in sentence
 
 
 def test_plain_lines_show_every_row_and_topic():
@@ -115,10 +258,36 @@ def test_a_live_table_shows_names_as_they_are(monkeypatch):
     state.take('joint_states', ['[bold]elbow[/]'], arrays(1.25), 1.0)
     with live_screen(Console(Stream(out), Stream(err))) as show:
         assert show is not None
-        show(state, 1.5)
+        show(state, 1.5, [])
     assert '[bold]elbow[/]' in out.getvalue()
     assert 'AGE [s]' in out.getvalue()
     assert '1.2500' in out.getvalue()
+
+
+@pytest.mark.parametrize(('columns', 'is_whole'), [('80', False), ('110', True)])
+def test_what_is_missing_stands_above_a_table_that_fits(monkeypatch, columns, is_whole):
+    """On a narrow screen columns without a number give way; a long table hides no sentence."""
+    pytest.importorskip('rich')
+    out, err = _Terminal(), io.StringIO()
+    monkeypatch.setattr('sys.stdout', out)
+    monkeypatch.setenv('COLUMNS', columns)
+    monkeypatch.setenv('LINES', '24')
+    monkeypatch.setenv('TERM', 'xterm')
+    state = WatchState()
+    names = [f'joint_{number}' for number in range(40)]
+    state.take('joint_states', names, arrays(*[1.25] * 40, velocity=[0.5] * 40), 1.0)
+    state.take_diagnostics(said('inactive', Status('actuators', ERROR, 'no m1', ())), 1.0)
+    with live_screen(Console(Stream(out), Stream(err))) as show:
+        assert show is not None
+        show(state, 1.5, ['the driver is missing'])
+        picture = out.getvalue()
+    lines = [line.rstrip() for line in picture.splitlines()]
+    assert 'the driver is missing' in picture
+    assert 'ERROR transmission_bridge: actuators: no m1' in picture
+    (heading,) = (line for line in lines if 'JOINT' in line)
+    assert heading.split()[-2:] == (['[s]', 'CLAMPED'] if is_whole else ['AGE', '[s]'])
+    assert 'joint_0' in picture
+    assert 'joint_39' not in picture
 
 
 def test_without_ros_the_user_is_told_in_one_sentence(run, monkeypatch):
@@ -184,3 +353,131 @@ def test_silence_is_exit_code_one(run, monkeypatch):
     assert (result.code, result.out) == (1, '')
     assert 'no states have arrived' in result.err
     assert run('watch', '--seconds', '0.3', '--namespace', 'no name').code == 2
+
+
+@pytest.mark.ros
+def test_waiting_is_said_while_it_lasts(run, monkeypatch):
+    """After a second of silence it is said what for, after three who is missing."""
+    pytest.importorskip('rclpy')
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    result = run('watch', '--seconds', '3.5', '--namespace', 'nobody_is_here')
+    assert result.code == 1
+    assert result.err.startswith('waiting for actuator_states, joint_states and diagnostics')
+    assert 'namespace /nobody_is_here' in result.err
+    assert result.out.startswith('no states have arrived')
+
+
+# -- with real nodes -----------------------------------------------------------------------------
+
+ROBOT = """<robot name="arm">
+  <link name="l0"/><link name="l1"/><link name="l2"/>
+  <joint name="pan" type="continuous"><parent link="l0"/><child link="l1"/></joint>
+  <joint name="tilt" type="continuous"><parent link="l1"/><child link="l2"/></joint>
+  <transmission name="pan_drive">
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name="pan"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+    <actuator name="m1"><mechanicalReduction>10</mechanicalReduction></actuator>
+  </transmission>
+  <transmission name="tilt_drive">
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name="tilt"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+    <actuator name="m2"><mechanicalReduction>50abc</mechanicalReduction></actuator>
+  </transmission>
+</robot>
+"""
+
+
+@pytest.fixture
+def robot_file(tmp_path):
+    """Return a file with a robot, one transmission of which is refused."""
+    path = tmp_path / 'arm.urdf'
+    path.write_text(ROBOT)
+    return path
+
+
+@pytest.fixture
+def start(harness, monkeypatch):
+    """Start a node in a namespace as a process; what is left of it ends with the test."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
+    processes = []
+
+    def start_process(module, namespace, robot_file, **parameters):
+        settings = [f'{name}:={value}' for name, value in parameters.items()]
+        pairs = [word for setting in settings for word in ('-p', setting)]
+        processes.append(
+            harness.Process(
+                f'transmission_bridge.ros.{module}',
+                ['--urdf', robot_file, '--ros-args', '-r', f'__ns:=/{namespace}', *pairs],
+            )
+        )
+        return processes[-1]
+
+    yield start_process
+    for process in processes:
+        process.clean_up()
+        print(process.output)
+
+
+@pytest.mark.ros
+def test_a_driver_without_a_bridge_is_exit_code_one(run, start, robot_file):
+    """The driver's states are shown, and that it is the bridge that is missing."""
+    start('simulated_driver_main', 'alone', robot_file).wait_for('driving')
+    result = run('watch', '--once', '--namespace', 'alone')
+    assert result.code == 1
+    assert 'm1' in result.out
+    assert 'the bridge is missing: actuator_states arrive' in result.err
+
+
+@pytest.mark.ros
+def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness, peer):
+    """Not active, then without a driver, then in order; its errors while no state has arrived."""
+    topics = "['left/states','right/states']"
+    bridge = 'arm/transmission_bridge'
+    start('bridge_main', 'arm', robot_file, actuator_state_topics=topics, autostart='false')
+    peer.spin_until(lambda: peer.state(f'/{bridge}') == 'unconfigured', 'the bridge')
+    watch = ('watch', '--once', '--seconds', '2', '--namespace', 'arm')
+
+    result = run(*watch)
+    assert result.code == 1
+    assert f"{bridge} is unconfigured, not active: 'ros2 lifecycle set /{bridge} con" in result.err
+    assert 'the driver is missing as well' in result.err
+
+    assert peer.change_state('configure', f'/{bridge}')
+    result = run(*watch)
+    assert result.code == 1
+    assert f"{bridge} is inactive, not active: 'ros2 lifecycle set /{bridge} act" in result.err
+    assert f'ERROR {bridge}: transmission tilt_drive' in result.out
+
+    assert peer.change_state('activate', f'/{bridge}')
+    result = run(*watch)
+    assert result.code == 1
+    assert f'the driver is missing: {bridge} is active' in result.err
+    assert 'left/states (0 publishers), right/states (0 publishers)' in result.err
+    assert f'ERROR {bridge}: transmission tilt_drive' in result.out
+    # What the bridge names is all that is listened to: no input of it is taken for a driver's.
+    lines = result.out.splitlines()
+    assert [line for line in lines if line.endswith(': never heard')] == [
+        f'{topic}: never heard' for topic in ('left/states', 'right/states', *TOPICS[1:])
+    ]
+
+    result = run(*watch[:-1], 'another')
+    assert result.code == 1
+    assert f'in another namespace: {bridge}; --namespace arm shows that one' in result.err
+
+    driver = peer.publisher('/arm/right/states')
+    stop = threading.Event()
+
+    def publish() -> None:
+        while not stop.wait(0.02):
+            driver.publish(harness.JointState(name=['m1'], position=[1.25]))
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        result = run('watch', '--once', '--namespace', 'arm')
+    finally:
+        stop.set()
+        thread.join()
+    assert (result.code, result.err) == (0, '')
+    assert '0.1250' in result.out
+    assert 'right/states: ' in result.out

@@ -37,6 +37,8 @@ __all__ = ['MergedStates']
 
 _NOBODY = -1
 
+_NAMES_HINT = 'the parameter actuator_names tells how a driver calls them'
+
 
 class _Source:
     """One driver: its number, its newest stamp and when it came, and its layouts."""
@@ -71,6 +73,8 @@ class MergedStates:
     :param lost: Actuators of refused transmissions, with the reason, which ``driver_names`` may
         mean as well.
     :ivar given: Whether position, velocity, effort were ever given.
+    :ivar names_hint: How to give a driver's names, for the sentence about a message that names
+        nothing of the robot; empty where names are not translated.
     :ivar unknown_names: Names in messages that the robot does not have, as they are shown, with
         their counts; a hostile sender must not make this grow.
     :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
@@ -96,7 +100,7 @@ class MergedStates:
         for driver_name, name in (driver_names or {}).items():
             if name in self._lost:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
-        self._is_translated = driver_names is not None
+        self.names_hint = '' if driver_names is None else _NAMES_HINT
         self._unwrap: Unwrapper | None = None
         if wrap_period:
             places = [names.index(name) for name in wrap_period]
@@ -126,6 +130,10 @@ class MergedStates:
             self._unwrap.reset()
         self._published: Stamp = (0, 0)
         self._older_since: float | None = None
+
+    def names_of_driver(self, source: str = '') -> dict[str, str]:
+        """Return the URDF name of each name that a driver may use, by default one without its own."""
+        return {name: self._names[place] for name, place in self._index_of(source).items()}
 
     def update(
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float
@@ -317,10 +325,10 @@ class MergedStates:
         lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
         if lost:
             return f'nothing named is bridged: {shortened(lost, show=str)}'
-        hint = ' (the parameter actuator_names tells how a driver calls them)'
+        hint = f' ({self.names_hint})' if self.names_hint else ''
         return (
             f'nothing named is known: expected some of {shortened(tuple(index))}'
-            f'{hint if self._is_translated else ""}, found {shortened(names) or "none"}'
+            f'{hint}, found {shortened(names) or "none"}'
         )
 
     def _count_unknown(self, names: tuple[str, ...]) -> None:

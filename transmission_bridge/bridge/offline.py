@@ -20,6 +20,7 @@ import numpy as np
 from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.offline_form import InputForm, OutputForm, stamp_keys
 from transmission_bridge.bridge.offline_paths import OfflinePath
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.places import find_places, PlanCache
 from transmission_bridge.bridge.stamps import is_possible, Stamp
 from transmission_bridge.errors import MessageError
@@ -48,6 +49,8 @@ class OfflineConverter:
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
     :param read_unusual: Decodes what the fast reader leaves alone (big endian, for example);
         raises :class:`MessageError` if it cannot.
+    :param options: The choices of the bridge, see :class:`OfflinePath`; by default its defaults.
+    :raises TransmissionBridgeError: If a choice does not fit the robot.
     :ivar refused: Messages that could not be used, by source and reason.
     :ivar sentences: What the first of them was refused for, likewise.
     """
@@ -57,8 +60,9 @@ class OfflineConverter:
         robot: RobotTransmissions,
         direction: Direction,
         read_unusual: Callable[[bytes], JointStateRecord],
+        options: BridgeOptions | None = None,
     ) -> None:
-        self._path = OfflinePath(robot, direction)
+        self._path = OfflinePath(robot, direction, options or BridgeOptions())
         self._read_unusual = read_unusual
         self._reader = JointStateReader()
         self._encoder = JointStateEncoder()
@@ -90,7 +94,7 @@ class OfflineConverter:
         while (start := len(converted)) < len(messages):
             first = self._one(source, messages[start], received[start])
             converted.append(first)
-            if first is None or not self._path.is_affine or not self._is_worth_trying():
+            if first is None or not self._path.can_batch or not self._is_worth_trying():
                 continue
             self._follow(source, first, messages, received, converted)
         return converted

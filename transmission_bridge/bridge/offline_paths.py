@@ -11,11 +11,13 @@ import numpy as np
 
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.mimic import mimic_joints
+from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.reverse_states import ReverseStatePath
 from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
 from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.unwrap import wrap_periods
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -27,34 +29,62 @@ __all__ = ['OfflinePath']
 
 class OfflinePath:
     """
-    States of one space to those of the other, with the choices that the bridge has by default.
+    States of one space to those of the other, with the choices of a bridge.
 
     :param robot: The maps.
     :param direction: Which way.
+    :param options: The choices. Of those the ones count that say what is in a state, not when one
+        is published or how long it holds.
     :ivar names: Everything that can come out, in its order.
     :ivar index: Place of every name that can go in.
-    :ivar is_affine: Whether :meth:`map_batch` gives what :meth:`state` gives. Where a transmission
-        has to be called it may depend on the solution before, and is called message by message.
+    :ivar can_batch: Whether :meth:`map_batch` gives what :meth:`state` gives. A transmission that
+        has to be called may depend on the solution before, and the turns of a single-turn encoder
+        depend on the reading before: these go message by message.
+    :raises TransmissionBridgeError: If a choice does not fit the robot.
     """
 
-    def __init__(self, robot: RobotTransmissions, direction: Direction) -> None:
+    def __init__(
+        self, robot: RobotTransmissions, direction: Direction, options: BridgeOptions
+    ) -> None:
         self._path: StatePath | ReverseStatePath
         self.names: tuple[str, ...]
+        periods = wrap_periods(pairs('wrap_period', options.wrap_period), robot.actuator_names)
+        # In both directions, as it checks the choices.
+        path = StatePath(
+            robot,
+            unknown_joints=options.unknown_joints,
+            unknown_rates=options.unknown_rates,
+            undeclared=options.undeclared_interfaces,
+            actuator_names=pairs('actuator_names', options.actuator_names),
+            wrap_period=periods,
+        )
+        names_of_driver = path.merged.names_of_driver()
+        self._fills = False
         if direction == ACTUATOR_TO_JOINT:
-            self._path = StatePath(robot)
+            self._path = path
+            self._fills = options.unknown_rates == 'zero'
             self._mimic = mimic_joints(robot)
             followers = self._mimic.names if self._mimic is not None else ()
             self.names = (*robot.joint_names, *followers)
-            self._hidden = undeclared_interfaces(robot.robot, self.names, 'auto')
-            inputs = robot.actuator_names
+            self._hidden = undeclared_interfaces(
+                robot.robot, self.names, options.undeclared_interfaces
+            )
+            places = {name: place for place, name in enumerate(robot.actuator_names)}
+            self.index: Mapping[str, int] = {
+                name: places[actuator] for name, actuator in names_of_driver.items()
+            }
         else:
-            self._path = ReverseStatePath(robot)
+            called: dict[str, str] = {}
+            for name, actuator in names_of_driver.items():
+                called.setdefault(actuator, name)
             self._mimic = self._hidden = None
-            self.names = robot.actuator_names
-            inputs = robot.joint_names
-        self.index: Mapping[str, int] = {name: place for place, name in enumerate(inputs)}
+            self.names = tuple(called[actuator] for actuator in robot.actuator_names)
+            self._path = ReverseStatePath(robot, self.names)
+            self.index = {name: place for place, name in enumerate(robot.joint_names)}
         maps = [robot.map_of(interface, direction) for interface in FIELDS]
-        self.is_affine = all(each.is_affine for each in maps)
+        self.can_batch = all(each.is_affine for each in maps) and not (
+            periods and direction == ACTUATOR_TO_JOINT
+        )
         self._affine = AffineMap.stacked([each.affine for each in maps])
 
     @property
@@ -101,6 +131,9 @@ class OfflinePath:
             extended[:, 0, n_joints:] = mimic.multiplier * followed[:, 0] + mimic.offset
             extended[:, 1, n_joints:] = mimic.multiplier * followed[:, 1]
             mapped = extended
+        if self._fills:
+            rates = mapped[:, 1:]
+            np.copyto(rates, 0.0, where=~np.isfinite(rates))
         if self._hidden is not None:
             mapped = np.where(self._hidden, np.nan, mapped)
         return mapped

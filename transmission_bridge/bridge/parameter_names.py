@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 import re
+from typing import Any
 
 from transmission_bridge.description.specs import Finding
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
-__all__ = ['PREFIX', 'ParameterNames', 'parameter_name', 'parameter_names']
+__all__ = ['PREFIX', 'ParameterNames', 'nested', 'parameter_name', 'parameter_names']
 
 PREFIX = 'transmissions.'
 
@@ -38,6 +39,25 @@ class ParameterNames:
 def parameter_name(transmission: str, path: ParameterPath) -> str:
     """Return the name of a number, for example ``transmissions.wrist.joints.roll.offset``."""
     return PREFIX + '.'.join((transmission, *path))
+
+
+def nested(
+    values: Mapping[str, Any], places: Mapping[str, tuple[str, ParameterPath]]
+) -> dict[str, dict[str, Any]]:
+    """
+    Return values as :meth:`RobotTransmissions.with_parameters` takes them.
+
+    :param values: By the names of the parameters.
+    :param places: Transmission and path of each, by name.
+    """
+    result: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        transmission, path = places[name]
+        level = result.setdefault(transmission, {})
+        for part in path[:-1]:
+            level = level.setdefault(part, {})
+        level[path[-1]] = value
+    return result
 
 
 def parameter_names(robot: RobotTransmissions) -> ParameterNames:

@@ -31,12 +31,13 @@ class ReverseStatePath:
     over, because the joint they follow says all that is known.
 
     :param robot: The maps.
+    :param names: What the driver calls each actuator.
     :ivar merged: What was said of the joints.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
 
-    def __init__(self, robot: RobotTransmissions) -> None:
-        self._names = robot.actuator_names
+    def __init__(self, robot: RobotTransmissions, names: tuple[str, ...]) -> None:
+        self._names = names
         self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
         self.merged = MergedStates(
             robot.joint_names, driver_names=None, wrap_period={}, timeout=0.0

@@ -17,7 +17,7 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParam
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from transmission_bridge.bridge.parameter_names import parameter_names, PREFIX
+from transmission_bridge.bridge.parameter_names import nested, parameter_names, PREFIX
 from transmission_bridge.errors import closest, shortened, TransmissionBridgeError
 from transmission_bridge.ros.declaring import checked_type
 from transmission_bridge.transmissions import RobotTransmissions
@@ -193,14 +193,7 @@ class LiveParameters:
         }
 
     def _nested(self, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        nested: dict[str, dict[str, Any]] = {}
-        for name, value in values.items():
-            transmission, path = self._places[name]
-            level = nested.setdefault(transmission, {})
-            for part in path[:-1]:
-                level = level.setdefault(part, {})
-            level[path[-1]] = value
-        return nested
+        return nested(values, self._places)
 
     def _declarations(
         self, robot: RobotTransmissions

@@ -8,11 +8,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from transmission_bridge.description import load_description
+from transmission_bridge.errors import shown
 from transmission_bridge.tools.bag_description import DESCRIPTION_TOPIC, find_description
 from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
 from transmission_bridge.tools.bags.files import is_folder, open_source
 from transmission_bridge.tools.bags.model import DamageError, Source, UnusableFileError
+from transmission_bridge.tools.bridge_setup import bridge_setup, NAMES_HINT
 from transmission_bridge.tools.command import Exit, UsageError
 from transmission_bridge.tools.console import Console, printable
 from transmission_bridge.tools.convert_messages import MessageConverter
@@ -20,12 +21,12 @@ from transmission_bridge.tools.convert_run import (
     convert_recording,
     Converted,
     DamagedInputError,
+    NothingConvertedError,
     Output,
 )
 from transmission_bridge.tools.convert_topics import topic_pairs, TopicPlan
 from transmission_bridge.tools.interrupts import clean_end
 from transmission_bridge.tools.progress import progress
-from transmission_bridge.tools.robot_arguments import aliases_of
 from transmission_bridge.tools.robot_file import read_robot_file
 from transmission_bridge.tools.safe_output import check_output
 from transmission_bridge.transmissions import RobotTransmissions
@@ -50,15 +51,20 @@ def run_job(options: argparse.Namespace, console: Console) -> Exit:
     path, output = options.input, Output(
         options.output, options.storage, options.force, options.keep_readable
     )  # fmt: skip
-    plan = TopicPlan(topic_pairs(options.topic, options.to), keep=options.keep)
+    setup = bridge_setup(options)
+    pairs = topic_pairs(options.topic, options.to, setup.options.actuator_state_topics)
+    plan = TopicPlan(pairs, keep=options.keep)
     _check_paths(path, output)
-    aliases = aliases_of(options.alias)
     try:
         own = None if options.description else _own_description(path, plan)
         data = read_robot_file(options.description) if own is None else own
-        robot = RobotTransmissions(load_description(data), aliases=aliases)
+        robot, notes = setup.robot(data)
+        for note in notes:
+            _note(console, note)
         _note_description(robot, console)
-        converter = MessageConverter(robot, _DIRECTIONS[options.to], plan)
+        converter = MessageConverter(
+            robot, _DIRECTIONS[options.to], plan, setup.options, NAMES_HINT
+        )
         source = _open(path, plan)
         try:
             with clean_end(), progress(console.err, 'converting') as show:
@@ -71,6 +77,10 @@ def run_job(options: argparse.Namespace, console: Console) -> Exit:
         _complain(console, f"'{path}' cannot be used: {error}")
         if isinstance(error, DamagedInputError) and not output.keep_readable:
             _complain(console, 'nothing was written; --keep-readable writes what comes before')
+        return Exit.ERRORS
+    except NothingConvertedError as nothing:
+        _tell_notes(nothing.done, console)
+        _complain(console, _why_nothing(nothing.done, plan, robot, options.to))
         return Exit.ERRORS
     _tell(done, plan, output, console)
     if done.damage:
@@ -133,6 +143,10 @@ def _note_description(robot: RobotTransmissions, console: Console) -> None:
 def _tell(done: Converted, plan: TopicPlan, output: Output, console: Console) -> None:
     pairs = ', '.join(f'{source} to {target}' for source, target in plan.pairs.items())
     console.out.line(printable(f'{done.converted} messages converted ({pairs}) in {output.path}'))
+    _tell_notes(done, console)
+
+
+def _tell_notes(done: Converted, console: Console) -> None:
     for bridge in done.bridges.values():
         for (source, reason), count in bridge.refused.items():
             sentence = bridge.sentences[source, reason]
@@ -147,6 +161,23 @@ def _tell(done: Converted, plan: TopicPlan, output: Output, console: Console) ->
             console,
             f'{DESCRIPTION_TOPIC} changes in the recording; the first one was used throughout',
         )
+
+
+def _why_nothing(done: Converted, plan: TopicPlan, robot: RobotTransmissions, to: str) -> str:
+    """Return a sentence about a recording of which nothing could be converted."""
+    bridges = done.bridges.values()
+    others = robot.joint_names if to == 'joint' else robot.actuator_names
+    unknown = {name for bridge in bridges for name in bridge.path.merged.unknown_names}
+    if any(bridge.refused for bridge in bridges):
+        reason = 'no message could be used'
+        if not unknown.isdisjoint(map(shown, others)):
+            other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
+            reason += f'; they name {to}s already: {other} converts those'
+    elif any(any(bridge.path.merged.given) for bridge in bridges):
+        reason = f'no {to} is known from the numbers in the messages'
+    else:
+        reason = f'there is no message with numbers on {", ".join(plan.pairs)}'
+    return f'nothing was converted, and nothing is written: {reason}'
 
 
 def _note(console: Console, sentence: str) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from transmission_bridge.bridge.offline import OfflineConverter
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.tools.bags.joint_state_topic import read_unusual
 from transmission_bridge.tools.bags.model import Message, Topic
 from transmission_bridge.tools.convert_topics import TopicPlan
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import Direction
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 
 __all__ = ['MessageConverter']
 
@@ -27,16 +28,29 @@ class MessageConverter:
     :param robot: The maps.
     :param direction: Which way.
     :param plan: What becomes of each topic.
+    :param options: Those of the bridges.
+    :param names_hint: How to give a driver's names, for a sentence.
+    :raises TransmissionBridgeError: If an option does not fit the robot.
     :ivar bridges: The converters, by the name of the target.
     :ivar converted: How many messages came out of them.
     """
 
-    def __init__(self, robot: RobotTransmissions, direction: Direction, plan: TopicPlan) -> None:
+    def __init__(
+        self,
+        robot: RobotTransmissions,
+        direction: Direction,
+        plan: TopicPlan,
+        options: BridgeOptions,
+        names_hint: str,
+    ) -> None:
         self._plan = plan
         self.bridges = {
-            target: OfflineConverter(robot, direction, read_unusual)
+            target: OfflineConverter(robot, direction, read_unusual, options)
             for target in dict.fromkeys(plan.pairs.values())
         }
+        if direction == ACTUATOR_TO_JOINT:
+            for bridge in self.bridges.values():
+                bridge.path.merged.names_hint = names_hint
         self.converted = 0
 
     def convert(self, batch: Sequence[Message]) -> list[Message]:

@@ -27,13 +27,31 @@ from transmission_bridge.tools.convert_messages import MessageConverter
 from transmission_bridge.tools.convert_topics import TopicPlan
 from transmission_bridge.tools.safe_output import safe_output
 
-__all__ = ['Converted', 'DamagedInputError', 'Output', 'convert_recording']
+__all__ = [
+    'Converted',
+    'DamagedInputError',
+    'NothingConvertedError',
+    'Output',
+    'convert_recording',
+]
 
 _BILLION = 10**9
 
 
 class DamagedInputError(Exception):
     """The recording could not be read to its end, and nothing was written."""
+
+
+class NothingConvertedError(Exception):
+    """
+    No message came out in the other space, and nothing was written.
+
+    :param done: What was seen of the recording.
+    """
+
+    def __init__(self, done: Converted) -> None:
+        self.done = done
+        super().__init__()
 
 
 @dataclass(frozen=True)
@@ -113,6 +131,7 @@ def convert_recording(
     :param description: The description in use if it is the recording's own.
     :param show: Called with how much is done, from 0 to 1.
     :raises DamagedInputError: If it cannot be read to its end and nothing is to be kept.
+    :raises NothingConvertedError: If nothing can be made of its messages.
     :raises UsageError: If a topic is not there, or the output cannot be written.
     """
     done = Converted(bridges=converter.bridges)
@@ -144,7 +163,9 @@ def convert_recording(
         except (OSError, UnusableFileError) as error:
             reason = getattr(error, 'strerror', None) or str(error)
             raise UsageError(f"cannot write '{output.path}': {reason}") from None
-    done.converted = converter.converted
+        done.converted = converter.converted
+        if not done.converted:
+            raise NothingConvertedError(done)
     return done
 
 

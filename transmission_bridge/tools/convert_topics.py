@@ -11,21 +11,18 @@ from dataclasses import replace
 from transmission_bridge.tools.bags.model import JOINT_STATE, Topic
 from transmission_bridge.tools.command import UsageError
 
-__all__ = ['DEFAULT_TOPICS', 'TopicPlan', 'topic_pairs']
+__all__ = ['TopicPlan', 'topic_pairs']
 
-#: By space: what is converted to what unless the user says otherwise.
-DEFAULT_TOPICS = {
-    'joint': ('/actuator_states', '/joint_states'),
-    'actuator': ('/joint_states', '/actuator_states'),
-}
+_JOINTS, _ACTUATORS = '/joint_states', '/actuator_states'
 
 
-def topic_pairs(texts: Sequence[str], to: str) -> dict[str, str]:
+def topic_pairs(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[str, str]:
     """
     Return target by source.
 
     :param texts: Pairs ``source:target``, empty for the default.
     :param to: ``joint`` or ``actuator``.
+    :param drivers: Topics of the drivers, which are the default on their side.
     :raises UsageError: If one has another form, or a source is given twice.
     """
     pairs: dict[str, str] = {}
@@ -36,7 +33,11 @@ def topic_pairs(texts: Sequence[str], to: str) -> dict[str, str]:
         if _absolute(source) in pairs:
             raise UsageError(f"--topic: '{source}' is given twice")
         pairs[_absolute(source)] = _absolute(target)
-    return pairs or dict([DEFAULT_TOPICS[to]])
+    if pairs:
+        return pairs
+    if to == 'joint':
+        return {_absolute(driver): _JOINTS for driver in drivers}
+    return {_JOINTS: _absolute(drivers[0]) if len(drivers) == 1 else _ACTUATORS}
 
 
 class TopicPlan:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from transmission_bridge.bridge.parameter_names import parameter_name, PREFIX
+from transmission_bridge.bridge.parameter_names import nested, parameter_name, PREFIX
 from transmission_bridge.description import load_description, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.tools.command import UsageError
@@ -59,7 +58,7 @@ def export(
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
     wanted = _places(robot, values)
-    tuned = robot.with_parameters(_nested(wanted, values))
+    tuned = robot.with_parameters(nested(values, wanted))
     if tuned.ignore_absolute_encoder != robot.ignore_absolute_encoder:
         raise UsageError(f'{IGNORE_ABSOLUTE_ENCODER} is not written by this command')
     editor = NumberEditor(data)
@@ -108,18 +107,6 @@ def _places(
             )
         raise UsageError(f'{name} cannot be written: {reason}')
     return {name: places[name][0] for name in values}
-
-
-def _nested(
-    wanted: Mapping[str, tuple[str, ParameterPath]], values: Mapping[str, float | bool]
-) -> dict[str, dict[str, Any]]:
-    nested: dict[str, dict[str, Any]] = {}
-    for name, (transmission, path) in wanted.items():
-        level = nested.setdefault(transmission, {})
-        for part in path[:-1]:
-            level = level.setdefault(part, {})
-        level[path[-1]] = values[name]
-    return nested
 
 
 def _value(robot: RobotTransmissions, transmission: str, path: ParameterPath) -> float:

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The numbers of transmissions in a ROS parameter file.
+The numbers of transmissions in a ROS parameter file, and the options of the bridge.
 
 Both spellings are read, nested and with dots in the names, of any number of nodes, as people write
 them and as ``ros2 param dump`` does::
@@ -12,24 +12,31 @@ them and as ``ros2 param dump`` does::
         transmissions:
           wrist: {joints: {roll: {offset: 0.1}}}
         transmissions.wrist.joints.pitch.offset: -0.2
+        actuator_names: [M1=wrist_motor]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import Field, fields
 from typing import Any
 
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.parameter_names import PREFIX
 from transmission_bridge.description.numbers import parse_number
 from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.yaml_text import compose_yaml, YamlError
 
-__all__ = ['read_parameter_file']
+__all__ = ['read_options', 'read_parameter_file']
 
 _PARAMETERS = 'ros__parameters'
 #: Deepest nesting, and most values; aliases could make a small file endless.
 _DEEPEST, _MOST = 32, 100_000
 _BOOL = 'tag:yaml.org,2002:bool'
+_TEXT = 'tag:yaml.org,2002:str'
+
+#: As the node says it.
+_EXPECTED = {bool: 'true or false', str: 'text', tuple: 'a list of texts'}
 
 
 def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
@@ -40,28 +47,55 @@ def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
     :param name: Its name, for messages.
     :raises UsageError: If it is no such file, a value is not a number, or two nodes disagree.
     """
+    values: dict[str, float | bool] = {}
+    for path, leaf in _parameters(data, name):
+        if path.startswith(PREFIX):
+            _note(values, path, _value(leaf, path, name), leaf, name)
+    return values
+
+
+def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, Any]:
+    """
+    Return options of the bridge as :class:`BridgeOptions` takes them.
+
+    :param data: The file.
+    :param name: Its name, for messages.
+    :param wanted: The names of the options.
+    :raises UsageError: If it is no such file, a value has the wrong type, or two nodes disagree.
+    """
+    options = {option.name: option for option in fields(BridgeOptions) if option.name in wanted}
+    values: dict[str, Any] = {}
+    for path, leaf in _parameters(data, name):
+        option = options.get(path)
+        # An empty list has no type, and arrives in a node as no value.
+        if option is not None and not (leaf.id == 'sequence' and not leaf.value):
+            _note(values, path, _option_value(leaf, option, name), leaf, name)
+    return values
+
+
+def _note(values: dict[str, Any], path: str, value: Any, leaf: Any, name: str) -> None:
+    if values.setdefault(path, value) != value:
+        raise UsageError(
+            f"'{name}', line {_line(leaf)}: {path} is given twice, as {values[path]!r} "
+            f'and {value!r}'
+        )
+
+
+def _parameters(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield name and node of every parameter in the file."""
     try:
         root = compose_yaml(data.decode('utf-8-sig'))
     except (YamlError, UnicodeDecodeError) as error:
         raise UsageError(f"'{name}' is not YAML: {error}") from None
-    values: dict[str, float | bool] = {}
     n_nodes = 0
     for node in _parameter_nodes(root, 0):
         n_nodes += 1
-        for number, (path, leaf) in enumerate(_leaves(node, '', 0)):
+        for number, parameter in enumerate(_leaves(node, '', 0)):
             if number >= _MOST:
                 raise UsageError(f"'{name}' holds more than {_MOST} values")
-            if not path.startswith(PREFIX):
-                continue
-            value = _value(leaf, path, name)
-            if values.setdefault(path, value) != value:
-                raise UsageError(
-                    f"'{name}', line {_line(leaf)}: {path} is given twice, as {values[path]!r} "
-                    f'and {value!r}'
-                )
+            yield parameter
     if not n_nodes:
         raise UsageError(f"'{name}' is no ROS parameter file: there is no {_PARAMETERS}")
-    return values
 
 
 def _pairs(node: Any) -> list[tuple[Any, Any]]:
@@ -111,6 +145,22 @@ def _value(leaf: Any, path: str, name: str) -> float | bool:
         raise UsageError(
             f"'{name}', line {_line(leaf)}: {path}: expected {error}, found {found}"
         ) from None
+
+
+def _option_value(leaf: Any, option: Field[Any], name: str) -> Any:
+    kind = type(option.default)
+    if kind is float:
+        return _value(leaf, option.name, name)
+    if kind is bool and leaf.tag == _BOOL:
+        return leaf.value.lower() in ('true', 'yes', 'on')
+    if kind is str and leaf.tag == _TEXT:
+        return leaf.value
+    if kind is tuple and leaf.id == 'sequence' and all(each.tag == _TEXT for each in leaf.value):
+        return tuple(each.value for each in leaf.value)
+    found = repr(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
+    raise UsageError(
+        f"'{name}', line {_line(leaf)}: {option.name}: expected {_EXPECTED[kind]}, found {found}"
+    )
 
 
 def _line(node: Any) -> int:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments FILE and ``--alias``, which every command that reads a robot has."""
+"""The arguments that every command has that reads a robot, or does what its bridge does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from transmission_bridge.tools.command import UsageError
 
-__all__ = ['add_robot_arguments', 'aliases_of']
+__all__ = ['add_bridge_arguments', 'add_robot_arguments', 'aliases_of']
 
 
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +27,25 @@ def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar='TYPE=TYPE',
         help='read a type in FILE as an installed type; may be repeated',
+    )
+
+
+def add_bridge_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--actuator-names`` and ``--params-file`` to a command."""
+    parser.add_argument(
+        '--actuator-names',
+        action='extend',
+        nargs='+',
+        default=[],
+        metavar='DRIVER=URDF',
+        help="names that a driver uses instead of the URDF's; instead of those in the parameter "
+        'file',
+    )
+    parser.add_argument(
+        '--params-file',
+        metavar='YAML',
+        help='parameter file of the bridge, of any node: its numbers of the transmissions and '
+        'its options (actuator_names, plugin_aliases, wrap_period and so on) are used',
     )
 
 

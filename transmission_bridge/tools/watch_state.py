@@ -1,27 +1,41 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What ``watch`` knows: newest values by topic and name, rates, ages, clamps. No ROS."""
+"""What ``watch`` knows: newest values by topic and name, rates, ages, bridges. No ROS."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-__all__ = ['ARRAYS', 'TOPICS', 'Row', 'WatchState']
+from transmission_bridge.bridge.diagnostics import OK, Status
+
+__all__ = ['ACTIVE', 'ARRAYS', 'JOINT_STATES', 'Bridge', 'Row', 'WatchState']
 
 ARRAYS = ('position', 'velocity', 'effort')
 
-#: States and commands of both sides.
-TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
+JOINT_STATES, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
+
+#: Topics on the other side as long as no bridge names others. Those of commands keep this name, in
+#: whatever namespace.
+_ACTUATOR_STATES, _ACTUATOR_COMMANDS = 'actuator_states', 'actuator_commands'
+
+#: Inputs of the bridge that tell of no actuator's state, nor command a joint.
+_SENSORS = ('actuator_absolute_positions', 'actuator_torque_sensors')
 
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
-#: Names of diagnostics end with this text and a topic where they count commands.
-_COMMANDS = 'commands of '
-_CLAMPED = 'clamped '
+#: Seconds without diagnostics, which come once a second, after which a bridge has gone.
+_GONE = 3.5
+
+#: The state of life in which a bridge works.
+ACTIVE = 'active'
+
+#: Parts of the names of statuses; keys in them.
+_LIFE_CYCLE, _COMMANDS_OF = 'life cycle', 'commands of '
+_STATE, _RECEIVED, _CLAMPED = 'state', 'received', 'clamped '
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +58,89 @@ class Row:
     clamped: int
 
 
+@dataclass(frozen=True)
+class Bridge:
+    """
+    What a bridge last said of itself.
+
+    :param name: Its full name, without the slash in front.
+    :param statuses: By the names of the parts.
+    :param heard: When.
+    """
+
+    name: str
+    statuses: Mapping[str, Status]
+    heard: float
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace, without slashes around."""
+        return self.name.rpartition('/')[0]
+
+    @property
+    def state(self) -> str:
+        """Its state of life."""
+        return self.statuses[_LIFE_CYCLE][_STATE]
+
+    @property
+    def driver_topics(self) -> tuple[str, ...]:
+        """The topics on which it listens to drivers; none while it is not configured."""
+        others = {part.removeprefix(_COMMANDS_OF) for part in self.statuses} | {*_SENSORS}
+        commands = {part for part in others if _COMMANDS_OF + part in self.statuses}
+        return tuple(
+            part
+            for part, status in self.statuses.items()
+            if _RECEIVED in dict(status.values) and part not in commands | {*_SENSORS}
+        )
+
+    @property
+    def command_topics(self) -> tuple[str, ...]:
+        """The topics on which it commands drivers; none while it is not configured."""
+        return tuple(
+            part
+            for part in self.statuses
+            if part == _ACTUATOR_COMMANDS or part.endswith(f'/{_ACTUATOR_COMMANDS}')
+        )
+
+    def has_received(self, topic: str) -> bool:
+        """Whether a message has come on a topic that it listens to."""
+        return dict(self.statuses[topic].values)[_RECEIVED] != '0'
+
+    def clamped(self, joint: str) -> int:
+        """Return how many commands to a joint it brought inside the limits."""
+        counts = (
+            dict(status.values).get(_CLAMPED + joint, '')
+            for part, status in self.statuses.items()
+            if part.startswith(_COMMANDS_OF)
+        )
+        return sum(int(count) for count in counts if count.isdecimal())
+
+
+@dataclass
 class WatchState:
     """
     Takes what arrives and tells what to show.
 
     Times are seconds of any one clock that does not jump.
+
+    :param namespace: Namespace of the topics.
+    :ivar publishers: Names of the nodes that publish on a topic, by topic.
+    :ivar elsewhere: Other topics that somebody publishes joint states on.
     """
 
-    def __init__(self) -> None:
-        self._values: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
-            topic: {} for topic in TOPICS
-        }
-        self._times: dict[str, deque[float]] = {topic: deque() for topic in TOPICS}
+    namespace: str = ''
+    publishers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    elsewhere: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        self._values: dict[str, dict[str, dict[str, tuple[float, float]]]] = defaultdict(dict)
+        self._times: dict[str, deque[float]] = defaultdict(deque)
         self._heard: dict[str, float] = {}
         self._begun: dict[str, float] = {}
-        self._clamped: dict[str, dict[str, int]] = {}
-        self._troubles: dict[str, str] = {}
+        self._bridges: dict[str, Bridge] = {}
 
-    @property
-    def has_states(self) -> bool:
-        """Whether any states have arrived."""
-        return any(topic in self._heard for topic in TOPICS if topic.endswith('states'))
-
-    @property
-    def has_both_states(self) -> bool:
-        """Whether states of both sides have arrived: driver and bridge run."""
-        return all(topic in self._heard for topic in TOPICS if topic.endswith('states'))
+    # -- what arrives ----------------------------------------------------------------------------
 
     def take(
         self, topic: str, names: Sequence[str], arrays: Mapping[str, Sequence[float]], now: float
@@ -86,26 +157,79 @@ class WatchState:
         times.append(now)
         while times[0] < now - _WINDOW:
             times.popleft()
+        is_command = topic.rpartition('/')[2] in (_ACTUATOR_COMMANDS, _JOINT_COMMANDS)
         for interface, values in arrays.items():
             for name, value in zip(names, values, strict=False):
                 known = self._values[topic].setdefault(name, {})
-                if value == value or topic.endswith('states'):
+                if value == value or not is_command:
                     known[interface] = (value, now)
 
-    def take_diagnostics(
-        self, name: str, level: int, message: str, values: Iterable[tuple[str, str]]
-    ) -> None:
-        """Take one status of the bridge."""
-        if level:
-            self._troubles[name] = message
-        else:
-            self._troubles.pop(name, None)
-        if _COMMANDS not in name:
-            return
-        counts = self._clamped.setdefault(name, {})
-        for key, value in values:
-            if key.startswith(_CLAMPED) and value.isdecimal():
-                counts[key.removeprefix(_CLAMPED)] = int(value)
+    def take_diagnostics(self, statuses: Iterable[Status], now: float) -> None:
+        """
+        Take a message of diagnostics, of whatever node.
+
+        :param statuses: With the names of the nodes in front, as they come.
+        """
+        by_node: dict[str, dict[str, Status]] = defaultdict(dict)
+        for status in statuses:
+            node, _, part = status.name.partition(': ')
+            by_node[node][part] = status
+        for node, parts in by_node.items():
+            # Whatever the bridge is called, this it says in every state of life.
+            if _LIFE_CYCLE in parts and _STATE in dict(parts[_LIFE_CYCLE].values):
+                self._bridges[node] = Bridge(node, parts, now)
+
+    # -- who is there ----------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has arrived yet."""
+        return not self._heard and not self._bridges
+
+    @property
+    def bridges(self) -> tuple[Bridge, ...]:
+        """Every bridge that was heard of in the namespace."""
+        own = self.namespace.strip('/')
+        return tuple(each for each in self._bridges.values() if each.namespace == own)
+
+    @property
+    def other_bridges(self) -> tuple[Bridge, ...]:
+        """Every bridge that was heard of in other namespaces."""
+        return tuple(each for each in self._bridges.values() if each not in self.bridges)
+
+    def is_gone(self, bridge: Bridge, now: float) -> bool:
+        """Whether a bridge no longer tells how it is."""
+        return now - bridge.heard > _GONE
+
+    @property
+    def driver_topics(self) -> tuple[str, ...]:
+        """Topics of drivers: those that the bridge names, and the usual one while none does."""
+        named = dict.fromkeys(each for bridge in self.bridges for each in bridge.driver_topics)
+        if not named or _ACTUATOR_STATES in self._heard:
+            named[_ACTUATOR_STATES] = None
+        return tuple(named)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """States and commands of both sides."""
+        commands = dict.fromkeys(each for bridge in self.bridges for each in bridge.command_topics)
+        if not commands or _ACTUATOR_COMMANDS in self._heard:
+            commands[_ACTUATOR_COMMANDS] = None
+        return *self.driver_topics, *commands, JOINT_STATES, _JOINT_COMMANDS
+
+    @property
+    def has_driver(self) -> bool:
+        """Whether a driver was heard, here or by the bridge: its topic may have another name."""
+        return any(topic in self._heard for topic in self.driver_topics) or any(
+            bridge.has_received(topic) for bridge in self.bridges for topic in bridge.driver_topics
+        )
+
+    @property
+    def has_joint_states(self) -> bool:
+        """Whether joint states have arrived, from whomever."""
+        return JOINT_STATES in self._heard
+
+    # -- what to show ----------------------------------------------------------------------------
 
     def rate(self, topic: str, now: float) -> float:
         """Return the messages per second of late [Hz]."""
@@ -118,32 +242,101 @@ class WatchState:
         """Return the seconds since the newest message, ``None``: never."""
         return now - self._heard[topic] if topic in self._heard else None
 
-    def troubles(self) -> tuple[tuple[str, str], ...]:
-        """Return what the bridge warns about: name and words."""
-        return tuple(sorted(self._troubles.items()))
+    def troubles(self) -> tuple[Status, ...]:
+        """
+        Return what the bridge warns about, the worst first.
+
+        That of other namespaces only where there is no bridge in this one.
+        """
+        found = [
+            status
+            for bridge in self.bridges or self.other_bridges
+            for status in bridge.statuses.values()
+            if status.level != OK
+        ]
+        return tuple(sorted(found, key=lambda each: (-each.level, each.name)))
 
     def rows(self, now: float) -> tuple[Row, ...]:
         """Return actuators, then joints, each in the order in which they were first heard of."""
-        return tuple(
-            self._row(kind, name, now)
-            for kind in ('actuator', 'joint')
-            for name in dict.fromkeys(
-                [*self._values[f'{kind}_states'], *self._values[f'{kind}_commands']]
-            )
-        )
+        return *self._actuator_rows(now), *self._joint_rows(now)
 
-    def _row(self, kind: str, name: str, now: float) -> Row:
-        states = self._values[f'{kind}_states'].get(name, {})
-        commands = self._values[f'{kind}_commands'].get(name, {})
-        newest = max((time for _, time in states.values()), default=None)
-        clamped = 0
-        if kind == 'joint':
-            clamped = sum(counts.get(name, 0) for counts in self._clamped.values())
-        return Row(
-            kind,
-            name,
-            tuple(states[i][0] if i in states else None for i in ARRAYS),
-            tuple(commands[i][0] if i in commands else None for i in ARRAYS),
-            None if newest is None else max(now - newest, 0.0),
-            clamped,
+    def _joint_rows(self, now: float) -> list[Row]:
+        states, commands = self._values[JOINT_STATES], self._values[_JOINT_COMMANDS]
+        bridges = self.bridges or self.other_bridges
+        return [
+            _row(
+                'joint',
+                name,
+                states.get(name, {}),
+                commands.get(name, {}),
+                now,
+                sum(bridge.clamped(name) for bridge in bridges),
+            )
+            for name in dict.fromkeys([*states, *commands])
+        ]
+
+    def _actuator_rows(self, now: float) -> list[Row]:
+        """Drivers that are commanded on topics of their own may use the same names."""
+        topics = self.topics
+        own = {
+            namespace
+            for topic in topics
+            if topic.endswith(f'/{_ACTUATOR_COMMANDS}')
+            for namespace in [topic.removesuffix(_ACTUATOR_COMMANDS)]
+        }
+        states: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+        commands: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+        for found, chosen in (
+            (states, self.driver_topics),
+            (commands, [t for t in topics if t.rpartition('/')[2] == _ACTUATOR_COMMANDS]),
+        ):
+            for topic in chosen:
+                namespace = topic[: topic.rfind('/') + 1]
+                for name, values in self._values[topic].items():
+                    key = namespace if namespace in own else '', name
+                    found[key] = _newest(found.get(key, {}), values)
+        keys = dict.fromkeys([*states, *commands])
+        names = [name for _, name in keys]
+        return [
+            _row(
+                'actuator',
+                name if names.count(name) == 1 else namespace + name,
+                states.get((namespace, name), {}),
+                commands.get((namespace, name), {}),
+                now,
+                0,
+            )
+            for namespace, name in keys
+        ]
+
+
+def _newest(
+    one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    """Return the newer value of each interface."""
+    return {
+        interface: max(
+            (values[interface] for values in (one, other) if interface in values),
+            key=lambda value: value[1],
         )
+        for interface in {**one, **other}
+    }
+
+
+def _row(
+    kind: str,
+    name: str,
+    states: Mapping[str, tuple[float, float]],
+    commands: Mapping[str, tuple[float, float]],
+    now: float,
+    clamped: int,
+) -> Row:
+    newest = max((time for _, time in states.values()), default=None)
+    return Row(
+        kind,
+        name,
+        tuple(states[i][0] if i in states else None for i in ARRAYS),
+        tuple(commands[i][0] if i in commands else None for i in ARRAYS),
+        None if newest is None else max(now - newest, 0.0),
+        clamped,
+    )

@@ -13,12 +13,13 @@ that was not measured. Positions are in [rad] or [m].
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import csv
 import math
 
 import numpy as np
 
+from transmission_bridge.tools.bridge_setup import NAMES_HINT
 from transmission_bridge.tools.calibration.recording import Recording, Series
 from transmission_bridge.tools.command import UsageError
 
@@ -28,13 +29,13 @@ _TIMES = ('time', 't')
 
 
 def read_csv(
-    file: str, actuator_names: Collection[str], joint_names: Collection[str]
+    file: str, actuator_names: Mapping[str, str], joint_names: Collection[str]
 ) -> Recording:
     """
     Read a table.
 
     :param file: Path of the file.
-    :param actuator_names: Names of the robot's actuators.
+    :param actuator_names: The robot's actuators by the names that they have in the table.
     :param joint_names: Names of its joints.
     :raises UsageError: If it cannot be read, a row is damaged, or a name is given twice or could
         be both.
@@ -50,7 +51,7 @@ def read_csv(
 def _parsed(
     file: str,
     rows: Iterable[list[str]],
-    actuator_names: Collection[str],
+    actuator_names: Mapping[str, str],
     joint_names: Collection[str],
 ) -> Recording:
     iterator = iter(rows)
@@ -65,6 +66,7 @@ def _parsed(
             raise UsageError(
                 f"'{file}' has no column of {side}s: the first row should name some of "
                 + _few(actuator_names if side == 'actuator' else joint_names)
+                + (f' ({NAMES_HINT})' if side == 'actuator' else '')
             )
     places = [place for place, role in enumerate(roles) if role[0]]
     cells = array('d')
@@ -92,20 +94,22 @@ def _split(used: Sequence[tuple[str, str]], table: np.ndarray, rest: list[str]) 
     return Recording(series('actuator'), series('joint'), in_rows=True, ignored=tuple(rest))
 
 
-def _role(name: str, actuators: Collection[str], joints: Collection[str]) -> tuple[str, str]:
+def _role(name: str, actuators: Mapping[str, str], joints: Collection[str]) -> tuple[str, str]:
     """Return what a column is, and of what; two empty texts for one that is not used."""
     if name not in actuators and name not in joints:
         name = name.removesuffix('.position')
-    for side, names in (('actuator', actuators), ('joint', joints)):
-        if name.startswith(side + ':') and name[len(side) + 1 :] in names:
-            return side, name[len(side) + 1 :]
+    side, _, prefixed = name.partition(':')
+    if side == 'actuator' and prefixed in actuators:
+        return side, actuators[prefixed]
+    if side == 'joint' and prefixed in joints:
+        return side, prefixed
     if name in actuators and name in joints:
         raise UsageError(
             f"column '{name}' names a joint and an actuator: write 'joint:{name}' or "
             f"'actuator:{name}'"
         )
     if name in actuators:
-        return 'actuator', name
+        return 'actuator', actuators[name]
     if name in joints:
         return 'joint', name
     if name.lower() in _TIMES:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from transmission_bridge.bridge.unwrap import Unwrapper
 from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['Pairs', 'Recording', 'Series', 'paired']
@@ -39,6 +40,21 @@ class Series:
         places = {name: place for place, name in enumerate(self.names)}
         picked = [self.values[:, places[n]] if n in places else missing for n in names]
         return np.stack(picked, axis=1) if picked else np.empty((rows, 0))
+
+    def unwrapped(self, periods: Mapping[str, float]) -> Series:
+        """
+        Return the series with the turns of single-turn encoders, as the bridge counts them.
+
+        :param periods: By name [rad or m].
+        """
+        wrapped = [(n, periods[name]) for n, name in enumerate(self.names) if name in periods]
+        values = self.values.copy()
+        if wrapped:
+            places, lengths = zip(*wrapped, strict=True)
+            unwrap = Unwrapper(places, lengths)
+            for row in values:
+                unwrap(row)
+        return Series(self.names, values, self.time)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from transmission_bridge.tools.command import Command, Exit, UsageError
 from transmission_bridge.tools.console import Console, printable
-from transmission_bridge.tools.robot_arguments import aliases_of
+from transmission_bridge.tools.robot_arguments import add_bridge_arguments
 
 if TYPE_CHECKING:
+    from transmission_bridge.tools.bridge_setup import BridgeSetup
     from transmission_bridge.tools.calibration.recording import Recording
     from transmission_bridge.tools.calibration.results import Calibration
     from transmission_bridge.transmissions import RobotTransmissions
@@ -72,6 +74,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help='where a joint slipped: the offset of the longest time between slips, before the '
         'first, or after the last (default: longest)',
     )
+    add_bridge_arguments(parser)
     parser.add_argument('--output', metavar='FILE.yaml', help='write a parameter file')
     parser.add_argument('--report', metavar='FILE.svg|png', help='draw the residuals')
     parser.add_argument('--force', action='store_true', help='replace files that are there')
@@ -90,18 +93,15 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
     for name in filter(None, (options.output, options.report)):
         check_new_file(name, force=options.force)
     optional('scipy.optimize', 'calibrate')
-    from transmission_bridge.description import load_description
+    from transmission_bridge.tools.bridge_setup import bridge_setup
     from transmission_bridge.tools.calibration.calibrate import calibrate_robot
     from transmission_bridge.tools.robot_file import read_robot_file
-    from transmission_bridge.transmissions import RobotTransmissions
 
-    robot = RobotTransmissions(
-        load_description(read_robot_file(options.description)),
-        aliases=aliases_of(options.alias),
-    )
+    setup = bridge_setup(options)
+    robot, remarks = setup.robot(read_robot_file(options.description))
     _check_names(options.transmission, robot)
-    recording, notes = _recording(options, robot)
-    for note in notes:
+    recording, notes = _recording(options, setup, robot)
+    for note in (*remarks, *notes):
         console.err.line(printable(note))
     results = calibrate_robot(
         robot,
@@ -137,18 +137,28 @@ def _check_names(names: Sequence[str], robot: RobotTransmissions) -> None:
 
 
 def _recording(
-    options: argparse.Namespace, robot: RobotTransmissions
+    options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
 ) -> tuple[Recording, Sequence[str]]:
+    from transmission_bridge.tools.calibration.bag_recording import read_bag
     from transmission_bridge.tools.calibration.csv_recording import has_topics, read_csv
 
+    names, periods = setup.names_of_driver(robot), setup.periods(robot)
+    notes: list[str] = []
     if options.data.lower().endswith('.csv') and not has_topics(options.data):
-        recording = read_csv(options.data, robot.actuator_names, robot.joint_names)
+        recording = read_csv(options.data, names, robot.joint_names)
         ignored = [name for name in recording.ignored if name]
-        notes = [f'columns not used: {", ".join(ignored)}'] if ignored else []
-        return recording, notes
-    from transmission_bridge.tools.calibration.bag_recording import read_bag
-
-    return read_bag(options.data, options.actuators, options.joints)
+        notes += [f'columns not used: {", ".join(ignored)}'] if ignored else []
+    else:
+        recording, remarks = read_bag(
+            options.data, options.actuators, options.joints, names, robot.joint_names
+        )
+        notes += remarks
+    if periods and recording.actuators.time is None:
+        notes.append('wrap_period is not used: poses without times do not tell turns')
+    else:
+        actuators = recording.actuators.unwrapped(periods)
+        recording = replace(recording, actuators=actuators)
+    return recording, notes
 
 
 def _check_results(names: Sequence[str], results: Sequence[Calibration]) -> None:

@@ -9,6 +9,7 @@ import argparse
 
 from transmission_bridge.tools.command import Command, Exit
 from transmission_bridge.tools.console import Console
+from transmission_bridge.tools.robot_arguments import add_bridge_arguments
 
 __all__ = ['COMMAND']
 
@@ -64,6 +65,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='TYPE=TYPE',
         help='read a type in the description as an installed type; may be repeated',
     )
+    add_bridge_arguments(parser)
 
 
 def _run(options: argparse.Namespace, console: Console) -> Exit:
@@ -80,12 +82,15 @@ COMMAND = Command(
     'A line of a CSV file is a message, with the columns time and stamp [s], topic, and\n'
     'NAME.position, NAME.velocity, NAME.effort in SI units; stamp and topic may be absent.\n'
     'Only what is converted is written to a CSV file.\n\n'
-    'exit code: 0 done, 1 IN is no recording, cut off or damaged, or the description is none,\n'
-    '2 wrong usage, or a file cannot be read or written.',
+    'With the parameter file of a bridge the result is what that bridge would have published.\n\n'
+    'exit code: 0 done, 1 nothing was converted, IN is no recording, cut off or damaged, or the\n'
+    'description is none, 2 wrong usage, or a file cannot be read or written.',
     example='  transmission_bridge convert drive.mcap drive_joints.mcap --description robot.urdf\n'
     '  transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \\\n'
     '      /right/states:/joint_states\n'
-    '  transmission_bridge convert drive.mcap drive.csv --description robot.urdf',
+    '  transmission_bridge convert drive.mcap drive.csv --description robot.urdf \\\n'
+    '      --params-file bridge.yaml\n'
+    '  transmission_bridge convert drive.mcap out.mcap --actuator-names M1=elbow_motor',
     add_arguments=_add_arguments,
     run=_run,
 )

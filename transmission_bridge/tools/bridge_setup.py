@@ -1,0 +1,146 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What commands know of the bridge that they do the work of: its options and its numbers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from transmission_bridge.bridge.merged_states import MergedStates
+from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.parameter_names import nested, parameter_names
+from transmission_bridge.bridge.unwrap import wrap_periods
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import ParameterError, shortened, TransmissionBridgeError
+from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.parameter_file import read_options, read_parameter_file
+from transmission_bridge.tools.robot_arguments import aliases_of
+from transmission_bridge.tools.robot_file import read_robot_file
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['NAMES_HINT', 'BridgeSetup', 'bridge_setup']
+
+#: What to do about names that the robot does not have.
+NAMES_HINT = '--actuator-names DRIVER=URDF tells how a driver calls them'
+
+#: Options that say what is in a state, or where it comes from.
+_USED = (
+    'actuator_state_topics',
+    'actuator_names',
+    'plugin_aliases',
+    'pass_through',
+    'wrap_period',
+    'undeclared_interfaces',
+    'unknown_rates',
+    'unknown_joints',
+)
+
+#: Options that a recording is not subject to: it is mapped message by message.
+_NOT_USED = ('state_timeout', 'publish')
+
+
+@dataclass(frozen=True)
+class BridgeSetup:
+    """
+    What a bridge would be given.
+
+    :param options: Its options.
+    :param numbers: Those of the transmissions by their full parameter names.
+    :param file: Name of the parameter file, empty where there is none.
+    """
+
+    options: BridgeOptions
+    numbers: Mapping[str, float | bool]
+    file: str
+
+    def periods(self, robot: RobotTransmissions) -> dict[str, float]:
+        """
+        Return the period of each single-turn encoder [rad or m] by actuator.
+
+        :raises TransmissionBridgeError: If one does not fit the robot.
+        """
+        return wrap_periods(pairs('wrap_period', self.options.wrap_period), robot.actuator_names)
+
+    def names_of_driver(self, robot: RobotTransmissions) -> dict[str, str]:
+        """
+        Return the URDF name of each name that a driver may use.
+
+        :raises TransmissionBridgeError: If the options do not fit the robot.
+        """
+        merged = MergedStates(
+            robot.actuator_names,
+            driver_names=pairs('actuator_names', self.options.actuator_names),
+            wrap_period={},
+            timeout=0.0,
+        )
+        return merged.names_of_driver()
+
+    def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
+        """
+        Return the maps with the numbers of the parameter file.
+
+        :param description: The robot.
+        :returns: The maps, and sentences about what of the parameter file is not used.
+        :raises DescriptionError: If the description cannot be read.
+        :raises UsageError: If a number cannot be accepted.
+        """
+        robot = RobotTransmissions(
+            load_description(description),
+            pass_through=self.options.pass_through,
+            aliases=pairs('plugin_aliases', self.options.plugin_aliases),
+        )
+        places = parameter_names(robot).places
+        known = {name: value for name, value in self.numbers.items() if name in places}
+        unknown = [name for name in self.numbers if name not in places]
+        notes = []
+        if unknown:
+            names = shortened(unknown)
+            notes.append(f"'{self.file}': no number of this robot, and not used: {names}")
+        different = [
+            option.name
+            for option in fields(BridgeOptions)
+            if option.name in _NOT_USED and getattr(self.options, option.name) != option.default
+        ]
+        if different:
+            notes.append(
+                f"'{self.file}': not used for a recording, which is mapped message by message: "
+                f'{", ".join(different)}'
+            )
+        if not known:
+            return robot, notes
+        try:
+            return robot.with_parameters(nested(known, places)), notes
+        except TransmissionBridgeError as error:
+            raise UsageError(f"'{self.file}': {error}") from None
+
+
+def bridge_setup(arguments: argparse.Namespace) -> BridgeSetup:
+    """
+    Return what the arguments ``--params-file``, ``--actuator-names`` and ``--alias`` say.
+
+    What stands on the command line counts instead of what the file says of the same.
+
+    :raises UsageError: If the file cannot be used, or a value cannot be accepted.
+    """
+    file, options, numbers = arguments.params_file or '', BridgeOptions(), {}
+    if file:
+        data = read_robot_file(file)
+        numbers = read_parameter_file(data, file)
+        try:
+            options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED)))
+        except ParameterError as error:
+            raise UsageError(f"'{file}': {error}") from None
+    if arguments.alias:
+        aliases = aliases_of(arguments.alias)
+        options = replace(options, plugin_aliases=tuple(map('='.join, aliases.items())))
+    if arguments.actuator_names:
+        try:
+            options = replace(options, actuator_names=tuple(arguments.actuator_names))
+        except ParameterError as error:
+            raise UsageError(
+                f'--actuator-names: expected {error.expected}, found {error.found}'
+            ) from None
+    return BridgeSetup(options, numbers, file)
