@@ -14,6 +14,7 @@ import pytest
 from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import (
     clipped,
+    closest,
     DescriptionError,
     printable,
     shortened,
@@ -46,6 +47,37 @@ def test_shortened():
     assert shortened([str(n) for n in range(10_000)]) == "'0', '1', '2', '3', '4' and 9995 more"
     assert len(shortened(['\x1b' * 10**6] * 10**5)) < 1500
     assert shortened(['a (b)'], show=str) == 'a (b)'
+
+
+JOINTS = ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_pitch', 'wrist_roll', 'j1', 'j2')
+
+
+@pytest.mark.parametrize(
+    ('name', 'found'),
+    [
+        ('wrist_rol', " (closest: 'wrist_roll')"),
+        ('ELBOW', " (closest: 'elbow')"),
+        ('elbwo', " (closest: 'elbow')"),
+        ('arm_elbow_joint', " (closest: 'elbow')"),
+        ('shoulder', " (closest: 'shoulder_pan', 'shoulder_lift')"),
+        ('gripper', ''),
+        ('', ''),
+    ],
+)
+def test_closest(name, found):
+    """Who mistyped a name reads which ones are most like it, none where none is."""
+    assert closest(name, JOINTS) == found
+    assert closest(name, ()) == ''
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=5))
+@example('x' * 10**6, ['x' * 10**6] * 10**5)
+def test_closest_is_bounded(name, known):
+    """However many names there are and however long, the hint stays short and is one line."""
+    hint = closest(name, known)
+    assert hint.isprintable()
+    assert len(hint) < 2200
+    assert bool(name in known) <= bool(hint)
 
 
 @given(TEXTS)

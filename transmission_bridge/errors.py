@@ -43,7 +43,7 @@ _TEXT_LENGTH = 4096
 _COMPARED_LETTERS, _COMPARED_NAMES = 256, 1000
 
 #: Likeness from which two names are alike, and share of the best from which another is as close.
-_ALIKE, _AS_CLOSE = 0.4, 0.75
+_ALIKE, _AS_CLOSE = 0.35, 0.75
 
 
 # -- words ---------------------------------------------------------------------------------------

@@ -70,6 +70,10 @@ class Witness:
         print(f'said after {elapsed:.2f} s: {words}')
         return elapsed
 
+    def becomes_active(self):
+        """Return when it is active."""
+        self.peer.spin_until(lambda: self.peer.state(self.name) == 'active', 'the start')
+
     def logged(self, *words, severity):
         """Return how many lines of the log are of this severity and hold these words."""
         return sum(
@@ -295,7 +299,7 @@ def test_a_motor_of_a_refused_transmission(witness, urdf, with_slide, reference)
         *('-p', 'actuator_names:=[M1=left, M2=right, M3=slide_motor, M4=slide_motor]'),
         *('-p', 'wrap_period:=["slide_motor=6.28", "left=6.28"]'),
     )
-    bridge.process.wait_for('active: ')
+    bridge.becomes_active()
     driver, joints = bridge.peer.publisher('actuator_states'), bridge.peer.listen('joint_states')
     message = reference.Message(('M1', 'M2', 'M3', 'finger'), position=(0.1, 0.2, 0.3, 0.4))
     (state,) = bridge.peer.exchange(driver, message, joints)
@@ -309,7 +313,7 @@ def test_a_motor_of_a_refused_transmission(witness, urdf, with_slide, reference)
 def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
     """Who drives nothing but these reads why nothing comes of it, and not to rename them."""
     bridge = witness('--urdf', urdf(with_slide), '--ros-args', '-p', 'autostart:=true')
-    bridge.process.wait_for('active: ')
+    bridge.becomes_active()
     driver = bridge.peer.publisher('actuator_states')
     bridge.peer.send(driver, reference.Message(('slide_motor',), position=(0.3,)))
     bridge.process.wait_for(f"nothing named is bridged: 'slide_motor' ({REFUSED})")
@@ -322,7 +326,7 @@ def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
     [
         (
             'actuator_names:=[M1=slide_moter]',
-            "actuator_names: unknown actuator 'slide_moter', known: winch, left",
+            "actuator_names: unknown actuator 'slide_moter' (closest: 'slide_motor'), known",
         ),
         ('actuator_names:=[M1=wnich]', "unknown actuator 'wnich' (closest: 'winch'), known: "),
         ('wrap_period:=["lefft=6.28"]', "wrap_period: unknown actuator 'lefft' (closest: 'left')"),
@@ -361,7 +365,7 @@ def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_
         *('--urdf', urdf(with_slide), '--ros-args', '--params-file', path),
         *('-p', 'autostart:=true'),
     )
-    bridge.process.wait_for('active: ')
+    bridge.becomes_active()
     assert bridge.process.stop() == 0
     told = (
         '2 numbers of the parameter file differ from the URDF: '
@@ -382,6 +386,19 @@ def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_
             for line in bridge.process.output.splitlines()
         ), name
     assert bridge.logged('matches no parameter', severity='WARN') == 4
+
+
+def test_a_misspelt_autostart(witness, harness, urdf, tmp_path):
+    """A misspelt parameter that keeps the bridge from being started is told at once."""
+    path = harness.parameter_file(tmp_path / 'bridge.yaml', {'autostrt': 'true', f'{LIFT}.x': '1'})
+    bridge = witness('--urdf', urdf(), '--ros-args', '--params-file', path)
+    bridge.process.wait_for("'autostrt' matches no parameter (closest: 'autostart')")
+    assert time.monotonic() - bridge.known <= SOON
+    assert 'lift.x' not in bridge.process.output
+    assert bridge.peer.change_state('configure')
+    bridge.process.wait_for(f"'{LIFT}.x' matches no parameter")
+    assert bridge.process.stop() == 0
+    assert bridge.logged('matches no parameter', severity='WARN') == 2
 
 
 def test_many_numbers_of_another_urdf(peer, make_bridge, reference, capfd):
@@ -415,7 +432,7 @@ def test_many_numbers_of_another_urdf(peer, make_bridge, reference, capfd):
 def test_unknown_joints(witness, urdf, reference):
     """Each unknown joint is named with the closest known, whoever else is unknown."""
     bridge = witness('--urdf', urdf(), '--ros-args', '-p', 'autostart:=true')
-    bridge.process.wait_for('active: ')
+    bridge.becomes_active()
     controller = bridge.peer.publisher('joint_commands')
     since = time.monotonic()
     for name, hint in (
@@ -438,7 +455,7 @@ def test_unknown_joints(witness, urdf, reference):
 def test_ever_other_unknown_joints(witness, urdf, reference):
     """A sender of ever other names does not flood the log."""
     bridge = witness('--urdf', urdf(), '--ros-args', '-p', 'autostart:=true')
-    bridge.process.wait_for('active: ')
+    bridge.becomes_active()
     controller = bridge.peer.publisher('joint_commands')
     begin = time.monotonic()
     for number in range(300):
@@ -500,7 +517,7 @@ def test_zero_while_a_position_is_held(witness, urdf, reference):
     bridge = witness(
         *('--urdf', urdf(), '--ros-args', '-p', 'autostart:=true', '-p', 'zero_joints:=[lift]'),
     )
-    bridge.process.wait_for('active: ')
+    bridge.becomes_active()
     peer, name = bridge.peer, bridge.name
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     state = reference.Message(('winch',), position=(1.0,))

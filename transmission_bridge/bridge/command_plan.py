@@ -30,8 +30,8 @@ __all__ = [
     'CommandPlan',
     'array_command',
     'command_names',
-    'known_joints',
     'plan_command',
+    'refuse_unknown',
 ]
 
 Index = npt.NDArray[np.intp]
@@ -122,7 +122,7 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
         (``duplicate_name``), or an array fits neither the names nor the declarations
         (``ragged``).
     """
-    known_joints(layout.names, known)
+    refuse_unknown(layout.names, known)
     if len(set(layout.names)) < len(layout.names):
         times = {name: layout.names.count(name) for name in set(layout.names)}
         repeated = [name for name, count in times.items() if count > 1]
@@ -136,7 +136,7 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
     return CommandPlan(layout.names, known.barred, fields, known.nothing, is_whole)
 
 
-def known_joints(names: Sequence[str], known: CommandNames) -> None:
+def refuse_unknown(names: Sequence[str], known: CommandNames) -> None:
     """
     Refuse a message that names a joint which the robot does not have.
 

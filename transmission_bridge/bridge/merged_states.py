@@ -132,7 +132,11 @@ class MergedStates:
         self._older_since: float | None = None
 
     def names_of_driver(self, source: str = '') -> dict[str, str]:
-        """Return the URDF name of each name that a driver may use, by default one without its own."""
+        """
+        Return the URDF name of each name that a driver may use.
+
+        :param source: The driver, by default one that has no names of its own.
+        """
         return {name: self._names[place] for name, place in self._index_of(source).items()}
 
     def update(
@@ -367,7 +371,8 @@ def _driver_index(
     renamed = set(driver_names.values())
     for driver_name, name in driver_names.items():
         if name not in index and name not in lost:
-            raise UnknownNameError('actuator', name, names, parameter='actuator_names')
+            known = (*names, *lost)
+            raise UnknownNameError('actuator', name, known, parameter='actuator_names')
         if not alone and driver_name in index and driver_name not in renamed:
             raise ParameterError(
                 'actuator_names cannot be accepted: two actuators would have one name',

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.command_plan import CommandNames, known_joints
+from transmission_bridge.bridge.command_plan import CommandNames, refuse_unknown
 from transmission_bridge.bridge.stamps import is_possible
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
@@ -101,7 +101,7 @@ def read_trajectory(
 def _places(names: tuple[str, ...], known: CommandNames) -> list[int]:
     if not names:
         raise MessageError('no_names', 'a trajectory without joint names')
-    known_joints(names, known)
+    refuse_unknown(names, known)
     if len(set(names)) < len(names):
         repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')

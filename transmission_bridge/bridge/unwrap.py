@@ -69,7 +69,7 @@ def wrap_periods(
     periods = {}
     for name, text in entries.items():
         if name not in known and name not in lost:
-            raise UnknownNameError('actuator', name, known, parameter='wrap_period')
+            raise UnknownNameError('actuator', name, (*known, *lost), parameter='wrap_period')
         try:
             period = float(text)
         except ValueError:

@@ -82,6 +82,7 @@ class TransmissionBridge(LifecycleNode):
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         guard_requests(self)
+        self._tell_unmatched()
         self._starter: Any = None
         if self._autostart:
             self._start_soon()
@@ -127,8 +128,7 @@ class TransmissionBridge(LifecycleNode):
         except BaseException:
             self._release()
             raise
-        for sentence in self._live.unmatched_overrides():
-            self.get_logger().warning(sentence)
+        self._tell_unmatched()
         self.get_logger().info(
             f'robot {shown(robot.robot.name)}: {len(robot.joint_names)} joints, '
             f'{len(robot.actuator_names)} actuators, {len(robot.transmissions)} transmissions, '
@@ -219,6 +219,10 @@ class TransmissionBridge(LifecycleNode):
         if any(parameter.name == description_source.PARAMETER for parameter in parameters):
             self._description_arrived()
 
+    def _tell_unmatched(self) -> None:
+        for sentence in self._live.unmatched_overrides():
+            self.get_logger().warning(sentence)
+
     def _use(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
             self._session.use(robot)
@@ -261,10 +265,11 @@ class TransmissionBridge(LifecycleNode):
         """
         Return what would start a bridge that was never active, and what it waits for, in words.
 
-        Empty where nothing is missing: one that was stopped is meant to stand still.
+        Empty where nothing is missing, as one that was stopped is meant to stand still, and where
+        the start failed.
         """
         state = self._state_machine.current_state[1]  # rclpy has no public access to it
-        if self._was_active or state not in ('unconfigured', 'inactive'):
+        if self.failure or self._was_active or state not in ('unconfigured', 'inactive'):
             return ''
         name = self.get_fully_qualified_name()
         absence = '' if self._session or self._description.text else self._description.absence

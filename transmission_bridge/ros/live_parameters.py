@@ -30,6 +30,9 @@ __all__ = ['LiveParameters']
 _RATIO_RANGE = 1e6
 _OFFSET_RANGE = 1e3
 
+#: What the names begin with of parameters that are declared when the node is configured.
+_DECLARED_LATE = (PREFIX, 'qos_overrides.')
+
 
 class LiveParameters:
     """
@@ -141,17 +144,22 @@ class LiveParameters:
         self._checked = None
 
     def unmatched_overrides(self) -> tuple[str, ...]:
-        """Return a sentence for each name in the parameter file that matches no parameter."""
+        """
+        Return a sentence for each name in the parameter file that matches no parameter.
+
+        Before configuring, for those that it does not declare either: a misspelt one may be why
+        it never comes to that. Afterwards, for the others.
+        """
         node = self._node
         return tuple(
             f"parameter file: '{name}' matches no parameter{self._hint(name)}"
             for name in node._parameter_overrides
             if not node.has_parameter(name)
+            and name.startswith(_DECLARED_LATE) == (self._robot is not None)
         )
 
     def _hint(self, name: str) -> str:
-        assert self._robot is not None
-        for spec in self._robot.refused:
+        for spec in self._robot.refused if self._robot is not None else ():
             if name.startswith(f'{PREFIX}{spec.name}.'):
                 return f", because transmission '{spec.name}' is refused"
         return closest(name, self._node._parameters, most=1)
