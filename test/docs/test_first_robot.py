@@ -49,6 +49,31 @@ def test_joints_move(driver, start_bridge, peer, harness):
     assert 'Traceback' not in errors
 
 
+def test_the_driver_stops_by_itself(start_script, start_bridge, peer):
+    """A motor that was commanded a velocity stops where the bridge is killed and sends no zero."""
+    start_script('velocity_driver.py')
+    bridge = start_bridge()
+    motors = peer.listen('actuator_states')
+    publisher = peer.publisher('joint_commands')
+    nothing = np.empty(0)
+    command = JointStateRecord((0, 0), '', ('hinge',), nothing, np.array([0.5]), nothing)
+
+    def is_turning():
+        peer.send(publisher, command)
+        return len(motors) > 50 and motors[-1].position[0] < motors[-50].position[0] - 1.0
+
+    peer.spin_until(is_turning, 'a motor that turns')
+    # At the velocity of the motor, which the driver takes for the time between two states.
+    steps = np.diff([each.position[0] for each in motors[-10:]])
+    assert np.allclose(steps[steps != 0.0], -50.0 * 0.5 * 0.01)
+    bridge.stop(signal.SIGKILL)
+    del motors[:]
+    peer.spin_until(
+        lambda: len(motors) > 20 and motors[-1].position[0] == motors[-20].position[0],
+        'a motor that stands still',
+    )
+
+
 def test_the_command_without_ros(driver, start_bridge, start_script, peer, harness):
     """The script moves the joint, where an offset that was given at the start holds."""
     joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')

@@ -32,11 +32,11 @@ class Driver(Node):
         self.states.publish(message)
 
 
-def main():
+def main(kind=Driver):
     """Run until Ctrl-C."""
     rclpy.init()
     with suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.spin(Driver())
+        rclpy.spin(kind())
 
 
 if __name__ == '__main__':
