@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -116,7 +117,7 @@ def test_the_joint_moves_and_comes_back(installed, harness, peer, start_bridge):
 
             peer.spin_until(moved, f'a joint at {joint} and a motor at {motor}')
         assert bridge.stop() == 0
-        driver.terminate()
+        driver.send_signal(signal.SIGINT)
         said, _ = driver.communicate(timeout=harness.PATIENCE)
         assert driver.returncode == 0, said
     finally:
