@@ -15,6 +15,7 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.offline import OfflineConverter
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr_parser import UnusualMessageError
@@ -106,9 +107,9 @@ def refuse(data):
     raise MessageError('undecodable', 'no decoder here')
 
 
-def live(robot, recorded):
+def live(robot, recorded, **choices):
     """Return what the live bridge publishes, message by message."""
-    path, encoder, readers = StatePath(robot), JointStateEncoder(), JointStateReader()
+    path, encoder, readers = StatePath(robot, **choices), JointStateEncoder(), JointStateReader()
     published = []
     for message in recorded:
         try:
@@ -124,9 +125,9 @@ def live(robot, recorded):
     return published
 
 
-def offline(robot, recorded, cuts=(), direction=ACTUATOR_TO_JOINT):
+def offline(robot, recorded, cuts=(), direction=ACTUATOR_TO_JOINT, options=None):
     """Return what the converter makes of it, in pieces of the lengths given."""
-    converter = OfflineConverter(robot, direction, refuse)
+    converter = OfflineConverter(robot, direction, refuse, options)
     converted, pieces = [], iter(cuts)
     while len(converted) < len(recorded):
         start = len(converted)
@@ -188,6 +189,37 @@ def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, 
     cuts = data.draw(st.lists(st.integers(1, 70), max_size=8))
     with np.errstate(all='ignore'):
         assert offline(robot, recorded, cuts) == live(robot, recorded)
+
+
+@pytest.mark.parametrize('name', sorted(ROBOTS))
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_options_of_the_bridge_count_in_a_recording_to_the_last_bit(name, data):
+    """Names of the driver, encoders of one turn, and what becomes of the unknown: as live."""
+    robot = ROBOTS[name]
+    drivers = st.sampled_from([*'ABCDE', 'two:A', 'two:B', 'two:a'])
+    names = data.draw(st.dictionaries(drivers, st.sampled_from(robot.actuator_names)))
+    periods = data.draw(
+        st.dictionaries(st.sampled_from(robot.actuator_names), st.floats(0.1, 7.0), max_size=2)
+    )
+    choices = {
+        'unknown_joints': data.draw(st.sampled_from(['omit', 'nan'])),
+        'unknown_rates': data.draw(st.sampled_from(['nan', 'zero'])),
+        'undeclared': data.draw(st.sampled_from(['auto', 'publish', 'hide'])),
+    }
+    options = BridgeOptions(
+        unknown_joints=choices['unknown_joints'],
+        unknown_rates=choices['unknown_rates'],
+        undeclared_interfaces=choices['undeclared'],
+        actuator_state_topics=('/one', 'two'),
+        actuator_names=tuple(f'{driver}={actuator}' for driver, actuator in names.items()),
+        wrap_period=tuple(f'{actuator}={period!r}' for actuator, period in periods.items()),
+    )
+    recorded = data.draw(recordings((*robot.actuator_names, *'ABC')))
+    cuts = data.draw(st.lists(st.integers(1, 70), max_size=8))
+    with np.errstate(all='ignore'):
+        expected = live(robot, recorded, actuator_names=names, wrap_period=periods, **choices)
+        assert offline(robot, recorded, cuts, options=options) == expected
 
 
 def stretch(robot, names, count, seed=1):

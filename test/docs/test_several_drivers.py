@@ -41,7 +41,7 @@ def start(harness, folder):
 
     class Start:
         def driver(self, namespace):
-            line = [sys.executable, 'driver.py', '--ros-args', '-r', f'__ns:=/{namespace}']
+            line = [sys.executable, 'arm_driver.py', '--ros-args', '-r', f'__ns:=/{namespace}']
             environment = {**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN)}
             drivers.append(subprocess.Popen(line, cwd=folder, env=environment))
 

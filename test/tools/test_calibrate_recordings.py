@@ -116,6 +116,98 @@ def test_bags_give_the_same_as_the_table(run, messages, tmp_path, name):
     assert run('calibrate', target, *options).json == run('calibrate', messages, *options).json
 
 
+@pytest.fixture
+def renamed(messages) -> Path:
+    """Return the same recording by a driver that has a name of its own for the motor."""
+    path = messages.with_name('renamed.csv')
+    path.write_text(messages.read_text().replace('shoulder_pan_motor', 'M1'))
+    return path
+
+
+@pytest.mark.parametrize('where', ['option', 'file'])
+def test_a_driver_may_have_names_of_its_own(run, messages, renamed, tmp_path, where):
+    """The option and the parameter file give the same numbers as a driver with the URDF's."""
+    options = ('--description', ARM, '--joints', 'encoders', '--json')
+    entry = 'M1=shoulder_pan_motor'
+    (tmp_path / 'bridge.yaml').write_text(
+        f'bridge: {{ros__parameters: {{actuator_names: ["{entry}"], publish_rate: x}}}}'
+    )
+    given = {
+        'option': ('--actuator-names', entry),
+        'file': ('--params-file', tmp_path / 'bridge.yaml'),
+    }[where]
+    result = run('calibrate', renamed, *options, *given)
+    assert (result.code, result.err) == (0, '')
+    assert result.json == run('calibrate', messages, *options).json
+
+
+def test_a_table_may_have_the_names_of_the_driver(run, tmp_path):
+    """A column by the driver's name is the actuator's; by the other one it is not used."""
+    rows = [(a, a / 103.0 + 0.31) for a in np.linspace(-90.0, 90.0, 60).tolist()]
+    text = '\n'.join(f'{a!r},{q!r},0.0' for a, q in rows)
+    path = tmp_path / 'poses.csv'
+    path.write_text('M1,shoulder_pan,shoulder_pan_motor\n' + text + '\n')
+    names = ('--actuator-names', 'M1=shoulder_pan_motor')
+    result = run('calibrate', path, '--description', ARM, '--json', *names)
+    assert result.code == 0
+    assert 'columns not used: shoulder_pan_motor' in result.err
+    assert found(result) == pytest.approx({'mechanical_reduction': 103.0, 'offset': 0.31})
+    path.write_text(path.read_text().replace(',shoulder_pan_motor', ',x', 1))
+    result = run('calibrate', path, '--description', ARM)
+    assert result.code == 2
+    assert 'has no column of actuators' in result.err
+    assert '--actuator-names DRIVER=URDF' in result.err
+
+
+def test_names_of_another_driver_are_told_with_what_to_do(run, renamed):
+    """What was expected, what was found, and the option that is there."""
+    result = run('calibrate', renamed, '--description', ARM, '--joints', 'encoders')
+    assert (result.code, result.out) == (2, '')
+    assert "nothing named on the topic 'actuator_states' is known: expected some of" in result.err
+    assert "(--actuator-names DRIVER=URDF tells how a driver calls them), found 'M1'" in result.err
+
+
+def test_numbers_of_the_parameter_file_are_where_calibration_begins(run, messages, tmp_path):
+    """What is kept has the value of the file, and what is found is told against it."""
+    (tmp_path / 'bridge.yaml').write_text(
+        '/**: {ros__parameters: {transmissions: '
+        '{shoulder_pan_transmission: {joints: {shoulder_pan: {offset: 0.5}}}}}}'
+    )
+    options = ('--description', ARM, '--joints', 'encoders', '--json', '--fix', '*.offset')
+    result = run('calibrate', messages, *options, '--params-file', tmp_path / 'bridge.yaml')
+    assert result.code == 0
+    (gear,) = result.json['transmissions']
+    offset = next(p for p in gear['parameters'] if p['name'].endswith('offset'))
+    assert offset['value'] == 0.5
+
+
+def test_encoders_of_one_turn_are_unwrapped(run, messages, tmp_path):
+    """Where times tell the turns; for poses without times it is said that they do not."""
+    lines = messages.read_text().splitlines()
+    for number, line in enumerate(lines):
+        cells = line.split(',')
+        if cells[1] == '/actuator_states':
+            cells[2] = repr(math.remainder(float(cells[2]), math.tau))
+            lines[number] = ','.join(cells)
+    path = tmp_path / 'wrapped.csv'
+    path.write_text('\n'.join(lines) + '\n')
+    file = tmp_path / 'bridge.yaml'
+    file.write_text(
+        f'/**: {{ros__parameters: {{wrap_period: [shoulder_pan_motor={math.tau!r}]}}}}'
+    )
+    options = ('--description', ARM, '--joints', 'encoders', '--json', '--params-file', file)
+    result = run('calibrate', path, *options)
+    assert (result.code, result.err) == (0, '')
+    expected = {'mechanical_reduction': 103.0, 'offset': 0.31}
+    assert found(result) == pytest.approx(expected, rel=2e-4)
+    poses = tmp_path / 'poses.csv'
+    rows = ''.join(f'{a},{a / 103.0 + 0.31!r}\n' for a in range(-90, 90, 3))
+    poses.write_text('shoulder_pan_motor,shoulder_pan\n' + rows)
+    result = run('calibrate', poses, *options)
+    assert 'wrap_period is not used: poses without times do not tell turns' in result.err
+    assert found(result) == pytest.approx(expected)
+
+
 def test_a_topic_that_is_not_there_is_named_with_those_that_are(run, messages):
     """The default topic of joints may be missing."""
     result = run('calibrate', messages, '--description', ARM)

@@ -9,6 +9,7 @@ import builtins
 import io
 import math
 import os
+import re
 import threading
 
 from hypothesis import given
@@ -280,7 +281,7 @@ def test_what_is_missing_stands_above_a_table_that_fits(monkeypatch, columns, is
     with live_screen(Console(Stream(out), Stream(err))) as show:
         assert show is not None
         show(state, 1.5, ['the driver is missing'])
-        picture = out.getvalue()
+        picture = re.sub(r'\x1b\[[0-9;?]*[a-zA-Z]', '', out.getvalue())
     lines = [line.rstrip() for line in picture.splitlines()]
     assert 'the driver is missing' in picture
     assert 'ERROR transmission_bridge: actuators: no m1' in picture

@@ -21,7 +21,6 @@ from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.offline_form import InputForm, OutputForm, stamp_keys
 from transmission_bridge.bridge.offline_paths import OfflinePath
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.places import find_places, PlanCache
 from transmission_bridge.bridge.stamps import is_possible, Stamp
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr_parser import UnusualMessageError
@@ -50,6 +49,7 @@ class OfflineConverter:
     :param read_unusual: Decodes what the fast reader leaves alone (big endian, for example);
         raises :class:`MessageError` if it cannot.
     :param options: The choices of the bridge, see :class:`OfflinePath`; by default its defaults.
+    :param driver: Topic of the driver whose actuators come out of joint states.
     :raises TransmissionBridgeError: If a choice does not fit the robot.
     :ivar refused: Messages that could not be used, by source and reason.
     :ivar sentences: What the first of them was refused for, likewise.
@@ -61,12 +61,12 @@ class OfflineConverter:
         direction: Direction,
         read_unusual: Callable[[bytes], JointStateRecord],
         options: BridgeOptions | None = None,
+        driver: str = '',
     ) -> None:
-        self._path = OfflinePath(robot, direction, options or BridgeOptions())
+        self._path = OfflinePath(robot, direction, options or BridgeOptions(), driver)
         self._read_unusual = read_unusual
         self._reader = JointStateReader()
         self._encoder = JointStateEncoder()
-        self._plans = PlanCache(lambda layout: find_places(layout, self._path.index))
         self._stamps: dict[str, Stamp] = {}
         self._last: tuple[Layout, JointStateRecord] | None = None
         self._wait = self._skip = 0
@@ -171,7 +171,7 @@ class OfflineConverter:
         """
         assert self._last is not None
         layout, record = self._last
-        plan = self._plans.get(layout)
+        plan = self._path.places(source, layout)
         try:
             form = InputForm(messages[0])
         except UnusualMessageError:

@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.mimic import mimic_joints
 from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.bridge.places import FIELDS, Places
 from transmission_bridge.bridge.reverse_states import ReverseStatePath
 from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
@@ -35,8 +33,8 @@ class OfflinePath:
     :param direction: Which way.
     :param options: The choices. Of those the ones count that say what is in a state, not when one
         is published or how long it holds.
+    :param driver: Topic of the driver whose actuators come out of joint states.
     :ivar names: Everything that can come out, in its order.
-    :ivar index: Place of every name that can go in.
     :ivar can_batch: Whether :meth:`map_batch` gives what :meth:`state` gives. A transmission that
         has to be called may depend on the solution before, and the turns of a single-turn encoder
         depend on the reading before: these go message by message.
@@ -44,11 +42,19 @@ class OfflinePath:
     """
 
     def __init__(
-        self, robot: RobotTransmissions, direction: Direction, options: BridgeOptions
+        self,
+        robot: RobotTransmissions,
+        direction: Direction,
+        options: BridgeOptions,
+        driver: str,
     ) -> None:
         self._path: StatePath | ReverseStatePath
         self.names: tuple[str, ...]
-        periods = wrap_periods(pairs('wrap_period', options.wrap_period), robot.actuator_names)
+        periods = wrap_periods(
+            pairs('wrap_period', options.wrap_period),
+            robot.actuator_names,
+            robot.lost_actuators,
+        )
         # In both directions, as it checks the choices.
         path = StatePath(
             robot,
@@ -58,7 +64,8 @@ class OfflinePath:
             actuator_names=pairs('actuator_names', options.actuator_names),
             wrap_period=periods,
         )
-        names_of_driver = path.merged.names_of_driver()
+        # Topics in a recording have the slash in front that options may leave out.
+        self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         self._fills = False
         if direction == ACTUATOR_TO_JOINT:
             self._path = path
@@ -69,18 +76,13 @@ class OfflinePath:
             self._hidden = undeclared_interfaces(
                 robot.robot, self.names, options.undeclared_interfaces
             )
-            places = {name: place for place, name in enumerate(robot.actuator_names)}
-            self.index: Mapping[str, int] = {
-                name: places[actuator] for name, actuator in names_of_driver.items()
-            }
         else:
             called: dict[str, str] = {}
-            for name, actuator in names_of_driver.items():
+            for name, actuator in path.merged.names_of_driver(self._driver(driver)).items():
                 called.setdefault(actuator, name)
             self._mimic = self._hidden = None
-            self.names = tuple(called[actuator] for actuator in robot.actuator_names)
-            self._path = ReverseStatePath(robot, self.names)
-            self.index = {name: place for place, name in enumerate(robot.joint_names)}
+            self._path = ReverseStatePath(robot, called)
+            self.names = self._path.names
         maps = [robot.map_of(interface, direction) for interface in FIELDS]
         self.can_batch = all(each.is_affine for each in maps) and not (
             periods and direction == ACTUATOR_TO_JOINT
@@ -105,7 +107,14 @@ class OfflinePath:
 
         :raises MessageError: If it cannot be used; then nothing has changed.
         """
-        self._path.update(source, layout, data, stamp, 0.0)
+        self._path.update(self._driver(source), layout, data, stamp, 0.0)
+
+    def places(self, source: str, layout: Layout) -> Places:
+        """Return where the entries of a message go, one like which was taken before."""
+        return self.merged.places(self._driver(source), layout)
+
+    def _driver(self, topic: str) -> str:
+        return self._drivers.get(topic.strip('/'), topic)
 
     def state(self) -> JointStateRecord | None:
         """Return the state of the other space, ``None`` while nothing is known."""
@@ -123,6 +132,8 @@ class OfflinePath:
         """
         samples = len(values)
         mapped = self._affine(values.reshape(samples, -1)).reshape(samples, len(FIELDS), -1)
+        if isinstance(self._path, ReverseStatePath):
+            mapped = mapped[:, :, self._path.picks]
         if self._mimic is not None:
             mimic, n_joints = self._mimic, mapped.shape[2]
             extended = np.full((samples, len(FIELDS), len(self.names)), np.nan)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from transmission_bridge.bridge.merged_states import MergedStates
@@ -31,13 +33,17 @@ class ReverseStatePath:
     over, because the joint they follow says all that is known.
 
     :param robot: The maps.
-    :param names: What the driver calls each actuator.
+    :param names: What the driver calls its actuators, by the URDF's names; others are left out.
+    :ivar picks: Places of the driver's actuators in the robot.
+    :ivar names: What it calls them.
     :ivar merged: What was said of the joints.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
 
-    def __init__(self, robot: RobotTransmissions, names: tuple[str, ...]) -> None:
-        self._names = names
+    def __init__(self, robot: RobotTransmissions, names: Mapping[str, str]) -> None:
+        picks = [place for place, name in enumerate(robot.actuator_names) if name in names]
+        self.picks = np.array(picks, dtype=np.intp)
+        self.names = tuple(names[robot.actuator_names[place]] for place in picks)
         self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
         self.merged = MergedStates(
             robot.joint_names, driver_names=None, wrap_period={}, timeout=0.0
@@ -65,10 +71,12 @@ class ReverseStatePath:
         stamp = self.merged.stamp(0.0)
         if stamp is None:
             return None
-        mapped = self._mapper.of_instant(self.merged.values(0.0), self.report).copy()
-        known = np.isfinite(mapped).any(axis=0)
+        mapped: Array = self._mapper.of_instant(self.merged.values(0.0), self.report)[
+            :, self.picks
+        ]
+        known = np.asarray(np.isfinite(mapped).any(axis=0))
         if not known.any():
             return None
-        names = tuple(name for name, is_known in zip(self._names, known, strict=True) if is_known)
+        names = tuple(name for name, is_known in zip(self.names, known, strict=True) if is_known)
         rows = (row if not np.isnan(row).all() else _EMPTY for row in mapped[:, known])
         return JointStateRecord(stamp, '', names, *rows)

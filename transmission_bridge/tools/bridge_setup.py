@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
+from transmission_bridge.bridge.driver_names import names_of_lost
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.parameter_names import nested, parameter_names
 from transmission_bridge.bridge.unwrap import wrap_periods
-from transmission_bridge.description import load_description
+from transmission_bridge.description import Finding, load_description
 from transmission_bridge.errors import ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.parameter_file import read_options, read_parameter_file
@@ -62,12 +63,17 @@ class BridgeSetup:
 
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
-        return wrap_periods(pairs('wrap_period', self.options.wrap_period), robot.actuator_names)
+        return wrap_periods(
+            pairs('wrap_period', self.options.wrap_period),
+            robot.actuator_names,
+            robot.lost_actuators,
+        )
 
-    def names_of_driver(self, robot: RobotTransmissions) -> dict[str, str]:
+    def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
         """
         Return the URDF name of each name that a driver may use.
 
+        :param topic: The topic of its states.
         :raises TransmissionBridgeError: If the options do not fit the robot.
         """
         merged = MergedStates(
@@ -75,8 +81,18 @@ class BridgeSetup:
             driver_names=pairs('actuator_names', self.options.actuator_names),
             wrap_period={},
             timeout=0.0,
+            lost=robot.lost_actuators,
         )
-        return merged.names_of_driver()
+        topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
+        return merged.names_of_driver(topics.get(topic.strip('/'), topic))
+
+    def _left_out(self, lost: Mapping[str, str]) -> tuple[Finding, ...]:
+        names = pairs('actuator_names', self.options.actuator_names).values()
+        periods = pairs('wrap_period', self.options.wrap_period)
+        return (
+            *names_of_lost('actuator_names', names, lost),
+            *names_of_lost('wrap_period', periods, lost),
+        )
 
     def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
         """
@@ -95,7 +111,7 @@ class BridgeSetup:
         places = parameter_names(robot).places
         known = {name: value for name, value in self.numbers.items() if name in places}
         unknown = [name for name in self.numbers if name not in places]
-        notes = []
+        notes = [finding.text for finding in self._left_out(robot.lost_actuators)]
         if unknown:
             names = shortened(unknown)
             notes.append(f"'{self.file}': no number of this robot, and not used: {names}")
@@ -117,12 +133,13 @@ class BridgeSetup:
             raise UsageError(f"'{self.file}': {error}") from None
 
 
-def bridge_setup(arguments: argparse.Namespace) -> BridgeSetup:
+def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
     """
     Return what the arguments ``--params-file``, ``--actuator-names`` and ``--alias`` say.
 
     What stands on the command line counts instead of what the file says of the same.
 
+    :param drivers: Topics of drivers that the command line names.
     :raises UsageError: If the file cannot be used, or a value cannot be accepted.
     """
     file, options, numbers = arguments.params_file or '', BridgeOptions(), {}
@@ -138,7 +155,13 @@ def bridge_setup(arguments: argparse.Namespace) -> BridgeSetup:
         options = replace(options, plugin_aliases=tuple(map('='.join, aliases.items())))
     if arguments.actuator_names:
         try:
-            options = replace(options, actuator_names=tuple(arguments.actuator_names))
+            # Names may be those of one of these drivers, by its topic.
+            topics = drivers or options.actuator_state_topics
+            options = replace(
+                options,
+                actuator_state_topics=tuple(dict.fromkeys(t.lstrip('/') for t in topics)),
+                actuator_names=tuple(map(_entry, arguments.actuator_names)),
+            )
         except ParameterError as error:
             raise UsageError(
                 f'--actuator-names: expected {error.expected}, found {error.found}'
@@ -151,3 +174,8 @@ def bridge_setup(arguments: argparse.Namespace) -> BridgeSetup:
             'as --actuator-names DRIVER=URDF'
         )
     return BridgeSetup(options, numbers, file)
+
+
+def _entry(text: str) -> str:
+    """Return an entry whose topic, if there is one, has no slash in front."""
+    return text.lstrip('/') if ':' in text.partition('=')[0] else text

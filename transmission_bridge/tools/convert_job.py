@@ -51,7 +51,8 @@ def run_job(options: argparse.Namespace, console: Console) -> Exit:
     path, output = options.input, Output(
         options.output, options.storage, options.force, options.keep_readable
     )  # fmt: skip
-    setup = bridge_setup(options)
+    sides = [text.split(':') for text in options.topic]
+    setup = bridge_setup(options, [side[0 if options.to == 'joint' else -1] for side in sides])
     pairs = topic_pairs(options.topic, options.to, setup.options.actuator_state_topics)
     plan = TopicPlan(pairs, keep=options.keep)
     _check_paths(path, output)

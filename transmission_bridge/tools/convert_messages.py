@@ -45,7 +45,7 @@ class MessageConverter:
     ) -> None:
         self._plan = plan
         self.bridges = {
-            target: OfflineConverter(robot, direction, read_unusual, options)
+            target: OfflineConverter(robot, direction, read_unusual, options, target)
             for target in dict.fromkeys(plan.pairs.values())
         }
         if direction == ACTUATOR_TO_JOINT:

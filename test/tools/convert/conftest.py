@@ -128,9 +128,15 @@ def read(path):
     return SimpleNamespace(connections=connections, messages=messages)
 
 
-def live(messages):
-    """Return what the live bridge publishes for what its drivers sent, times kept."""
-    path = StatePath(RobotTransmissions(load_description(URDF)))
+def live(messages, numbers=None, **choices):
+    """
+    Return what the live bridge publishes for what its drivers sent, times kept.
+
+    :param numbers: Tuned numbers of the transmissions.
+    :param choices: Those of the state path.
+    """
+    robot = RobotTransmissions(load_description(URDF)).with_parameters(numbers or {})
+    path = StatePath(robot, **choices)
     encoder, readers = JointStateEncoder(), {}
     published = []
     for source, time, data in messages:

@@ -163,9 +163,207 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
     assert '4 messages converted' in result.out
 
 
+NAMES = {'M1': 'm1', 'M2': 'm3', 'm3': 'm2'}
+ENTRIES = [f'{driver}={name}' for driver, name in NAMES.items()]
+
+
+def parameter_file(path, text, node='arm/bridge'):
+    """Write the parameters of a node."""
+    lines = ''.join(f'    {line}\n' for line in text.splitlines())
+    path.write_text(f'{node}:\n  ros__parameters:\n{lines}')
+    return path
+
+
+@pytest.mark.parametrize('name', [*OUTPUTS, 'out.csv'])
+def test_where_nothing_is_converted_nothing_is_written(run, bags, tmp_path, robot_file, name):
+    """Exit code 1, why, and what can be done about it here; a former OUT stays as it was."""
+    topics = {'/actuator_states': (bags.JOINT_STATE, bags.states(5, tuple(NAMES)[:2]))}
+    source = bags.write(tmp_path / 'in', topics)
+    target = tmp_path / name
+    result = run('convert', source, target, '--description', robot_file)
+    assert (result.code, result.out) == (1, '')
+    assert '5 messages of /actuator_states refused (foreign)' in result.err
+    assert "expected some of 'm1', 'm2', 'm3' (--actuator-names DRIVER=URDF tells" in result.err
+    assert 'the parameter' not in result.err
+    assert 'nothing was converted, and nothing is written' in result.err
+    assert not target.exists()
+    former = run(
+        'convert', source, target, '--description', robot_file, '--actuator-names', *ENTRIES
+    )
+    assert former.code == 0
+    again = run('convert', source, target, '--description', robot_file, '--force')
+    assert again.code == 1
+    assert target.exists()
+
+
+def test_why_nothing_was_converted_is_said(run, bags, tmp_path, robot_file):
+    """The other direction is named where it is meant; silence is not an unknown joint."""
+    topics = {
+        '/actuator_states': (bags.JOINT_STATE, []),
+        '/joint_states': (bags.JOINT_STATE, bags.states(3, ('pan', 'pitch'))),
+        '/half': (bags.JOINT_STATE, bags.states(3, ('m2',))),
+    }
+    source = bags.write(tmp_path / 'in', topics)
+    for pair, words in (
+        ('/actuator_states:/x', 'there is no message with numbers on /actuator_states'),
+        ('/joint_states:/x', 'they name joints already: --to actuator converts those'),
+        ('/half:/x', 'no joint is known from the numbers in the messages'),
+    ):
+        options = ('--description', robot_file, '--topic', pair)
+        result = run('convert', source, tmp_path / 'out.mcap', *options)
+        assert result.code == 1
+        assert words in result.err
+    assert not (tmp_path / 'out.mcap').exists()
+
+
+@pytest.mark.parametrize('where', ['option', 'file', 'both'])
+def test_names_of_the_driver_are_translated_in_both_directions(
+    run, bags, tmp_path, robot_file, where
+):
+    """What the bridge with these names publishes comes out, and the driver's names come back."""
+    topics = {'/actuator_states': (bags.JOINT_STATE, bags.states(700, tuple(NAMES)))}
+    source = bags.write(tmp_path / 'in', topics)
+    options = ['--description', robot_file]
+    if where != 'option':
+        entries = ENTRIES if where == 'file' else ['X=m1']
+        text = f'actuator_names: [{", ".join(entries)}]'
+        options += ['--params-file', parameter_file(tmp_path / 'bridge.yaml', text)]
+    if where != 'file':
+        options += ['--actuator-names', *ENTRIES]
+    result = run('convert', source, tmp_path / 'joints.mcap', *options)
+    assert (result.code, result.err) == (0, '')
+    before = bags.read(source).messages
+    joints = bags.read(tmp_path / 'joints.mcap').messages
+    assert [m[1:] for m in joints] == bags.live(before, actuator_names=NAMES)
+    way = ('convert', tmp_path / 'joints.mcap', tmp_path / 'back.mcap', '--to', 'actuator')
+    assert run(*way, *options).code == 0
+    reader, other = JointStateReader(), JointStateReader()
+    after = bags.read(tmp_path / 'back.mcap').messages
+    for (_, _, data), (_, _, other_data) in zip(before, after, strict=True):
+        old, new = reader.read(data), other.read(other_data)
+        assert set(new.names) == set(NAMES)
+        places = [new.names.index(name) for name in old.names]
+        np.testing.assert_allclose(np.array(new.position)[places], old.position, atol=3e-11)
+
+
+@pytest.mark.parametrize('where', ['option', 'file'])
+def test_drivers_that_use_the_same_names_are_told_apart(run, bags, tmp_path, robot_file, where):
+    """By their topics, as in the bridge; back to each driver comes what it has."""
+    left, right = 'left/actuator_states', 'right/actuator_states'
+    topics = {
+        f'/{left}': (bags.JOINT_STATE, bags.states(300, ('M1',), 1)),
+        f'/{right}': (bags.JOINT_STATE, bags.states(300, ('M1', 'M2'), 2, 1_700_001)),
+    }
+    source = bags.write(tmp_path / 'in', topics)
+    names = {f'{left}:M1': 'm1', f'{right}:M1': 'm2', f'{right}:M2': 'm3'}
+    entries = [f'{driver}={name}' for driver, name in names.items()]
+    options = ['--description', robot_file]
+    forward, back = [], []
+    if where == 'file':
+        text = f'actuator_state_topics: [{left}, {right}]\nactuator_names: {entries}'
+        options += ['--params-file', parameter_file(tmp_path / 'bridge.yaml', text)]
+    else:
+        forward = ['--topic', f'/{left}:/joint_states', f'{right}:/joint_states']
+        forward += ['--actuator-names', *entries]
+    joints = tmp_path / 'joints.mcap'
+    result = run('convert', source, joints, *options, *forward)
+    assert (result.code, result.err) == (0, '')
+    before = bags.read(source).messages
+    expected = bags.live([(n[1:], *m) for n, *m in before], actuator_names=names)
+    assert [m[1:] for m in bags.read(joints).messages] == expected
+    reader = JointStateReader()
+    for driver, drivers_names in ((left, ('M1',)), (right, ('M1', 'M2'))):
+        if where == 'option':
+            its = [entry for entry in entries if entry.startswith(driver)]
+            back = ['--actuator-names', *its]
+        pair = ('--topic', f'/joint_states:/{driver}')
+        target = tmp_path / 'back.mcap'
+        way = ('convert', joints, target, '--force', '--to', 'actuator', *pair)
+        assert run(*way, *options, *back).code == 0
+        messages = bags.read(target).messages
+        assert {reader.read(data).names for _, _, data in messages} == {drivers_names}
+        sent = [data for name, _, data in before if name == f'/{driver}']
+        last = [np.array(reader.read(data).position) for data in (sent[-1], messages[-1][2])]
+        np.testing.assert_allclose(*last, atol=3e-11)
+
+
+def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
+    """Numbers of transmissions, turns of encoders, topics of drivers and what is unknown, all."""
+    topics = {
+        '/left/states': (bags.JOINT_STATE, bags.states(300, ('m1',), 1)),
+        '/right/states': (bags.JOINT_STATE, bags.states(300, ('m2', 'm3'), 2, 1_700_001)),
+        '/robot_description': (bags.STRING, [(bags.START, bags.text_message(bags.URDF))]),
+    }
+    source = bags.write(tmp_path / 'in', topics)
+    text = """actuator_state_topics: [left/states, right/states]
+wrap_period: [m1=0.5]
+unknown_rates: zero
+unknown_joints: 'nan'
+command_joints: []
+on_stop: nothing
+state_timeout: 0.5
+publish: on_all
+transmissions:
+  pan_drive: {joints: {pan: {offset: -1.5}}}
+  gone: {joints: {x: {offset: 1.0}}}
+transmissions.wrist.actuators.m3.mechanical_reduction: -60.0"""
+    file = parameter_file(tmp_path / 'bridge.yaml', text)
+    result = run('convert', source, tmp_path / 'out.mcap', '--params-file', file)
+    assert result.code == 0
+    assert "not used: 'transmissions.gone.joints.x.offset'" in result.err
+    assert 'mapped message by message: state_timeout, publish' in result.err
+    assert result.err.count('\n') == 2
+    published = bags.live(
+        [m for m in bags.read(source).messages if m[0] != '/robot_description'],
+        {
+            'pan_drive': {'joints': {'pan': {'offset': -1.5}}},
+            'wrist': {'actuators': {'m3': {'mechanical_reduction': -60.0}}},
+        },
+        unknown_rates='zero',
+        unknown_joints='nan',
+        wrap_period={'m1': 0.5},
+    )
+    written = bags.read(tmp_path / 'out.mcap').messages
+    assert [m[1:] for m in written if m[0] == '/joint_states'] == published
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        (
+            'actuator_names: M1=m1',
+            "line 3: actuator_names: expected a list of texts, found 'M1=m1",
+        ),
+        ('actuator_names: [M1]', "expected entries 'left=right', no left side twice, found 'M1'"),
+        ('actuator_names: [1, 2]', 'actuator_names: expected a list of texts, found a sequence'),
+        ('actuator_names: [M1=m9]', "unknown actuator 'm9', known: m1, m2, m3"),
+        ('pass_through: 1', "pass_through: expected true or false, found '1'"),
+        ('unknown_rates: none', "unknown_rates cannot be accepted (expected 'nan' or 'zero'"),
+        ('wrap_period: [m1=0]', "wrap_period of 'm1' cannot be accepted"),
+        ('state_timeout: soon', 'state_timeout: expected a decimal number'),
+        ('transmissions.wrist.joints.roll.mechanical_reduction: 0.0', 'other than zero'),
+        ('pass_through: true\npass_through: false', 'is given twice, as True and False'),
+        ('limits: 7\nautostart: maybe\nrobot_description: [x]\nactuator_names: []', ''),
+    ],
+)
+def test_a_parameter_file_that_does_not_fit_is_one_sentence(run, bags, tmp_path, text, words):
+    """Exit code 2, what is wrong and where, and nothing is written; others may be odd."""
+    source = bags.write(tmp_path / 'in', recording(bags, 2))
+    file = parameter_file(tmp_path / 'bridge.yaml', text)
+    result = run('convert', source, tmp_path / 'out.mcap', '--params-file', file)
+    assert words in result.err
+    assert result.code == (2 if words else 0)
+    assert (tmp_path / 'out.mcap').exists() == (not words)
+    assert result.err.count('\n') == (1 if words else 0)
+
+
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
+        (['--actuator-names', 'M1'], "--actuator-names: expected entries 'left=right'"),
+        (['--actuator-names', 'M1=m9'], "unknown actuator 'm9', known: m1, m2, m3"),
+        (['--actuator-names', 'm1=m2'], "expected a driver's name for m1 as well"),
+        (['--params-file', 'no/such.yaml'], "cannot read 'no/such.yaml'"),
         (['--topic', 'a'], "--topic takes SOURCE:TARGET, found 'a'"),
         (['--topic', 'a:'], '--topic takes SOURCE:TARGET'),
         (['--topic', 'a:b:c'], '--topic takes SOURCE:TARGET'),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -22,6 +22,7 @@ from transmission_bridge.tools.calibration.warnings import correlations, kept_te
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.tunable import ParameterPath
 
 __all__ = ['MOST_BENT_ROWS', 'MOST_ROWS', 'calibrate_robot', 'calibrate_transmission']
 
@@ -42,7 +43,7 @@ def calibrate_robot(
     """
     Calibrate every transmission that the recording has actuators and joints of.
 
-    :param robot: The robot as described.
+    :param robot: The robot, with the numbers to begin with.
     :param recording: Positions of actuators and joints.
     :param only: Names of transmissions, all by default.
     :param noisy: Whose measurements have the noise.
@@ -70,6 +71,7 @@ def calibrate_robot(
                     noisy=noisy,
                     is_fixed=is_fixed(binding.spec.name),
                     offset_of=offset_of,
+                    numbers={each.path: each.value for each in robot.tunables[binding.spec.name]},
                 )
             )
     return tuple(found)
@@ -82,6 +84,7 @@ def calibrate_transmission(
     noisy: NoisySide = 'joint',
     is_fixed: Callable[[str], bool] = lambda _: False,
     offset_of: OffsetOf = 'longest',
+    numbers: Mapping[ParameterPath, float] | None = None,
 ) -> Calibration:
     """
     Calibrate one transmission.
@@ -91,10 +94,13 @@ def calibrate_transmission(
     :param noisy: Whose measurements have the noise.
     :param is_fixed: Whether a number is to be kept, by its name below the transmission.
     :param offset_of: Which segment's offset is the offset where there are slips.
+    :param numbers: Values to begin with instead of those of the description.
     """
     # Numbers of absurd size overflow on the way. That is a bad fit to report, no line of its own.
     with np.errstate(all='ignore'):
-        found = estimate(binding, pairs, noisy=noisy, is_fixed=is_fixed, offset_of=offset_of)
+        found = estimate(
+            binding, pairs, noisy=noisy, is_fixed=is_fixed, offset_of=offset_of, numbers=numbers
+        )
         residuals = found.problem.residuals(found.solution)
         slopes = found.problem.slopes(found.solution.values)
         known = uncertainty(residuals, slopes, found.problem.mask)

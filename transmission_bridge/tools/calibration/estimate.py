@@ -17,7 +17,7 @@ The offset of the longest segment, or of the first or last one if asked for, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +34,7 @@ from transmission_bridge.tools.calibration.slips import find_slips
 from transmission_bridge.tools.calibration.soft_fit import soft_fit
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.tunable import ParameterPath
 
 __all__ = ['Estimate', 'OffsetOf', 'estimate']
 
@@ -77,6 +78,7 @@ def estimate(
     noisy: NoisySide,
     is_fixed: Callable[[str], bool],
     offset_of: OffsetOf,
+    numbers: Mapping[ParameterPath, float] | None = None,
 ) -> Estimate:
     """
     Fit the numbers of one transmission.
@@ -85,13 +87,14 @@ def estimate(
     :param noisy: The side with the noise.
     :param is_fixed: Whether the user keeps a number, by its name below the transmission.
     :param offset_of: Which segment's offset is the offset where there are slips.
+    :param numbers: Values to begin with instead of those of the description.
     """
     expected = binding.transmission.actuator_to_joint('position', pairs.actuators)
     motions = tuple(
         motion_of(pairs.actuators, pairs.joints[:, place], expected[:, place])
         for place in range(pairs.joints.shape[1])
     )
-    model = TransmissionModel(binding, pairs.actuators, pairs.joints, noisy=noisy)
+    model = TransmissionModel(binding, pairs.actuators, pairs.joints, noisy=noisy, numbers=numbers)
     mask = _usable(model, binding, pairs, motions, noisy)
     fitter = _Fitter(model, mask, binding.transmission.is_constant, is_fixed, offset_of)
     return fitter.run(motions)

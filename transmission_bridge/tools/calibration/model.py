@@ -17,7 +17,7 @@ actuator's encoder is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import copy
 from typing import Literal
 
@@ -29,7 +29,7 @@ from transmission_bridge.tools.units import tunable_unit
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 
 __all__ = ['NoisySide', 'TransmissionModel']
 
@@ -51,10 +51,17 @@ class TransmissionModel:
     :param actuators: Actuator positions, shape ``(rows, n_actuators)``.
     :param joints: Joint positions, shape ``(rows, n_joints)``, NaN where not measured.
     :param noisy: The side whose measurements have the noise; they are what is predicted.
+    :param numbers: Values that replace those of the description.
     """
 
     def __init__(
-        self, binding: Binding, actuators: Array, joints: Array, *, noisy: NoisySide = 'joint'
+        self,
+        binding: Binding,
+        actuators: Array,
+        joints: Array,
+        *,
+        noisy: NoisySide = 'joint',
+        numbers: Mapping[ParameterPath, float] | None = None,
     ) -> None:
         self._type = type(binding.transmission)
         self._spec = binding.spec
@@ -62,7 +69,7 @@ class TransmissionModel:
         self.given, self.measured = (actuators, joints) if self._forward else (joints, actuators)
         members = binding.spec.joints if self._forward else binding.spec.actuators
         self.channels = tuple(member.name for member in members)
-        built, _ = build(self._type, self._spec)
+        built, _ = build(self._type, self._spec, numbers)
         self.tunables: tuple[Tunable, ...] = built.tunables
         self.nominal = np.array([tunable.value for tunable in self.tunables])
 

@@ -97,7 +97,7 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.calibration.calibrate import calibrate_robot
     from transmission_bridge.tools.robot_file import read_robot_file
 
-    setup = bridge_setup(options)
+    setup = bridge_setup(options, [options.actuators])
     robot, remarks = setup.robot(read_robot_file(options.description))
     _check_names(options.transmission, robot)
     recording, notes = _recording(options, setup, robot)
@@ -142,7 +142,7 @@ def _recording(
     from transmission_bridge.tools.calibration.bag_recording import read_bag
     from transmission_bridge.tools.calibration.csv_recording import has_topics, read_csv
 
-    names, periods = setup.names_of_driver(robot), setup.periods(robot)
+    names, periods = setup.names_of_driver(robot, options.actuators), setup.periods(robot)
     notes: list[str] = []
     if options.data.lower().endswith('.csv') and not has_topics(options.data):
         recording = read_csv(options.data, names, robot.joint_names)
