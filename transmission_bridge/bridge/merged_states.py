@@ -195,13 +195,15 @@ class MergedStates:
         the same number.
         """
         source.layout, source.plan = (layout, plan) if layout.is_kept else (None, None)
+        is_noted = False
         for row, length in enumerate(layout.lengths):
             givers = self._givers[row, plan.places]
             mine = givers == source.number
             if length:
                 others = ~(mine | (givers == _NOBODY))
-                if others.any():
-                    self._contested = True
+                # One interface is enough to tell who they are.
+                if not is_noted and others.any():
+                    self._contested = is_noted = True
                     rivals = self._rivals[row, plan.places]
                     self.contests += int((others & (rivals == source.number)).any())
                     self._rivals[row, plan.places] = np.where(others, givers, rivals)

@@ -12,6 +12,7 @@ lease is over (20 s), so that two of a kind are believed only when both are hear
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 import copy
 from typing import Any
 
@@ -305,7 +306,11 @@ class Namesake:
             self.close()
             self._is_heard = False
         elif self._probe is None:
-            self._probe = Probe(self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS)
+            # A policy (SROS2) may forbid it; there, nobody takes a name unseen.
+            with suppress(rclpy_implementation.RCLError):
+                self._probe = Probe(
+                    self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS
+                )
             # The message of ours that follows this look is in it.
             self._surplus = -1
         else:
