@@ -171,7 +171,7 @@ def test_new_description_while_configured(peer, reference, make_bridge, capfd):
     for _ in range(2):  # the same text again is no news
         publisher.publish(publisher.msg_type(data=MENDED))
     publisher.publish(publisher.msg_type(data=ONE_JOINT.format(ratio='4.0')))
-    peer.spin_until(lambda: b'4.0' in node._description._received, 'arrival of the description')
+    peer.spin_until(lambda: '4.0' in node._description._received, 'arrival of the description')
     assert capfd.readouterr().err.count('another robot_description') == 1
     assert hinge_of(peer, reference) == 2.0
     for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
@@ -192,7 +192,7 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, robots, make_bridg
     peer.spin_until(lambda: peer.state() == 'active', 'the start')
     assert peer.set_parameters({axis: 0.3, hinge: 0.5}).successful
     publisher.publish(publisher.msg_type(data=second))
-    peer.spin_until(lambda: b'0.2' in node._description._received, 'arrival of the description')
+    peer.spin_until(lambda: '0.2' in node._description._received, 'arrival of the description')
     capfd.readouterr()
     for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
         assert peer.change_state(transition)

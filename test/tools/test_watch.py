@@ -357,10 +357,9 @@ def test_silence_is_exit_code_one(run, monkeypatch):
 
 
 @pytest.mark.ros
-def test_waiting_is_said_while_it_lasts(run, monkeypatch):
+def test_waiting_is_said_while_it_lasts(run, harness, monkeypatch):
     """After a second of silence it is said what for, after three who is missing."""
-    pytest.importorskip('rclpy')
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
     result = run('watch', '--seconds', '3.5', '--namespace', 'nobody_is_here')
     assert result.code == 1
     assert result.err.startswith('waiting for actuator_states, joint_states and diagnostics')

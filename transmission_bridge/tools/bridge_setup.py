@@ -166,13 +166,6 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
             raise UsageError(
                 f'--actuator-names: expected {error.expected}, found {error.found}'
             ) from None
-    of_drivers = [name for name in pairs('actuator_names', options.actuator_names) if ':' in name]
-    if of_drivers:
-        raise UsageError(
-            f'names of one driver of several ({shortened(of_drivers)}) are not used for a recording: '
-            'take the drivers one after the other, and give the names of each without its topic, '
-            'as --actuator-names DRIVER=URDF'
-        )
     return BridgeSetup(options, numbers, file)
 
 
