@@ -21,9 +21,9 @@ def documents(load):
 
 @pytest.fixture
 def folder(documents, tmp_path):
-    """Return a folder with the files that the documents tell to save."""
-    for document in documents.DOCUMENTS:
-        for name, text in documents.files(document.name).items():
+    """Return a folder with the robot of the first document, and the scripts for it."""
+    for document in ('first_robot.md', 'recordings.md', 'without_ros.md'):
+        for name, text in documents.files(document).items():
             (tmp_path / name).write_text(text, encoding='utf-8')
     return tmp_path
 
