@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.diagnostics import ERROR, input_status, OK, Window
+from transmission_bridge.bridge.diagnostics import ERROR
+from transmission_bridge.bridge.driver_watch import DriverWatch
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.statistics import TopicStatistics
 from transmission_bridge.bridge.trigger import Trigger
@@ -52,10 +53,18 @@ def test_trigger():
     assert not trigger.heard('two', 40.25)
 
 
-@pytest.mark.parametrize(('now', 'level'), [(100.25, OK), (40.0, ERROR)])
+@pytest.mark.parametrize(('now', 'level'), [(100.25, None), (40.0, ERROR)])
 def test_input_status(now, level):
     """A topic that was used before is stale."""
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.used = 1, 100.0, 100.0
-    status = input_status(statistics, Window(), now=now, period=1.0, incompatible=(), timeout=0.5)
-    assert status.level == level
+    troubles = DriverWatch('/actuator_states', timeout=0.5).look(
+        statistics,
+        np.zeros(3),
+        now=now,
+        elapsed=1.0,
+        open_for=10.0,
+        publishers={1: '/driver'},
+        others=(),
+    )
+    assert [trouble.level for trouble in troubles] == [level] * (level is not None)
