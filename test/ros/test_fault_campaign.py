@@ -362,7 +362,7 @@ def check_not_finite(injected, reports, reference):
             count = sum(injected[name, field] for name in actuators)
             assert found_here[f'NaN {field}'] == count
     strangers = [key for key in found if key.startswith('unknown name ')]
-    assert {'unknown name ghost', 'unknown name phantom'} <= set(strangers)
+    assert {"unknown name 'ghost'", "unknown name 'phantom'"} <= set(strangers)
     assert len(strangers) == 64
 
 
