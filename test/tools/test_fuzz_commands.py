@@ -349,7 +349,7 @@ def test_the_usual_inputs_are_usual(run, recordings, tmp_path, monkeypatch, comm
 class Deaf:
     """A client of ``watch`` that hears one state and is then interrupted."""
 
-    def __init__(self, state: object, namespace: str) -> None:
+    def __init__(self, state: object) -> None:
         self._state = state
         self._turns = 0
 

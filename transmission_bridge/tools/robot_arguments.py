@@ -38,8 +38,8 @@ def add_bridge_arguments(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         default=[],
         metavar='DRIVER=URDF',
-        help="names that a driver uses instead of the URDF's; instead of those in the parameter "
-        'file',
+        help="names that a driver uses instead of the URDF's, each as TOPIC:DRIVER=URDF where "
+        'several drivers use the same; they count instead of those in the parameter file',
     )
     parser.add_argument(
         '--params-file',

@@ -82,9 +82,9 @@ COMMAND = Command(
     'A line of a CSV file is a message, with the columns time and stamp [s], topic, and\n'
     'NAME.position, NAME.velocity, NAME.effort in SI units; stamp and topic may be absent.\n'
     'Only what is converted is written to a CSV file.\n\n'
-    'With the parameter file of a bridge the result is what that bridge would have published.\n\n'
-    'exit code: 0 done, 1 nothing was converted, IN is no recording, cut off or damaged, or the\n'
-    'description is none, 2 wrong usage, or a file cannot be read or written.',
+    'With the parameter file of a bridge the result is what that one would have published.\n\n'
+    'exit code: 0 done, 1 nothing was converted, IN is no recording, cut off or damaged, or\n'
+    'the description is none, 2 wrong usage, or a file cannot be read or written.',
     example='  transmission_bridge convert drive.mcap drive_joints.mcap --description robot.urdf\n'
     '  transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \\\n'
     '      /right/states:/joint_states\n'
