@@ -281,6 +281,37 @@ def test_trajectory_of_each_driver(peer, bridge_of):
     assert heard[''] == []
 
 
+def test_a_mechanism_with_motors_of_two_drivers(peer, reference, active_bridge):
+    """Both motors of a differential may be called M, each by its own driver."""
+    node = active_bridge(
+        {
+            'actuator_state_topics': ['one/states', 'two/states'],
+            'actuator_names': ['one/states:M=left', 'two/states:M=right'],
+        }
+    )
+    wanted = {'roll': 0.5, 'pitch': -0.25}
+    command = reference.Message(tuple(wanted), position=tuple(wanted.values()))
+    controller, joints = peer.publisher('joint_commands'), peer.listen('joint_states')
+    sent = {}
+    for driver, motor in (('one', 'left'), ('two', 'right')):
+        heard = peer.listen(f'{driver}/actuator_commands')
+        (sent[driver],) = peer.exchange(controller, command, heard)
+        assert sent[driver].names == ('M',)
+        (value,) = sent[driver].position
+        number = reference.actuator_value(reference.Numbers(), 'position', motor, wanted)
+        assert number.equals(value)
+    first, second = (peer.publisher(f'{driver}/states') for driver in sent)
+    statistics = node._session.inputs.statistics['one/states']
+
+    def heard_of():
+        peer.send(first, sent['one'])
+        return statistics.accepted
+
+    peer.spin_until(heard_of, 'a state of the one')
+    (state,) = peer.exchange(second, sent['two'], joints)
+    assert dict(zip(state.names, state.position, strict=True)) == pytest.approx(wanted)
+
+
 def test_diagnostics_of_each_topic(bridge_of, peer):
     """Every topic of every driver has its status."""
     from diagnostic_msgs.msg import DiagnosticArray

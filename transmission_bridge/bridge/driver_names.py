@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.options import split_topic
+from transmission_bridge.bridge.places import as_slice
 from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
@@ -32,7 +33,7 @@ class _Part(NamedTuple):
     """What one driver gets of a message: its entries (``None``: all) and their names there."""
 
     namespace: str
-    picks: npt.NDArray[np.intp] | None
+    picks: npt.NDArray[np.intp] | slice | None
     names: tuple[str, ...]
 
 
@@ -118,7 +119,7 @@ class DriverNames:
         return tuple(
             _Part(
                 namespace,
-                None if len(own) == len(names) else np.array(own, dtype=np.intp),
+                None if len(own) == len(names) else as_slice(own),
                 tuple(self._places[names[pick]][1] for pick in own),
             )
             for namespace, own in picks.items()
@@ -158,11 +159,13 @@ def _namespace(topic: str) -> str:
 def _command_part(record: JointStateRecord, part: _Part) -> JointStateRecord:
     if part.picks is None:
         return replace(record, names=part.names)
-    rows = []
-    for values in (record.position, record.velocity, record.effort):
-        own = values[part.picks] if len(values) else values
-        # In a message for all of them the other driver's may be the only ones of an interface.
-        rows.append(_EMPTY if np.isnan(own).all() else own)
+    rows = [_EMPTY, _EMPTY, _EMPTY]
+    for row, values in enumerate((record.position, record.velocity, record.effort)):
+        if len(values):
+            own = values[part.picks]
+            # Of an interface may be commands to other drivers only.
+            if not np.isnan(own).all():
+                rows[row] = own
     return JointStateRecord(record.stamp, record.frame_id, part.names, *rows)
 
 
