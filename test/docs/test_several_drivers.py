@@ -67,11 +67,9 @@ def joint_command(stamp, position=None, velocity=None):
 
 
 def newest(heard, *names):
-    """Return the newest positions of names, ``None`` where one is missing."""
-    if not heard:
-        return None
-    found = dict(zip(heard[-1].names, heard[-1].position, strict=True))
-    return [found.get(name) for name in names]
+    """Return the newest positions of names, NaN where one is missing."""
+    found = dict(zip(heard[-1].names, heard[-1].position, strict=True)) if heard else {}
+    return [found.get(name, np.nan) for name in names]
 
 
 def test_two_drivers_with_the_same_names(start, peer, folder):
