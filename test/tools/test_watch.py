@@ -358,7 +358,7 @@ def test_silence_is_exit_code_one(run, monkeypatch):
 
 @pytest.mark.ros
 def test_waiting_is_said_while_it_lasts(run, harness, monkeypatch):
-    """After a second of silence it is said what for, after three who is missing."""
+    """After two seconds of silence it is said what for, after three who is missing."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
     result = run('watch', '--seconds', '3.5', '--namespace', 'nobody_is_here')
     assert result.code == 1
@@ -478,6 +478,7 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
     finally:
         stop.set()
         thread.join()
-    assert (result.code, result.err) == (0, '')
+    assert result.code == 0
+    assert 'missing' not in result.err  # what is waited for may be there: finding takes time
     assert '0.1250' in result.out
     assert 'right/states: ' in result.out

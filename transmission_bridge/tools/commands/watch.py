@@ -31,7 +31,7 @@ _PATIENCE, _SETTLING = 5.0, 1.2
 _MEETING = 3.0
 
 #: Seconds of silence after which it is said what is waited for.
-_SILENCE = 1.0
+_SILENCE = 2.0
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
