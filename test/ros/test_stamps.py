@@ -120,7 +120,7 @@ def test_diagnostics_count_them(peer, reference, active_bridge):
         peer.send(sender, reference.Message(('winch',), (1.0,), stamp=stamps[0]))
 
     def found():
-        statuses = [each for report in reports for each in report.status]
+        statuses = [each for report in reversed(reports) for each in report.status]
         for status in statuses:
             values = {each.key: each.value for each in status.values}
             if values.get('replaced stamps') == '2':
