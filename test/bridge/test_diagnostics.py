@@ -314,6 +314,9 @@ def test_commands_that_nobody_hears(time):
     assert found('actuator_commands').level == OK
     statistics.received = 1
     assert found('').level == OK
+    # Who heard the command has left since.
+    assert found('actuator_commands').level == OK
+    statistics.received = 2
     status = found('actuator_commands')
     assert status.level == WARN
     assert status.message.startswith('nobody listens to actuator_commands: start the driver')

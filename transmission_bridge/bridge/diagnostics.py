@@ -138,7 +138,7 @@ class Window:
     def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
         self._time = time
         self._totals: dict[Hashable, int] = {}
-        self._grew: dict[Hashable, float] = {}
+        self._seen: dict[Hashable, float] = {}
         self._settled: dict[Hashable, tuple[bool, bool]] = {}
         self._made: dict[Hashable, tuple[Hashable, Status]] = {}
 
@@ -155,10 +155,14 @@ class Window:
 
     def lately(self, key: Hashable, total: int) -> bool:
         """Tell whether a count has grown in the last 5 s, so that events are seen."""
+        return self.was_so(key, self.grown(key, total) > 0)
+
+    def was_so(self, key: Hashable, is_so: bool) -> bool:
+        """Tell whether something is so at this look, or was in the last 5 s."""
         now = self._time()
-        if self.grown(key, total):
-            self._grew[key] = now
-        return now - self._grew.get(key, -math.inf) < _SHOWN
+        if is_so:
+            self._seen[key] = now
+        return now - self._seen.get(key, -math.inf) < _SHOWN
 
     def settled(self, key: Hashable, is_so: bool) -> bool:
         """
@@ -347,7 +351,9 @@ def command_status(
     """
     topic = statistics.topic
     troubles = _rejections(statistics, window, 'commands')
-    if window.lately(('accepted', topic), statistics.accepted) and unheard:
+    is_commanded = window.grown(('accepted', topic), statistics.accepted) > 0
+    # Those that came while somebody listened were heard.
+    if window.was_so(('unheard', topic), is_commanded and bool(unheard)) and unheard:
         words = (
             f'nobody listens to {unheard}: start the driver, or name its topic there '
             f'(remap {unheard})'
