@@ -325,4 +325,5 @@ def test_actuators_must_be_those_of_the_robot(launch, urdf):
     """A name in the parameter actuators that the robot lacks is refused with those it has."""
     child = launch('--urdf', urdf, '--ros-args', '-p', "actuators:=['elbow']")
     assert child.ended() == 1
-    assert f"unknown actuator 'elbow', known: {', '.join(ACTUATORS)}" in child.output
+    closest = f"unknown actuator 'elbow' (closest: '{ACTUATORS[1]}')"
+    assert f'{closest}, known: {", ".join(ACTUATORS)}' in child.output
