@@ -304,7 +304,7 @@ class Diagnostics:
             for namespace in sorted(reached):
                 topics = [f'{namespace}{name}' for name in names]
                 listens = graph.has_listeners(set(topics) & session.outputs.publishers.keys())
-                if self._window.settled(('unheard', topics[0]), not listens):
+                if self._window.settled(('unheard', topics[0]), not listens) and not listens:
                     unheard.append(topics[0])
             found.append(', '.join(unheard))
         return found[0], found[1]
