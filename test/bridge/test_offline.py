@@ -192,6 +192,30 @@ def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, 
 
 
 @pytest.mark.parametrize('name', sorted(ROBOTS))
+@pytest.mark.parametrize('direction', [ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR])
+@pytest.mark.parametrize('interface', range(3))
+@pytest.mark.parametrize('unknown_joints', ['omit', 'nan'])
+@pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
+def test_what_overflows_on_its_way_is_unknown_however_many_overflow(
+    name, direction, interface, unknown_joints, unknown_rates
+):
+    """A message behind one that overflowed is converted as if it stood alone."""
+    robot = ROBOTS[name]
+    names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
+    recorded = []
+    for time in range(5):
+        writer = JointStateWriter(names, '', (True,) * 3)
+        for row in (writer.position, writer.velocity, writer.effort):
+            row[:] = 0.01 * time
+        (writer.position, writer.velocity, writer.effort)[interface][:] = 1.7e308
+        recorded.append(Recorded('one', writer.write(5, time), time))
+    options = BridgeOptions(unknown_joints=unknown_joints, unknown_rates=unknown_rates)
+    with np.errstate(all='ignore'):
+        alone = offline(robot, recorded, [1] * 5, direction, options)
+        assert offline(robot, recorded, (), direction, options) == alone
+
+
+@pytest.mark.parametrize('name', sorted(ROBOTS))
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_options_of_the_bridge_count_in_a_recording_to_the_last_bit(name, data):

@@ -93,3 +93,13 @@ def test_hidden_is_not_filled(feed, plugin):
     """Also where unknown rates are zero."""
     found = published(feed, plugin, 'auto', unknown_rates='zero')
     assert np.array_equal(found, DECLARED, equal_nan=True)
+
+
+def test_nothing_but_hidden_numbers_is_no_state(feed):
+    """A message without a number would only say that the joint exists."""
+    robot = RobotTransmissions(load_description(URDF.format(plugin=OTHER), strict=True))
+    path = StatePath(robot, undeclared='hide', unknown_joints='nan')
+    feed(path, JointStateRecord((1, 0), '', ('part',), (), (2.0,), ()))
+    assert path.joint_state() is None
+    feed(path, JointStateRecord((1, 0), '', ('part',), (1.0,), (2.0,), ()))
+    assert path.joint_state() is not None

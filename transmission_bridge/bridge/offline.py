@@ -182,10 +182,10 @@ class OfflineConverter:
         values = np.repeat(self._path.merged.values(0.0)[np.newaxis], len(block), axis=0)
         form.scatter(block, values, plan)
         np.copyto(values, np.nan, where=np.isinf(values))
-        mapped = self._path.map_batch(values)
+        mapped, known = self._path.map_batch(values)
         others = (stamp for other, stamp in self._stamps.items() if other != source)
         keys = stamp_keys(block, received[: len(block)], max(others, default=None))
-        result = OutputForm(first, record, self._path.names).messages(mapped, keys)
+        result = OutputForm(first, record, self._path.names).messages(mapped, known, keys)
         if len(result) > 1:
             last = len(result) - 1
             layout, data = self._read(messages[last])

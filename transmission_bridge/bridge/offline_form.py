@@ -25,6 +25,7 @@ __all__ = ['InputForm', 'OutputForm', 'stamp_keys']
 
 Bytes = npt.NDArray[np.uint8]
 Keys = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 _ENCAPSULATION = slice(0, 2)
 _OPTIONS = 3
@@ -94,18 +95,16 @@ class OutputForm:
         index = {name: place for place, name in enumerate(names)}
         self._places = np.array([index[name] for name in record.names], dtype=np.intp)
 
-    def messages(self, mapped: Array, keys: Keys) -> list[bytes]:
+    def messages(self, mapped: Array, known: Mask, keys: Keys) -> list[bytes]:
         """
         Return the messages of states, up to the first in which other numbers are known.
 
         :param mapped: Shape ``(n, 3, n_out)``; the first is what the message given was made of.
+        :param known: Which numbers are known, of the same shape.
         :param keys: Their stamps.
         """
         count = _first_true(keys < 0)
-        if not np.isfinite(mapped).all():
-            for is_kind in (np.isnan, np.isinf):
-                kind = is_kind(mapped[:count])
-                count = _first_true((kind != kind[:1]).any(axis=(1, 2)))
+        count = min(count, _first_true((known != known[:1]).any(axis=(1, 2))))
         if not count:
             return []
         block = np.tile(self._first, (count, 1))

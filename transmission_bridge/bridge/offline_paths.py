@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.mimic import mimic_joints
@@ -23,6 +24,8 @@ from transmission_bridge.transmissions.affine_map import AffineMap, Array
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 
 __all__ = ['OfflinePath']
+
+Mask = npt.NDArray[np.bool_]
 
 
 class OfflinePath:
@@ -122,13 +125,13 @@ class OfflinePath:
             return self._path.joint_state()
         return self._path.actuator_state()
 
-    def map_batch(self, values: Array) -> Array:
+    def map_batch(self, values: Array) -> tuple[Array, Mask]:
         """
         Map many states.
 
         :param values: Rows position, velocity, effort of each, shape ``(samples, 3, n_in)``.
         :returns: Shape ``(samples, 3, n_out)``, in the order of :attr:`names`, NaN what is not
-            known or not shown.
+            known or not shown; and which of it is known, shown or not.
         """
         samples = len(values)
         mapped = self._affine(values.reshape(samples, -1)).reshape(samples, len(FIELDS), -1)
@@ -142,9 +145,11 @@ class OfflinePath:
             extended[:, 0, n_joints:] = mimic.multiplier * followed[:, 0] + mimic.offset
             extended[:, 1, n_joints:] = mimic.multiplier * followed[:, 1]
             mapped = extended
+        # What is too large for a number is not known either.
+        known: Mask = np.isfinite(mapped)
+        mapped = np.where(known, mapped, np.nan)
         if self._fills:
-            rates = mapped[:, 1:]
-            np.copyto(rates, 0.0, where=~np.isfinite(rates))
+            np.copyto(mapped[:, 1:], 0.0, where=~known[:, 1:])
         if self._hidden is not None:
             mapped = np.where(self._hidden, np.nan, mapped)
-        return mapped
+        return mapped, known

@@ -74,7 +74,10 @@ class ReverseStatePath:
         mapped: Array = self._mapper.of_instant(self.merged.values(0.0), self.report)[
             :, self.picks
         ]
-        known = np.asarray(np.isfinite(mapped).any(axis=0))
+        finite = np.isfinite(mapped)
+        # What is too large for a number is not known either.
+        mapped = np.where(finite, mapped, np.nan)
+        known = np.asarray(finite.any(axis=0))
         if not known.any():
             return None
         names = tuple(name for name, is_known in zip(self.names, known, strict=True) if is_known)

@@ -161,7 +161,7 @@ class StatePath:
             joints = joints[:, known]
             hidden = None if hidden is None else hidden[:, known]
         finite = np.isfinite(joints)
-        if not finite.any():
+        if not (finite if hidden is None else finite & ~hidden).any():
             return None
         # What is too large for a number is not known either.
         joints = np.where(finite, joints, np.nan)
