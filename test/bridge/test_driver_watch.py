@@ -106,6 +106,15 @@ def test_a_regular_driver_that_falls_silent(rate, phase, moves):
     assert driver.look() is None
 
 
+@given(st.sampled_from([3.0, 10.0, 100.0]), phases)
+def test_a_driver_that_stands_still_and_dies_young(rate, phase):
+    """Who sends the same numbers again and again sends regularly: three looks tell."""
+    driver = Driver(phase=phase)
+    driver.run(every(1.0 / rate, 3.5))
+    limit = max(1.0, 5.0 / rate)
+    assert any(driver.wait(math.ceil(limit) + 2))
+
+
 @given(rates, phases, st.floats(0.0, 0.4), st.randoms(use_true_random=False), st.booleans())
 def test_a_regular_driver_is_no_trouble(rate, phase, jitter, random, moves):
     """Whatever its rate and its jitter, and where it moves or not."""

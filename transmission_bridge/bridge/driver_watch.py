@@ -28,9 +28,10 @@ GRACE = 2.0
 #: Periods of a regular driver that may pass in silence, and the least of them [s].
 _PERIODS, _LEAST = 5.0, 1.0
 
-#: Looks that find one period before a driver counts as regular: where its numbers repeat, and
-#: where each message brought others, as those of a driver that sends on change do.
-_LOOKS, _LOOKS_CHANGING = 5, 8
+#: Looks that find one period before a driver counts as regular: where its numbers are always the
+#: same, where they repeat now and then, and where each message brought others, as those of a
+#: driver that sends on change do.
+_LOOKS_STANDING, _LOOKS, _LOOKS_CHANGING = 2, 5, 8
 
 #: By how much the periods of a regular driver may differ.
 _RATIO = 2.0
@@ -93,7 +94,8 @@ class Rhythm:
     def period(self) -> float | None:
         """Seconds between messages, ``None`` where nothing says that the driver is regular."""
         repeats = any(self._repeats)
-        looks = _LOOKS if repeats else _LOOKS_CHANGING
+        stands = all(list(self._repeats)[-_LOOKS_STANDING:])
+        looks = _LOOKS_STANDING if stands else _LOOKS if repeats else _LOOKS_CHANGING
         recent = list(self._periods)[-looks:]
         if len(recent) < looks or max(recent) > _RATIO * min(recent):
             return None
