@@ -12,7 +12,7 @@ import pytest
 from transmission_bridge.tools.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.once]
 
 NODE = 'transmission_bridge'
 PROFILE = ElementTree.parse(resource('config', 'sros2', 'transmission_bridge.policy.xml')).find(

@@ -25,7 +25,7 @@ from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launching import bridge_node, description_text
 from transmission_bridge.tools.resources import resource
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.once]
 
 NAMES = ('bridge', 'demo', 'topic_based')
 KINDS = ('py', 'xml', 'yaml')

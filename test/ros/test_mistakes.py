@@ -270,13 +270,15 @@ def test_driver_ends(stand, number, timeout, level):
     stand.start(state_timeout=timeout)
     stand.settle()
     stand.is_fine(KNOWN)
+    # A busy machine may have kept the driver from running for longer than its timeout.
+    before = stand.in_log('] [transmission_bridge]: actuator_states: ')
     driver.stop(number)
     stand.mistake()
     stand.is_said('actuator_states', level=level)
     said = 'stale' if timeout else 'silent for' if number == signal.SIGKILL else 'is gone'
     stand.wait(lambda: stand.in_log('actuator_states: ', said), 'the log')
     stand.pause(3.0)
-    assert stand.in_log('] [transmission_bridge]: actuator_states: ') == 1
+    assert stand.in_log('] [transmission_bridge]: actuator_states: ') == before + 1
     assert stand.statuses['actuator_states'].level == level
     stand.start_process(DRIVER)
     stand.is_over('actuator_states')
@@ -285,6 +287,7 @@ def test_driver_ends(stand, number, timeout, level):
     stand.is_fine(5.0)
 
 
+@pytest.mark.once
 def test_one_of_two_drivers_ends(stand):
     """Of two drivers on one topic, whose are disjoint, that one ended is said with its motors."""
     stand.start()
@@ -297,6 +300,7 @@ def test_one_of_two_drivers_ends(stand):
     stand.is_said('actuators', 'no longer heard of hip, crank, finger')
 
 
+@pytest.mark.once
 def test_a_slow_driver(stand):
     """A driver of 1 Hz is no trouble, and neither is one that sends when something changes."""
     stand.start_process(DRIVER, **{'rate': 1.0})
@@ -305,6 +309,7 @@ def test_a_slow_driver(stand):
     stand.is_fine(15.0)
 
 
+@pytest.mark.once
 def test_a_driver_that_sends_on_change(stand):
     """A driver that sends when something changes is no trouble while it stands still."""
     stand.start()
@@ -319,6 +324,7 @@ def test_a_driver_that_sends_on_change(stand):
         stand.is_fine(5.0)
 
 
+@pytest.mark.once
 def test_a_simulator_that_pauses(stand):
     """A simulator that stands still, and its driver with it, is no trouble."""
     from rosgraph_msgs.msg import Clock
