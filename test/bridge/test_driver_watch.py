@@ -115,6 +115,16 @@ def test_a_driver_that_stands_still_and_dies_young(rate, phase):
     assert any(driver.wait(math.ceil(limit) + 2))
 
 
+@given(phases, st.randoms(use_true_random=False))
+def test_an_uneven_driver_that_falls_silent(phase, random):
+    """One that is kept from running now and then is still one that sends again and again."""
+    driver, times = Driver(phase=phase), [0.01]
+    while times[-1] < 20.0:
+        times.append(times[-1] + random.choice([0.01, 0.1, 0.4, 0.8]))
+    assert not any(driver.run(times))
+    assert any(driver.wait(7))
+
+
 @given(rates, phases, st.floats(0.0, 0.4), st.randoms(use_true_random=False), st.booleans())
 def test_a_regular_driver_is_no_trouble(rate, phase, jitter, random, moves):
     """Whatever its rate and its jitter, and where it moves or not."""

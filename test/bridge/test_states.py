@@ -273,6 +273,17 @@ def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
     assert update('ahead', ('winch',), (5003, 0), 3.0) == (5003, 0)
 
 
+def test_a_lone_driver_that_timed_out_has_no_stamp(reference, robot, feed):
+    """What was looked up in between changes nothing for the message that ends the silence."""
+    path = StatePath(robot, timeout=2.0, stamp_hold=1.0)
+    for stamp, now in (((3, 0), 0.0), ((2, 0), 0.25)):
+        feed(path, reference.Message(('winch',), position=(1.0,), stamp=stamp), now=now)
+        assert path.joint_state(now).stamp == (3, 0)
+    assert path.joint_state(3.25) is None
+    feed(path, reference.Message(('winch',), position=(1.0,), stamp=(1, 0)), now=3.25)
+    assert path.joint_state(3.25).stamp == (1, 0)
+
+
 def test_ten_thousand_names(reference, driver):
     """Of ten thousand names the robot's own are found, and repeated ones refused."""
     names = tuple(f'stranger_{number}' for number in range(9_999))

@@ -114,7 +114,7 @@ def test_the_joint_moves_and_comes_back(installed, harness, peer, start_bridge):
                 if not (joints and np.allclose(joints[-1].position, joint)):
                     peer.send(publisher, command)
                     return False
-                return np.allclose(motors[-1].position, motor)
+                return bool(motors) and np.allclose(motors[-1].position, motor)
 
             peer.spin_until(moved, f'a joint at {joint} and a motor at {motor}')
         assert bridge.stop() == 0

@@ -33,7 +33,7 @@ _PERIODS, _LEAST = 5.0, 1.0
 #: driver that sends on change do.
 _LOOKS_STANDING, _LOOKS, _LOOKS_CHANGING = 2, 5, 8
 
-#: By how much the periods of a regular driver may differ.
+#: By how much the periods of an even driver may differ.
 _RATIO = 2.0
 
 
@@ -97,10 +97,15 @@ class Rhythm:
         stands = all(list(self._repeats)[-_LOOKS_STANDING:])
         looks = _LOOKS_STANDING if stands else _LOOKS if repeats else _LOOKS_CHANGING
         recent = list(self._periods)[-looks:]
-        if len(recent) < looks or max(recent) > _RATIO * min(recent):
+        if len(recent) < looks:
             return None
         period = max(recent)
-        return period if repeats or self._longest <= _limit(period) else None
+        is_even = period <= _RATIO * min(recent)
+        if repeats and is_even:
+            return period
+        # Who sends the same again and again may be kept from running now and then.
+        no_pause = self._longest <= _limit(period)
+        return period if no_pause and (repeats or is_even) else None
 
     @property
     def is_silent(self) -> bool:

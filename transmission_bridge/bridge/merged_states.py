@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -296,8 +297,7 @@ class MergedStates:
         (one began to count anew, a recording is played again). One message from the past changes
         nothing.
         """
-        only = self._only
-        newest = only.stamp if only is not None else self._newest(now)
+        newest = self._newest(now)
         if newest is None or now < self._latest:
             return None
         if newest < self._published:
@@ -315,7 +315,10 @@ class MergedStates:
             source.stamp = None
 
     def _newest(self, now: float) -> Stamp | None:
-        limit = self._timeout or np.inf
+        limit = self._timeout or math.inf
+        only = self._only
+        if only is not None:
+            return only.stamp if now - only.heard <= limit else None
         stamps = [
             source.stamp
             for source in self._sources.values()
