@@ -452,6 +452,28 @@ def test_device_without_joints():
     np.testing.assert_array_equal(device.end_wrench([], []), np.zeros(6))
 
 
+def test_fixed_joints_have_no_actuator_and_floating_ones_cannot():
+    """A fixed joint takes no column; a joint with several is moved by no transmission."""
+    robot = load_description("""
+      <robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
+        <joint name="f" type="floating"><parent link="a"/><child link="b"/></joint>
+        <joint name="j" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
+          <limit lower="-1" upper="1" velocity="2" effort="3"/>
+          <dynamics damping="0.5" friction="0.25"/></joint>
+        <joint name="x" type="fixed"><parent link="c"/><child link="d"/></joint></robot>""")
+    loaded = RobotTransmissions(robot)
+    with_fixed = JointDevice.from_description(robot, base='a', end='d', joints=['x', 'j'])
+    device = ActuatorDevice(with_fixed, loaded)
+    assert device.actuator_names == ('j',)
+    np.testing.assert_array_equal(device.actuator_positions([0.5]), [0.5])
+    np.testing.assert_array_equal(device.bounds, [[-1.0], [1.0]])
+    np.testing.assert_array_equal(device.reflected_damping([0.5]), [[0.5]])
+    assert device.base_j_end([0.5]).shape == (6, 1)
+    floating = JointDevice.from_description(robot, base='a', end='d', joints=['f', 'j'])
+    with pytest.raises(UnknownNameError, match="unknown joint 'f'"):
+        ActuatorDevice(floating, loaded)
+
+
 def test_wrong_shapes_and_names_are_refused(linear):
     """Sizes are checked everywhere, and a joint that nothing moves is named."""
     for query in (

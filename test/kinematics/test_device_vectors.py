@@ -70,18 +70,19 @@ def test_limits_agree(vectors, load_robot, robot_index):
     for joint_name, expected in vectors['limits'][name].items():
         joint = joint_from_spec(robot.joint(joint_name))
         peer = expected['idyntree']
-        assert joint.has_velocity_limits == peer['has_vel']
-        assert joint.velocity_limit() == peer['vel']
-        assert joint.has_effort_limits == peer['has_eff']
-        assert joint.effort_limit() == peer['eff']
-        assert joint.damping() == peer['damping']
-        assert joint.static_friction() == peer['static_friction']
-        assert int(joint.dynamics_type) == peer['dynamics_type']
+        limits, dynamics = joint.limits, joint.dynamics
+        assert limits.has_velocity == peer['has_vel']
+        assert limits.velocity == (peer['vel'],)
+        assert limits.has_effort == peer['has_eff']
+        assert limits.effort == (peer['eff'],)
+        assert dynamics.damping == (peer['damping'],)
+        assert dynamics.static_friction == (peer['static_friction'],)
+        assert int(dynamics.type) == peer['dynamics_type']
         if expected['type'] == 'continuous':
-            assert not joint.has_position_limits
+            assert not limits.has_position
         else:
-            assert joint.has_position_limits == peer['has_pos']
-            assert joint.position_limits() == (peer['min'], peer['max'])
+            assert limits.has_position == peer['has_pos']
+            assert (limits.lower, limits.upper) == ((peer['min'],), (peer['max'],))
 
 
 def test_device_limits_agree(vectors, load_robot, device_index):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 import importlib
 import inspect
 import pkgutil
@@ -39,7 +40,8 @@ def public_names():
                         for member, value in vars(item).items()
                         if not member.startswith('_')
                         and (
-                            inspect.isroutine(value) or isinstance(value, (property, classmethod))
+                            inspect.isroutine(value)
+                            or isinstance(value, (property, cached_property, classmethod))
                         )
                     }
                 )
@@ -51,6 +53,8 @@ NAMES = public_names()
 
 def unwrapped(item):
     """Return the function behind a property or a class method."""
+    if isinstance(item, cached_property):
+        return item.func
     if isinstance(item, property):
         return item.fget
     return item.__func__ if isinstance(item, classmethod) else item
@@ -62,7 +66,7 @@ def test_every_parameter_is_described(name):
     item = NAMES[name]
     text = inspect.getdoc(unwrapped(item)) or ''
     assert text.strip(), name
-    if inspect.isclass(item) or isinstance(item, property):
+    if inspect.isclass(item) or isinstance(item, (property, cached_property)):
         return
     parameters = set(inspect.signature(unwrapped(item)).parameters) - IGNORED
     described = set(re.findall(r':param (\w+):', text))
@@ -97,4 +101,4 @@ def test_conventions_name_their_source():
     """The joints name iDynTree as the source of their conventions, the device RobWork."""
     assert 'iDynTree' in importlib.import_module(f'{kinematics.__name__}.joint').__doc__
     assert 'RobWork' in kinematics.JointDevice.__doc__
-    assert 'iDynTree' in kinematics.SphericalJoint.__doc__
+    assert 'iDynTree' in kinematics.Joint.__doc__

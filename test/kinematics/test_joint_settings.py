@@ -15,136 +15,114 @@ from transmission_bridge.description import (
     DynamicsSpec,
     JointLimits,
     JointSpec,
+    MimicSpec,
     Pose,
     RobotDescription,
 )
 from transmission_bridge.errors import DescriptionError, ShapeError
 from transmission_bridge.kinematics import (
-    ContinuousJoint,
-    FixedJoint,
-    FreeJoint,
+    Joint,
     joint_from_spec,
     JointDynamics,
     JointDynamicsType,
     JointError,
     joints_from_description,
     MotionLimits,
-    PrismaticJoint,
-    RevoluteJoint,
-    SphericalJoint,
 )
 
 LARGEST = np.finfo(float).max
 
 
-def test_setters_return_new_joints():
-    """Every setter changes the copy and leaves the joint as it was."""
-    joint = RevoluteJoint('a', 'b', name='j')
-    changed = (
-        joint.with_links('c', 'd')
-        .with_position_limits(-1.0, 2.0)
-        .with_position_limits_enabled(True)
-        .with_velocity_limit(3.0)
-        .with_velocity_limits_enabled(True)
-        .with_effort_limit(4.0)
-        .with_effort_limits_enabled(True)
-        .with_damping(5.0)
-        .with_static_friction(6.0)
-        .with_dynamics_type(JointDynamicsType.URDF)
-        .with_serialization(index=7, position_offset=8, dof_offset=9)
-        .with_rest_transform(np.diag([-1.0, -1.0, 1.0, 1.0]))
-    )
-    assert (changed.link1, changed.link2) == ('c', 'd')
-    assert changed.position_limits() == (-1.0, 2.0)
-    assert (changed.min_position_limit(), changed.max_position_limit()) == (-1.0, 2.0)
-    assert changed.has_position_limits
-    assert changed.has_velocity_limits
-    assert changed.has_effort_limits
-    assert (changed.velocity_limit(), changed.effort_limit()) == (3.0, 4.0)
-    assert (changed.damping(), changed.static_friction()) == (5.0, 6.0)
-    assert changed.dynamics_type is JointDynamicsType.URDF
+def test_replacing_returns_new_joints():
+    """A joint is changed by replacing fields of a copy, and stays as it was."""
+    joint = Joint('a', 'b', 'revolute', axis=(0, 0, 2), name='j')
+    limited = joint.with_limits(lower=-1.0, upper=2.0).with_limits(velocity=3.0, effort=4.0)
+    changed = dataclasses.replace(
+        limited, link1='c', link2='d', name='k', index=7, position_offset=8, dof_offset=9,
+        rest=np.diag([-1.0, -1.0, 1.0, 1.0]), mimic=MimicSpec('j'),
+        dynamics=JointDynamics(1, (5.0,), (6.0,)),
+    )  # fmt: skip
+    assert (changed.link1, changed.link2, changed.name) == ('c', 'd', 'k')
+    assert changed.limits == MotionLimits((-1.0,), (2.0,), (3.0,), (4.0,))
+    assert changed.dynamics.type is JointDynamicsType.URDF
     assert (changed.index, changed.position_offset, changed.dof_offset) == (7, 8, 9)
     assert changed.rest_transform('c', 'd')[0, 0] == -1.0
+    np.testing.assert_array_equal(changed.axis, (0.0, 0.0, 1.0))
     assert (joint.link1, joint.link2, joint.index) == ('a', 'b', -1)
     assert joint.limits == MotionLimits.unlimited(1)
     assert joint.dynamics == JointDynamics.lossless(1)
     np.testing.assert_array_equal(joint.rest_transform('a', 'b'), np.eye(4))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        joint.name = 'other'
 
 
 def test_numbers_and_switches_are_apart():
     """Setting a number does not turn its switch, and the switch does not change the number."""
-    joint = PrismaticJoint('a', 'b').with_position_limits(0.0, 1.0).with_velocity_limit(2.0)
-    assert not joint.has_position_limits
-    assert not joint.has_velocity_limits
-    off = joint.with_position_limits_enabled(True).with_position_limits_enabled(False)
-    assert off.position_limits() == (0.0, 1.0)
-    assert joint.with_damping(1.0).dynamics_type is JointDynamicsType.NONE
-
-
-def test_clone_is_another_equal_joint():
-    """A clone has the same data and is another object."""
-    joint = RevoluteJoint('a', 'b', axis=(1, 1, 0), origin=(1, 2, 3), name='j').with_damping(2.0)
-    clone = joint.clone()
-    assert clone is not joint
-    assert type(clone) is RevoluteJoint
-    for field in dataclasses.fields(joint):
-        np.testing.assert_array_equal(getattr(clone, field.name), getattr(joint, field.name))
+    joint = Joint('a', 'b', 'prismatic').with_limits(lower=0.0, upper=1.0, velocity=2.0)
+    assert not joint.limits.has_position
+    assert not joint.limits.has_velocity
+    on = dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, has_position=True))
+    assert on.limits.has_position
+    assert on.with_limits(upper=3.0).limits == dataclasses.replace(on.limits, upper=(3.0,))
 
 
 def test_joints_survive_pickling():
     """A pickled joint computes the same."""
-    joint = SphericalJoint('a', 'b', centre=(1, 2, 3))
+    joint = Joint('a', 'b', 'spherical', origin=(1, 2, 3))
     again = pickle.loads(pickle.dumps(joint))
     q = [1.0, 2.0, 3.0, 4.0]
     np.testing.assert_array_equal(again.transform(q, 'a', 'b'), joint.transform(q, 'a', 'b'))
 
 
-@pytest.mark.parametrize('kind', [FixedJoint, ContinuousJoint, SphericalJoint, FreeJoint])
+@pytest.mark.parametrize('kind', ['fixed', 'continuous', 'planar', 'spherical', 'floating'])
 def test_position_limits_where_there_are_none(kind):
-    """Joints without bounds refuse to enable them, and disabling is harmless."""
-    joint = kind('a', 'b')
-    assert not joint.has_position_limits
-    assert not joint.with_position_limits_enabled(False).has_position_limits
+    """Joints without bounds refuse numbers and switch."""
+    joint = Joint('a', 'b', kind)
+    assert not joint.limits.has_position
     with pytest.raises(JointError, match='no position limits'):
-        joint.with_position_limits_enabled(True)
+        dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, has_position=True))
     if joint.n_dofs:
         with pytest.raises(JointError, match='no position limits'):
-            joint.with_position_limits(-1.0, 1.0)
+            joint.with_limits(lower=-1.0, upper=1.0)
 
 
 @pytest.mark.parametrize('bounds', [(1.0, -1.0), (np.nan, 1.0), (0.0, np.nan)])
 def test_bounds_out_of_order_are_refused(bounds):
     """Crossed bounds and bounds that are no numbers are errors."""
     with pytest.raises(JointError, match='not in order'):
-        RevoluteJoint('a', 'b').with_position_limits(*bounds)
+        Joint('a', 'b', 'revolute').with_limits(lower=bounds[0], upper=bounds[1])
 
 
 @pytest.mark.parametrize('value', [-1.0, np.nan])
-def test_magnitudes_are_not_negative(value):
+@pytest.mark.parametrize('kind', ['velocity', 'effort'])
+def test_magnitudes_are_not_negative(kind, value):
     """A speed or effort limit below zero is an error."""
-    joint = RevoluteJoint('a', 'b')
-    with pytest.raises(JointError, match='not a magnitude'):
-        joint.with_velocity_limit(value)
-    with pytest.raises(JointError, match='not a magnitude'):
-        joint.with_effort_limit(value)
+    with pytest.raises(JointError, match=f'{kind} limit {value} is not a magnitude'):
+        Joint('a', 'b', 'revolute').with_limits(**{kind: value})
 
 
-def test_wrong_sizes_are_refused():
-    """Limits, losses and transforms of another size than the joint needs are shape errors."""
+def test_what_does_not_fit_the_type_is_refused():
+    """Types, limits, losses and arrays that a joint cannot have are errors that say why."""
+    with pytest.raises(JointError, match="'screw' is not one of fixed, revolute"):
+        Joint('a', 'b', 'screw')
     with pytest.raises(ShapeError, match='limits'):
-        RevoluteJoint('a', 'b', limits=MotionLimits.unlimited(2))
+        Joint('a', 'b', 'revolute', limits=MotionLimits.unlimited(2))
     with pytest.raises(ShapeError, match='dynamics'):
-        RevoluteJoint('a', 'b', dynamics=JointDynamics.lossless(3))
+        Joint('a', 'b', 'revolute', dynamics=JointDynamics.lossless(3))
     with pytest.raises(ShapeError, match='limits'):
         MotionLimits((1.0,), (1.0, 2.0), (1.0,), (1.0,))
     with pytest.raises(ShapeError, match='dynamics'):
         JointDynamics(damping=(1.0,))
+    with pytest.raises(ValueError, match='2 is not a valid JointDynamicsType'):
+        JointDynamics(2)
     with pytest.raises(ShapeError, match='rest'):
-        FixedJoint('a', 'b', np.eye(3))
+        Joint('a', 'b', rest=np.eye(3))
     with pytest.raises(ShapeError, match='axis'):
-        RevoluteJoint('a', 'b', axis=(1.0, 0.0))
+        Joint('a', 'b', 'revolute', axis=(1.0, 0.0))
+    with pytest.raises(ShapeError, match='origin'):
+        Joint('a', 'b', 'spherical', origin=(1.0, 0.0))
     with pytest.raises(JointError, match='offset'):
-        FixedJoint('a', 'b', position_offset=-1)
+        Joint('a', 'b', position_offset=-1)
 
 
 def spec(kind, **options):
@@ -155,61 +133,62 @@ def spec(kind, **options):
 def test_continuous_joint_ignores_position_bounds():
     """A continuous joint has no position limits, whatever its limit element says."""
     joint = joint_from_spec(spec('continuous', limits=JointLimits(-1.0, 1.0, 2.0, 3.0)))
-    assert not joint.has_position_limits
-    assert joint.position_limits() == (-LARGEST, LARGEST)
-    assert joint.has_velocity_limits
-    assert joint.velocity_limit() == 2.0
-    assert joint.effort_limit() == 3.0
+    assert joint.limits == MotionLimits(
+        (-LARGEST,), (LARGEST,), (2.0,), (3.0,), has_velocity=True, has_effort=True
+    )
 
 
 def test_one_sided_bounds_and_negative_magnitudes():
     """An open side is the largest number; speeds and efforts count by magnitude."""
     joint = joint_from_spec(spec('revolute', limits=JointLimits(upper=1.0, velocity=-2.0)))
-    assert joint.has_position_limits
-    assert joint.position_limits() == (-LARGEST, 1.0)
-    assert joint.velocity_limit() == 2.0
-    assert not joint.has_effort_limits
+    assert joint.limits == MotionLimits(
+        (-LARGEST,), (1.0,), (2.0,), (0.0,), has_position=True, has_velocity=True
+    )
 
 
 def test_dynamics_of_a_description_count():
     """A dynamics element makes the type URDF; without one the type is none."""
-    assert joint_from_spec(spec('revolute')).dynamics_type is JointDynamicsType.NONE
+    assert joint_from_spec(spec('revolute')).dynamics.type is JointDynamicsType.NONE
     joint = joint_from_spec(spec('prismatic', dynamics=DynamicsSpec(0.5, 0.25)))
-    assert joint.dynamics_type is JointDynamicsType.URDF
-    assert (joint.damping(), joint.static_friction()) == (0.5, 0.25)
+    assert joint.dynamics == JointDynamics(JointDynamicsType.URDF, (0.5,), (0.25,))
 
 
 @pytest.mark.parametrize(
-    ('kind', 'expected'),
-    [
-        ('fixed', FixedJoint),
-        ('revolute', RevoluteJoint),
-        ('continuous', ContinuousJoint),
-        ('prismatic', PrismaticJoint),
-        ('spherical', SphericalJoint),
-        ('floating', FreeJoint),
-    ],
+    'kind',
+    ['fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'spherical', 'floating'],
 )
-def test_each_type_of_a_description_has_its_joint(kind, expected):
-    """The type of a joint element decides the class, and its origin the rest transform."""
-    joint = joint_from_spec(spec(kind, origin=Pose((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2))))
-    assert type(joint) is expected
+def test_each_type_of_a_description_has_its_joint(kind):
+    """The type is that of the joint element, its origin the rest transform, its axis turned."""
+    limits, dynamics = JointLimits(-1.0, 1.0, 2.0, 3.0), DynamicsSpec(0.5, 0.25)
+    origin = Pose((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2))
+    mimic = MimicSpec('other', 2.0, 1.0)
+    joint = joint_from_spec(
+        spec(kind, origin=origin, limits=limits, dynamics=dynamics, mimic=mimic)
+    )
+    assert (joint.type, joint.link1, joint.link2, joint.mimic) == (kind, 'parent', 'child', mimic)
     turned = [[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]]
     np.testing.assert_allclose(joint.rest_transform('parent', 'child'), turned, atol=1e-15)
+    np.testing.assert_allclose(joint.axis_in('child')[1], np.zeros(3), atol=1e-15)
+    if kind in ('revolute', 'continuous', 'prismatic', 'planar'):
+        np.testing.assert_allclose(joint.axis_in('parent')[0], (0.0, 1.0, 0.0), atol=1e-15)
+    # Of which of several degrees of freedom they would be, URDF does not say.
+    if joint.n_dofs != 1:
+        assert joint.limits == MotionLimits.unlimited(joint.n_dofs)
+        assert joint.dynamics == JointDynamics.lossless(joint.n_dofs)
 
 
 def test_what_has_no_joint_is_refused_with_its_place():
-    """Planar joints and axes without direction are description errors with line and path."""
+    """Unknown types and axes without direction are description errors with line and path."""
     place = {'line': 12, 'path': '/robot/joint[3]'}
-    with pytest.raises(DescriptionError, match=r'line 12, /robot/joint\[3\].*planar'):
-        joint_from_spec(spec('planar', **place))
+    with pytest.raises(DescriptionError, match=r'line 12, /robot/joint\[3\].*screw'):
+        joint_from_spec(spec('screw', **place))
     with pytest.raises(DescriptionError, match=r'line 12.*no direction'):
         joint_from_spec(spec('revolute', axis=(0.0, 0.0, 0.0), **place))
 
 
 def test_offsets_run_through_the_model():
     """Joints of a robot follow each other in the vectors; fixed ones take no room."""
-    kinds = ('revolute', 'fixed', 'spherical', 'floating', 'prismatic')
+    kinds = ('revolute', 'fixed', 'spherical', 'floating', 'planar', 'prismatic')
     robot = RobotDescription(
         'r',
         joints=tuple(
@@ -218,6 +197,6 @@ def test_offsets_run_through_the_model():
         ),
     )
     joints = joints_from_description(robot)
-    assert [joint.index for joint in joints] == [0, 1, 2, 3, 4]
-    assert [joint.position_offset for joint in joints] == [0, 1, 1, 5, 12]
-    assert [joint.dof_offset for joint in joints] == [0, 1, 1, 4, 10]
+    assert [joint.index for joint in joints] == [0, 1, 2, 3, 4, 5]
+    assert [joint.position_offset for joint in joints] == [0, 1, 1, 5, 12, 15]
+    assert [joint.dof_offset for joint in joints] == [0, 1, 1, 4, 10, 13]

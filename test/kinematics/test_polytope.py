@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 import numpy as np
 
-from transmission_bridge.kinematics.polytope import (
+from transmission_bridge.kinematics.limits import (
     effort_box,
     effort_half_spaces,
     half_spaces,

@@ -24,12 +24,12 @@ def robot(*pairs, links=()):
 
 def names(way):
     """Return the joints of a way with their directions."""
-    return [('+' if step.downward else '-') + step.joint.name for step in way]
+    return [('+' if each.downward else '-') + each.joint.name for each in way]
 
 
 def test_way_goes_up_and_down():
     """A way leads up to the nearest common link and down from there."""
-    tree = KinematicTree(robot('ab', 'bc', 'cd', 'be', 'ef'))
+    tree = KinematicTree.from_description(robot('ab', 'bc', 'cd', 'be', 'ef'))
     assert names(tree.way('a', 'd')) == ['+a_b', '+b_c', '+c_d']
     assert names(tree.way('d', 'f')) == ['-c_d', '-b_c', '+b_e', '+e_f']
     assert names(tree.way('f', 'b')) == ['-e_f', '-b_e']
@@ -40,7 +40,7 @@ def test_way_goes_up_and_down():
 
 def test_links_of_different_trees_are_not_joined():
     """Between two trees there is no way, and an error says between which links."""
-    tree = KinematicTree(robot('ab', 'cd', links=('x',)))
+    tree = KinematicTree.from_description(robot('ab', 'cd', links=('x',)))
     for start, goal in (('a', 'd'), ('x', 'b'), ('b', 'x')):
         with pytest.raises(DescriptionError, match=f"from link '{start}' to link '{goal}'"):
             tree.way(start, goal)
@@ -52,7 +52,7 @@ def test_links_of_different_trees_are_not_joined():
 
 def test_what_is_no_tree_costs_only_its_own_ways():
     """A link with two parents and a loop are errors with a line, elsewhere ways are found."""
-    tree = KinematicTree(robot('ab', 'bc', 'ax', 'bx', 'xy', 'pq', 'qp'))
+    tree = KinematicTree.from_description(robot('ab', 'bc', 'ax', 'bx', 'xy', 'pq', 'qp'))
     assert names(tree.way('a', 'c')) == ['+a_b', '+b_c']
     with pytest.raises(DescriptionError, match="line 7: link 'x' has two parent links"):
         tree.way('a', 'y')

@@ -9,29 +9,21 @@ Joints, and devices made of joints, in joint and in actuator space. Needs numpy 
 """
 
 from transmission_bridge.kinematics.actuator_device import ActuatorDevice
-from transmission_bridge.kinematics.ball_joints import FreeJoint, SphericalJoint
-from transmission_bridge.kinematics.jacobian import JacobianCalculator
-from transmission_bridge.kinematics.joint import ChildMotion, Joint
-from transmission_bridge.kinematics.joint_device import JointDevice
-from transmission_bridge.kinematics.joint_dynamics import JointDynamics, JointDynamicsType
-from transmission_bridge.kinematics.joint_errors import JointError, JointIndexError
-from transmission_bridge.kinematics.joint_types import (
-    ContinuousJoint,
-    FixedJoint,
-    PrismaticJoint,
-    RevoluteJoint,
+from transmission_bridge.kinematics.device import JointDevice, State
+from transmission_bridge.kinematics.joint import (
+    ChildMotion,
+    Joint,
+    JointDynamics,
+    JointDynamicsType,
+    JointError,
+    JointIndexError,
+    MotionLimits,
 )
-from transmission_bridge.kinematics.model_joints import joint_from_spec, joints_from_description
-from transmission_bridge.kinematics.motion_limits import MotionLimits
-from transmission_bridge.kinematics.state import State
+from transmission_bridge.kinematics.tree import joint_from_spec, joints_from_description
 
 __all__ = [
     'ActuatorDevice',
     'ChildMotion',
-    'ContinuousJoint',
-    'FixedJoint',
-    'FreeJoint',
-    'JacobianCalculator',
     'Joint',
     'JointDevice',
     'JointDynamics',
@@ -39,9 +31,6 @@ __all__ = [
     'JointError',
     'JointIndexError',
     'MotionLimits',
-    'PrismaticJoint',
-    'RevoluteJoint',
-    'SphericalJoint',
     'State',
     'joint_from_spec',
     'joints_from_description',

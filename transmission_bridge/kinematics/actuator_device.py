@@ -13,12 +13,20 @@ import numpy.typing as npt
 
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError
-from transmission_bridge.kinematics import actuator_limits
-from transmission_bridge.kinematics.actuator_frames import ActuatorFrames
-from transmission_bridge.kinematics.device_limits import DeviceLimits, limits_from_description
-from transmission_bridge.kinematics.joint_device import JointDevice
-from transmission_bridge.kinematics.joint_errors import JointError
+from transmission_bridge.kinematics.actuator_map import ActuatorMap
+from transmission_bridge.kinematics.device import JointDevice
+from transmission_bridge.kinematics.joint import JointError, LinkId
+from transmission_bridge.kinematics.limits import (
+    DeviceLimits,
+    effort_limits,
+    effort_region,
+    half_spaces,
+    limits_from_description,
+    position_bounds,
+    rate_limits,
+)
 from transmission_bridge.kinematics.spatial import Array
+from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = ['ActuatorDevice', 'LimitKind']
@@ -26,9 +34,9 @@ __all__ = ['ActuatorDevice', 'LimitKind']
 LimitKind = Literal['position', 'velocity', 'acceleration', 'effort']
 
 
-class ActuatorDevice(ActuatorFrames):
+class ActuatorDevice:
     """
-    A :class:`~transmission_bridge.kinematics.joint_device.JointDevice` in actuator coordinates.
+    A :class:`~transmission_bridge.kinematics.device.JointDevice` in actuator coordinates.
 
     A configuration ``a`` holds one number per actuator, in the order of :attr:`actuator_names`
     [rad or m], shape ``(..., m)`` with any leading batch axes. The actuators are those of every
@@ -46,11 +54,14 @@ class ActuatorDevice(ActuatorFrames):
     :param device: The device in joint coordinates.
     :param transmissions: The robot's transmissions.
     :raises UnknownNameError: If a joint of the device is moved by no transmission and does not
-        pass through.
+        pass through; in queries, if there is no such link.
+    :raises ShapeError: If an array has another shape than said.
     """
 
     def __init__(self, device: JointDevice, transmissions: RobotTransmissions) -> None:
-        super().__init__(device, transmissions)
+        self._device = device
+        moving = [joint.name for joint in device.joints if joint.n_dofs]
+        self._map = ActuatorMap(transmissions, moving)
         self._limits = _with_companions(device, transmissions.robot, self.companions)
 
     @classmethod
@@ -75,13 +86,103 @@ class ActuatorDevice(ActuatorFrames):
         :param transmissions: The robot's transmissions, where they have been tuned; loaded from
             the description by default.
         :returns: The device.
-        :raises UnknownNameError: If a link or joint does not exist, or a joint is moved by no
-            transmission and does not pass through.
-        :raises JointError: As :meth:`JointDevice.from_description`.
-        :raises DescriptionError: As :meth:`JointDevice.from_description`.
         """
         device = JointDevice.from_description(robot, base=base, end=end, joints=joints, name=name)
         return cls(device, transmissions or RobotTransmissions(robot))
+
+    @property
+    def device(self) -> JointDevice:
+        """The device in joint coordinates."""
+        return self._device
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the actuators, in the order of the coordinates."""
+        return self._map.actuator_names
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """Joints that the device's transmissions move besides those of the device."""
+        return self._map.companions
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every ratio is the same at any position."""
+        return self._map.is_constant
+
+    def joint_positions(self, a: npt.ArrayLike) -> Array:
+        """
+        Return the configuration of the joint device, ``q = f(a)``.
+
+        :param a: Actuator positions [rad or m], shape ``(..., m)``.
+        :returns: Joint positions [rad or m], shape ``(..., n)``.
+        """
+        return self._map.joint_positions(self._values('a', a))[..., : self._device.dof]
+
+    def actuator_positions(self, q: npt.ArrayLike, guess: npt.ArrayLike | None = None) -> Array:
+        """
+        Return the actuator positions of a configuration, with companions at zero.
+
+        :param q: Joint positions [rad or m], shape ``(..., n)``.
+        :param guess: Actuator positions near which solutions are sought, shape ``(..., m)``.
+        :returns: Shape ``(..., m)`` [rad or m]; NaN where there is no solution.
+        :raises ShapeError: If ``q`` or ``guess`` has another shape.
+        """
+        values = np.asarray(q, dtype=np.float64)
+        if values.shape[-1:] != (self._device.dof,):
+            raise ShapeError('q', expected=f'(..., {self._device.dof})', found=values.shape)
+        rest = np.zeros((*values.shape[:-1], len(self.companions)))
+        near = None if guess is None else self._values('guess', guess)
+        return self._map.actuator_positions(np.concatenate([values, rest], axis=-1), near)
+
+    def joint_jacobian(self, a: npt.ArrayLike) -> Array:
+        """
+        Return ``∂q/∂a`` of the device's joints.
+
+        :param a: Actuator positions [rad or m], shape ``(..., m)``.
+        :returns: Shape ``(..., n, m)``, unit of a joint per unit of an actuator.
+        """
+        return self._map.jacobian(self._values('a', a))[..., : self._device.dof, :]
+
+    def base_t_end(self, a: npt.ArrayLike) -> Array:
+        """
+        Return the pose of the end in the base.
+
+        :param a: Actuator positions [rad or m], shape ``(..., m)``.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        return self._device.base_t_end(self.joint_positions(a))
+
+    def base_t_frame(self, frame: LinkId, a: npt.ArrayLike) -> Array:
+        """
+        Return the pose of a frame in the base.
+
+        :param frame: Name of a link.
+        :param a: Actuator positions [rad or m], shape ``(..., m)``.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        return self._device.base_t_frame(frame, self.joint_positions(a))
+
+    def base_j_end(self, a: npt.ArrayLike) -> Array:
+        """
+        Return the Jacobian of the end by actuator coordinates, ``J_q ∂q/∂a``.
+
+        :param a: Actuator positions [rad or m], shape ``(..., m)``.
+        :returns: Shape ``(..., 6, m)``: rows 0–2 linear velocity of the end's origin, 3–5 angular
+            velocity, in the base's axes [m or rad, per unit of an actuator].
+        """
+        return self.base_j_frame(self._device.end, a)
+
+    def base_j_frame(self, frame: LinkId, a: npt.ArrayLike) -> Array:
+        """
+        Return the Jacobian of a frame by actuator coordinates.
+
+        :param frame: Name of a link.
+        :param a: Actuator positions [rad or m], shape ``(..., m)``.
+        :returns: Shape ``(..., 6, m)``, rows as in :meth:`base_j_end`.
+        """
+        by_joints = self._device.base_j_frame(frame, self.joint_positions(a))
+        return by_joints @ self.joint_jacobian(a)
 
     def actuator_efforts(self, wrench: npt.ArrayLike, a: npt.ArrayLike) -> Array:
         """
@@ -93,7 +194,7 @@ class ActuatorDevice(ActuatorFrames):
             the base's axes, shape ``(..., 6)`` [N; N m].
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., m)`` [N m or N].
-        :raises ShapeError: If a shape is another.
+        :raises ShapeError: If ``wrench`` or ``a`` has another shape.
         """
         force = np.asarray(wrench, dtype=np.float64)
         if force.shape[-1:] != (6,):
@@ -111,7 +212,6 @@ class ActuatorDevice(ActuatorFrames):
         :param efforts: Actuator efforts [N m or N], shape ``(..., m)``.
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: ``[f; m]`` at the end's origin in the base's axes, shape ``(..., 6)`` [N; N m].
-        :raises ShapeError: If a shape is another.
         """
         values = self._values('efforts', efforts)
         inverse = _pseudo_inverse(np.swapaxes(self.base_j_end(a), -1, -2))
@@ -123,9 +223,8 @@ class ActuatorDevice(ActuatorFrames):
 
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., m, m)`` [effort per velocity]; a coupled transmission couples.
-        :raises ShapeError: If ``a`` is not ``(..., m)``.
         """
-        damping = np.array([joint.damping() for joint in self._device.joints])
+        damping = np.array([x for joint in self._device.joints for x in joint.dynamics.damping])
         jacobian = self.joint_jacobian(a)
         damped: Array = damping[:, np.newaxis] * jacobian
         reflected: Array = np.swapaxes(jacobian, -1, -2) @ damped
@@ -137,9 +236,9 @@ class ActuatorDevice(ActuatorFrames):
 
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., m)`` [N m or N].
-        :raises ShapeError: If ``a`` is not ``(..., m)``.
         """
-        friction = np.array([joint.static_friction() for joint in self._device.joints])
+        joints = self._device.joints
+        friction = np.array([x for joint in joints for x in joint.dynamics.static_friction])
         jacobian = np.abs(self.joint_jacobian(a))
         reflected: Array = np.swapaxes(jacobian, -1, -2) @ friction
         return reflected
@@ -153,7 +252,7 @@ class ActuatorDevice(ActuatorFrames):
         reversed joint swaps its bounds, also when only one is given. NaN for a coupled mechanism
         whose ratio depends on position.
         """
-        return actuator_limits.position_bounds(self._map, self._limits.lower, self._limits.upper)
+        return position_bounds(self._map, self._limits.lower, self._limits.upper)
 
     @property
     def velocity_limits(self) -> Array:
@@ -176,9 +275,8 @@ class ActuatorDevice(ActuatorFrames):
 
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s or m/s], infinite where open, NaN where unreachable.
-        :raises ShapeError: If ``a`` is not ``(m,)``.
         """
-        return actuator_limits.rate_limits(self._map, self._limits.velocity, self._one(a))
+        return rate_limits(self._map, self._limits.velocity, self._one(a))
 
     def acceleration_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -186,9 +284,8 @@ class ActuatorDevice(ActuatorFrames):
 
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s² or m/s²], infinite where open, NaN where unreachable.
-        :raises ShapeError: If ``a`` is not ``(m,)``.
         """
-        return actuator_limits.rate_limits(self._map, self._limits.acceleration, self._one(a))
+        return rate_limits(self._map, self._limits.acceleration, self._one(a))
 
     def effort_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -196,9 +293,8 @@ class ActuatorDevice(ActuatorFrames):
 
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [N m or N], infinite where open, NaN where unreachable.
-        :raises ShapeError: If ``a`` is not ``(m,)``.
         """
-        return actuator_limits.effort_limits(self._map, self._limits.effort, self._one(a))
+        return effort_limits(self._map, self._limits.effort, self._one(a))
 
     def half_spaces(self, kind: LimitKind, a: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """
@@ -212,7 +308,6 @@ class ActuatorDevice(ActuatorFrames):
         :param a: Actuator positions [rad or m], shape ``(m,)``; needed where ratios vary, else
             ignored.
         :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``; no rows for what is open.
-        :raises ShapeError: If ``a`` is not ``(m,)``.
         :raises JointError: If ratios vary, and ``kind`` is ``position``, or ``a`` is not given or
             out of reach; or ``kind`` is none of the four.
         """
@@ -226,15 +321,26 @@ class ActuatorDevice(ActuatorFrames):
         at = self._one(np.zeros(len(self.actuator_names)) if a is None else a)
         if not np.isfinite(self._map.jacobian(at)).all():
             raise JointError(self.device.name, 'a transmission does not reach this position')
-        if kind == 'position':
-            return actuator_limits.position_region(self._map, limits.lower, limits.upper)
         if kind == 'effort':
-            return actuator_limits.effort_region(self._map, limits.effort, at)
-        return actuator_limits.rate_region(self._map, getattr(limits, kind), at)
+            return effort_region(self._map, limits.effort, at)
+        if kind == 'position':
+            offset = self._map.joint_positions(np.zeros(at.shape))
+            lower, upper = limits.lower - offset, limits.upper - offset
+            return half_spaces(self._map.jacobian(at), lower, upper)
+        rates = getattr(limits, kind)
+        return half_spaces(self._map.jacobian(at), -rates, rates)
 
     def __repr__(self) -> str:
         """Return the joint device and the actuators."""
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'
+
+    def _values(self, argument: str, values: npt.ArrayLike) -> Array:
+        """Return one number per actuator as float64."""
+        array = np.asarray(values, dtype=np.float64)
+        size = len(self.actuator_names)
+        if array.shape[-1:] != (size,):
+            raise ShapeError(argument, expected=f'(..., {size})', found=array.shape)
+        return array
 
     def _one(self, a: npt.ArrayLike) -> Array:
         """Return one configuration; limits have no batches."""
@@ -261,7 +367,7 @@ def _with_companions(
     device: JointDevice, robot: RobotDescription, companions: Sequence[str]
 ) -> DeviceLimits:
     """Return the device's limits, then those of the companions as described."""
-    others = limits_from_description(robot, companions)
+    others = limits_from_description(robot, [joint_from_spec(robot.joint(x)) for x in companions])
     return DeviceLimits(
         lower=np.append(device.bounds[0], others.lower),
         upper=np.append(device.bounds[1], others.upper),

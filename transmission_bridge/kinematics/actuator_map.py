@@ -16,13 +16,13 @@ from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.kinematics.spatial import Array
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 
-__all__ = ['ActuatorMap', 'Block']
+__all__ = ['ActuatorMap', 'Coupling']
 
 Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class Coupling:
     """
     Joints and actuators that one transmission connects.
 
@@ -46,8 +46,8 @@ class Block:
         """
         Return ``q = f(a)``.
 
-        :param a: Positions of the block's actuators [rad or m], shape ``(..., m)``.
-        :returns: Positions of the block's joints [rad or m], shape ``(..., n)``.
+        :param a: Positions of its actuators [rad or m], shape ``(..., m)``.
+        :returns: Positions of its joints [rad or m], shape ``(..., n)``.
         """
         if self.transmission is None:
             return np.array(a)
@@ -57,9 +57,9 @@ class Block:
         """
         Return ``a = f^-1(q)``.
 
-        :param q: Positions of the block's joints [rad or m], shape ``(..., n)``.
+        :param q: Positions of its joints [rad or m], shape ``(..., n)``.
         :param guess: Actuator positions near which a solution is sought, shape ``(..., m)``.
-        :returns: Positions of the block's actuators [rad or m], shape ``(..., m)``.
+        :returns: Positions of its actuators [rad or m], shape ``(..., m)``.
         """
         if self.transmission is None:
             return np.array(q)
@@ -69,7 +69,7 @@ class Block:
         """
         Return ``∂q/∂a``.
 
-        :param a: Positions of the block's actuators [rad or m], shape ``(..., m)``.
+        :param a: Positions of its actuators [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., n, m)``, unit of a joint per unit of an actuator.
         """
         if self.transmission is None:
@@ -134,8 +134,8 @@ class ActuatorMap:
             transmissions.actuator_names[place] for place in columns
         )
         #: The transmissions and the joints that pass through.
-        self.blocks: tuple[Block, ...] = tuple(
-            Block(
+        self.couplings: tuple[Coupling, ...] = tuple(
+            Coupling(
                 part.transmission,
                 np.array([rows.index(place) for place in part.joints], dtype=np.intp),
                 np.array([columns.index(place) for place in part.actuators], dtype=np.intp),
@@ -147,7 +147,7 @@ class ActuatorMap:
     @property
     def is_constant(self) -> bool:
         """Whether the Jacobian is the same everywhere."""
-        return all(block.is_constant for block in self.blocks)
+        return all(coupling.is_constant for coupling in self.couplings)
 
     def joint_positions(self, a: Array) -> Array:
         """
@@ -157,8 +157,8 @@ class ActuatorMap:
         :returns: Shape ``(..., n)`` [rad or m].
         """
         q = np.empty((*a.shape[:-1], len(self.joint_names)))
-        for block in self.blocks:
-            q[..., block.joints] = block.joint_positions(a[..., block.actuators])
+        for coupling in self.couplings:
+            q[..., coupling.joints] = coupling.joint_positions(a[..., coupling.actuators])
         return q
 
     def actuator_positions(self, q: Array, guess: Array | None = None) -> Array:
@@ -170,10 +170,10 @@ class ActuatorMap:
         :returns: Shape ``(..., m)`` [rad or m]; NaN where no solution was found.
         """
         a = np.full((*q.shape[:-1], len(self.actuator_names)), np.nan)
-        for block in self.blocks:
-            near = None if guess is None else guess[..., block.actuators]
-            found = block.actuator_positions(q[..., block.joints], near)
-            a[..., block.actuators[block.gives]] = found[..., block.gives]
+        for coupling in self.couplings:
+            near = None if guess is None else guess[..., coupling.actuators]
+            found = coupling.actuator_positions(q[..., coupling.joints], near)
+            a[..., coupling.actuators[coupling.gives]] = found[..., coupling.gives]
         return a
 
     def jacobian(self, a: Array) -> Array:
@@ -184,7 +184,7 @@ class ActuatorMap:
         :returns: Shape ``(..., n, m)``, unit of a joint per unit of an actuator.
         """
         jacobian = np.zeros((*a.shape[:-1], len(self.joint_names), len(self.actuator_names)))
-        for block in self.blocks:
-            rows = block.joints[:, np.newaxis]
-            jacobian[..., rows, block.actuators] = block.jacobian(a[..., block.actuators])
+        for coupling in self.couplings:
+            rows = coupling.joints[:, np.newaxis]
+            jacobian[..., rows, coupling.actuators] = coupling.jacobian(a[..., coupling.actuators])
         return jacobian

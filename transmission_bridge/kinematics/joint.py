@@ -2,26 +2,194 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-How a joint passes motion from one link to the other, and which efforts a wrench asks of it.
+A joint: what it is told, and the positions, motions and forces that follow from it.
 
-Conventions are those of iDynTree's IJoint: body-fixed 6-vectors, linear part first, each in the
-frame of its own link; ``acceleration`` is the time derivative of the body twist.
+Conventions are those of iDynTree's IJoint (S. Traversaro, "Modelling, Estimation and
+Identification of Humanoid Robots Dynamics", section 3.2): ``p_child = child_H_parent p_parent``,
+and body-fixed 6-vectors, linear part first.
+
+Every type of joint is one formula, ``link1_H_link2(q) = link1_H_m M(q) m_H_link2``: constant
+transforms on both sides of a motion frame, in which the joint moves along or about coordinate
+axes. A type says only which of the six unit twists of the motion frame it leaves free.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import ShapeError
-from transmission_bridge.kinematics.joint_geometry import JointGeometry, part_of
-from transmission_bridge.kinematics.joint_record import LinkId
-from transmission_bridge.kinematics.spatial import Array, cross_motion, twist_transform
+from transmission_bridge.description.specs import JointType, MimicSpec
+from transmission_bridge.errors import ShapeError, TransmissionBridgeError
+from transmission_bridge.kinematics.spatial import (
+    Array,
+    axis_basis,
+    compose,
+    cross_motion,
+    homogeneous,
+    inverse,
+    quaternion_rate,
+    rotation_derivative,
+    rotation_from_axis,
+    rotation_from_quaternion,
+    skew,
+    twist_transform,
+)
 
-__all__ = ['ChildMotion', 'Joint']
+__all__ = [
+    'LARGEST',
+    'TWISTS',
+    'ChildMotion',
+    'Joint',
+    'JointDynamics',
+    'JointDynamicsType',
+    'JointError',
+    'JointIndexError',
+    'LinkId',
+    'MotionLimits',
+]
+
+#: A link's name, or its number in a model.
+LinkId = str | int
+
+#: iDynTree's bounds before any are set: the largest finite number.
+LARGEST = float(np.finfo(np.float64).max)
+
+#: The free unit twists of the motion frame by type: 0 to 2 along, 3 to 5 about x, y, z.
+TWISTS: dict[JointType, tuple[int, ...]] = {
+    'fixed': (),
+    'revolute': (5,),
+    'continuous': (5,),
+    'prismatic': (2,),
+    'planar': (0, 1, 5),
+    'spherical': (3, 4, 5),
+    'floating': (0, 1, 2, 3, 4, 5),
+}
+WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
+WITH_BOUNDS = ('revolute', 'prismatic')
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+class JointError(TransmissionBridgeError, ValueError):
+    """
+    A joint or a device cannot do what was asked.
+
+    :param joint: Name of the joint or device, empty where it has none.
+    :param message: What is wrong, in one sentence without the name.
+    """
+
+    def __init__(self, joint: str, message: str) -> None:
+        self.joint = joint
+        super().__init__(f"'{joint}': {message}" if joint else message)
+
+
+class JointIndexError(TransmissionBridgeError, IndexError):
+    """
+    The index of a coordinate or of a degree of freedom is out of range.
+
+    iDynTree leaves the result undefined there; this package raises.
+
+    :param joint: Name of the joint.
+    :param kind: ``position coordinate`` or ``degree of freedom``.
+    :param index: The index given.
+    :param size: How many there are.
+    """
+
+    def __init__(self, joint: str, *, kind: str, index: int, size: int) -> None:
+        self.joint = joint
+        self.kind = kind
+        self.index = index
+        self.size = size
+        super().__init__(f"joint '{joint}': {kind} {index} is not in [0, {size})")
+
+
+@dataclass(frozen=True, slots=True)
+class MotionLimits:
+    """
+    Position bounds, velocity and effort magnitudes, each with a switch, as in iDynTree's IJoint.
+
+    A number counts only while its switch is on. Every tuple has one entry per degree of freedom.
+
+    :param lower: Least positions [rad or m].
+    :param upper: Greatest positions [rad or m].
+    :param velocity: Greatest speeds [rad/s or m/s].
+    :param effort: Greatest efforts [N m or N].
+    :param has_position: Whether ``lower`` and ``upper`` count.
+    :param has_velocity: Whether ``velocity`` counts.
+    :param has_effort: Whether ``effort`` counts.
+    :raises ShapeError: If the tuples differ in length.
+    """
+
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    velocity: tuple[float, ...] = ()
+    effort: tuple[float, ...] = ()
+    has_position: bool = False
+    has_velocity: bool = False
+    has_effort: bool = False
+
+    def __post_init__(self) -> None:
+        for values in (self.upper, self.velocity, self.effort):
+            if len(values) != len(self.lower):
+                raise ShapeError('limits', expected=f'({len(self.lower)},)', found=(len(values),))
+
+    @classmethod
+    def unlimited(cls, n_dofs: int) -> MotionLimits:
+        """
+        Return the limits that a new joint has in iDynTree: none, every switch off.
+
+        :param n_dofs: Number of degrees of freedom.
+        :returns: Bounds of plus and minus the largest finite number [rad or m], magnitudes zero.
+        """
+        zeros = (0.0,) * n_dofs
+        return cls((-LARGEST,) * n_dofs, (LARGEST,) * n_dofs, zeros, zeros)
+
+
+class JointDynamicsType(IntEnum):
+    """Which losses a joint is described with; names and numbers as in iDynTree."""
+
+    #: None: the numbers mean nothing.
+    NONE = 0
+    #: ``<dynamics>`` of URDF: viscous damping and static friction.
+    URDF = 1
+
+
+@dataclass(frozen=True, slots=True)
+class JointDynamics:
+    """
+    Losses in a joint, as in iDynTree's IJoint; kinematics does not use them.
+
+    :param type: Whether the numbers count.
+    :param damping: Viscous damping [N m s/rad or N s/m], one entry per degree of freedom.
+    :param static_friction: Static friction [N m or N], one entry per degree of freedom.
+    :raises ShapeError: If the tuples differ in length.
+    :raises ValueError: If it is no such type.
+    """
+
+    type: JointDynamicsType = JointDynamicsType.NONE
+    damping: tuple[float, ...] = ()
+    static_friction: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'type', JointDynamicsType(self.type))
+        size, found = len(self.damping), len(self.static_friction)
+        if found != size:
+            raise ShapeError('dynamics', expected=f'({size},)', found=(found,))
+
+    @classmethod
+    def lossless(cls, n_dofs: int) -> JointDynamics:
+        """
+        Return the dynamics that a new joint has in iDynTree: type ``NONE``, every number zero.
+
+        :param n_dofs: Number of degrees of freedom.
+        :returns: Zero damping [N m s/rad or N s/m] and friction [N m or N].
+        """
+        return cls(JointDynamicsType.NONE, (0.0,) * n_dofs, (0.0,) * n_dofs)
 
 
 class ChildMotion(NamedTuple):
@@ -39,18 +207,283 @@ class ChildMotion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Joint(JointGeometry):
+class Joint:
     """
     A joint between ``link1`` and ``link2``, neither of which is the parent: each query names both.
+
+    The types are URDF's. Positions and velocities, after those of iDynTree where it has the type:
+
+    - ``fixed``: none.
+    - ``revolute``, ``continuous``: the angle of ``link2`` about the axis [rad], not reduced to a
+      turn.
+    - ``prismatic``: its travel along the axis [m].
+    - ``planar``: ``(x, y, angle)`` across and about the axis [m, m, rad]. If the axis is the z of
+      ``link2``, ``x`` and ``y`` are its x and y at rest; for x they are y and z, for y z and x.
+    - ``spherical``: a quaternion ``(w, x, y, z)``, ``link1_R_link2 = rest R(q)``.
+    - ``floating``: ``(p_x, p_y, p_z, w, x, y, z)`` [m; quaternion],
+      ``link1_H_link2 = rest [[R(q), p], [0, 1]]``.
+
+    A quaternion may have any length but zero and is normalised before use. Velocities of the last
+    three are the free entries of the body twist of ``link2`` relative to ``link1`` in the motion
+    frame, whose axes are those of ``link2`` for the last two [m/s; rad/s].
 
     ``q``, ``dq`` and ``ddq`` are vectors of positions, velocities and accelerations of the whole
     model; the joint reads its own part, which begins at ``position_offset`` (of ``q``) or
     ``dof_offset`` (of ``dq``, ``ddq``). With the default offsets, zero, they may be the joint's
     own coordinates alone, and a plain number does for one of them. Leading axes are batches and
-    broadcast. Positions are in rad or m, rates per second.
+    broadcast.
 
-    Parameters are those of :class:`~transmission_bridge.kinematics.joint_record.JointRecord`.
+    A joint is changed by :func:`dataclasses.replace`, which makes a new one and checks it.
+
+    :param link1: First attached link, a name or a number.
+    :param link2: Second attached link, another one.
+    :param type: URDF's name of the type.
+    :param rest: ``link1_H_link2`` at the rest position, shape ``(4, 4)`` [translation in m].
+    :param axis: Direction of the axis in ``link1``, shape ``(3,)``, of any length but zero; of no
+        meaning without an axis.
+    :param origin: A point of the axis, or the centre of a spherical joint, in ``link1`` [m], shape
+        ``(3,)``; of no meaning for fixed and floating joints.
+    :param name: The joint's name.
+    :param index: Place among the joints of the model, ``-1`` for none.
+    :param position_offset: Where its coordinates begin in a vector of positions.
+    :param dof_offset: Where its degrees of freedom begin in a vector of velocities.
+    :param limits: Motion limits; unlimited where left empty.
+    :param dynamics: Losses; none where left empty.
+    :param mimic: The joint that this one follows in a device, if any.
+    :raises ShapeError: If an array has another shape, or ``limits`` or ``dynamics`` have another
+        number of entries than the joint has degrees of freedom; in queries, if a vector ends
+        before the joint's part of it does.
+    :raises JointError: If there is no such type, both links are the same, an offset is negative,
+        the axis has no direction, or position limits count where the type has none (all but
+        revolute and prismatic); in queries, if two links are not those of the joint, or a
+        quaternion has length zero.
     """
+
+    link1: LinkId
+    link2: LinkId
+    type: JointType = 'fixed'
+    rest: Array = field(default_factory=lambda: np.eye(4), repr=False)
+    axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]), repr=False)
+    origin: Array = field(default_factory=lambda: np.zeros(3), repr=False)
+    name: str = ''
+    index: int = -1
+    position_offset: int = 0
+    dof_offset: int = 0
+    limits: MotionLimits = field(default=MotionLimits(), repr=False)
+    dynamics: JointDynamics = field(default=JointDynamics(), repr=False)
+    mimic: MimicSpec | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.type not in TWISTS:
+            raise JointError(self.name, f'{self.type!r} is not one of {", ".join(TWISTS)}')
+        if self.link1 == self.link2:
+            raise JointError(self.name, f'both ends are attached to link {self.link1!r}')
+        if self.position_offset < 0 or self.dof_offset < 0:
+            raise JointError(self.name, 'an offset in a vector cannot be negative')
+        for name, shape in (('rest', (4, 4)), ('axis', (3,)), ('origin', (3,))):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.shape != shape:
+                raise ShapeError(name, expected=str(shape), found=array.shape)
+            if name == 'axis' and self.type in WITH_AXIS:
+                length = np.linalg.norm(array)
+                if not (0.0 < length < np.inf):
+                    raise JointError(self.name, f'axis {tuple(array.tolist())} has no direction')
+                array = array / length
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if self.limits == MotionLimits():
+            object.__setattr__(self, 'limits', MotionLimits.unlimited(self.n_dofs))
+        if self.dynamics == JointDynamics():
+            object.__setattr__(self, 'dynamics', JointDynamics.lossless(self.n_dofs))
+        for name, values in (('limits', self.limits.lower), ('dynamics', self.dynamics.damping)):
+            if len(values) != self.n_dofs:
+                raise ShapeError(name, expected=f'({self.n_dofs},)', found=(len(values),))
+        if self.limits.has_position and self.type not in WITH_BOUNDS:
+            raise JointError(self.name, 'a joint of this type has no position limits')
+
+    @cached_property
+    def twists(self) -> tuple[int, ...]:
+        """The free unit twists of the motion frame: 0 to 2 along, 3 to 5 about x, y, z."""
+        return TWISTS[self.type]
+
+    @property
+    def n_dofs(self) -> int:
+        """Number of degrees of freedom, 0 (fixed) to 6 (floating) (getNrOfDOFs)."""
+        return len(self.twists)
+
+    @property
+    def n_positions(self) -> int:
+        """Number of coordinates of the position; a quaternion has four (getNrOfPosCoords)."""
+        return self.n_dofs + self._has_quaternion
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether one number is its position: revolute, continuous or prismatic."""
+        return self.n_dofs == 1
+
+    @cached_property
+    def motion_frames(self) -> tuple[Array, Array]:
+        """The constant transforms ``link1_H_m`` and ``m_H_link2`` around :meth:`motion` [m]."""
+        rotation, position = self.rest[:3, :3], self.rest[:3, 3]
+        has_axis = self.type in WITH_AXIS
+        basis = axis_basis(rotation.T @ self.axis) if has_axis else np.eye(3)
+        centre = self.origin if has_axis or self.type == 'spherical' else position
+        link1_h_m = homogeneous(rotation @ basis, centre)
+        m_h_link2 = homogeneous(basis.T, basis.T @ (rotation.T @ (position - centre)))
+        for frame in (link1_h_m, m_h_link2):
+            frame.setflags(write=False)
+        return link1_h_m, m_h_link2
+
+    def motion(self, own: Array) -> Array:
+        """
+        Return ``M(q)``, the motion in the motion frame.
+
+        :param own: The joint's own coordinates, shape ``(..., n_positions)``.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        position = np.zeros((*own.shape[:-1], 3))
+        position[..., self._linear] = own[..., : len(self._linear)]
+        return homogeneous(self._rotation(own), position)
+
+    def axis_in(self, link: LinkId) -> tuple[Array, Array]:
+        """
+        Return axis and origin in a link's frame, at rest (getAxis, getJointCenter).
+
+        :param link: One of the two links.
+        :returns: Unit direction, and a point of the axis or the centre [m], of shape ``(3,)``.
+        :raises JointError: If the joint is not attached to the link.
+        """
+        if link == self.link1:
+            return self.axis.copy(), self.origin.copy()
+        if link == self.link2:
+            to_link2 = inverse(self.rest)
+            rotation = to_link2[:3, :3]
+            return rotation @ self.axis, rotation @ self.origin + to_link2[:3, 3]
+        raise JointError(self.name, f'is not attached to link {link!r}')
+
+    def rest_positions(self) -> Array:
+        """
+        Return the coordinates of the rest position (setJointPosCoordsToRest).
+
+        :returns: Zeros, and ``1, 0, 0, 0`` for a quaternion, shape ``(n_positions,)`` [rad, m].
+        """
+        positions = np.zeros(self.n_positions)
+        if self._has_quaternion:
+            positions[-4] = 1.0
+        return positions
+
+    def normalized_positions(self, q: npt.ArrayLike) -> Array:
+        """
+        Return the joint's own coordinates, a quaternion with length one (normalizeJointPosCoords).
+
+        :param q: Positions, shape ``(..., N)`` [rad or m].
+        :returns: Shape ``(..., n_positions)`` [rad or m].
+        """
+        own = np.array(self._own(q))
+        if self._has_quaternion:
+            own[..., -4:] = self._unit_quaternion(own)[0]
+        return own
+
+    def position_rate_jacobian(self, q: npt.ArrayLike) -> Array:
+        """
+        Return the matrix from own velocities to rates of own coordinates.
+
+        The identity for joints with one coordinate (getPositionDerivativeVelocityJacobian); the
+        rate of a quaternion is that of the normalised one.
+
+        :param q: Positions, shape ``(..., N)`` [rad or m].
+        :returns: Shape ``(..., n_positions, n_dofs)``.
+        """
+        own = self._own(q)
+        linear, n = self._linear, len(self._linear)
+        matrix = np.zeros((*own.shape[:-1], self.n_positions, self.n_dofs))
+        # The velocity of link2 is seen in its own, turned axes.
+        matrix[..., :n, :n] = self._rotation(own)[..., linear, :][..., linear]
+        if self._has_quaternion:
+            matrix[..., n:, n:] = quaternion_rate(self._unit_quaternion(own)[0])
+        else:
+            matrix[..., n:, n:] = np.eye(self.n_dofs - n)
+        return matrix
+
+    def rest_transform(self, child: LinkId, parent: LinkId) -> Array:
+        """
+        Return ``child_H_parent`` at the rest position (getRestTransform).
+
+        :param child: One attached link.
+        :param parent: The other one.
+        :returns: Shape ``(4, 4)`` [translation in m].
+        """
+        return inverse(self.rest) if self._child_is_link2(child, parent) else self.rest.copy()
+
+    def transform(self, q: npt.ArrayLike, child: LinkId, parent: LinkId) -> Array:
+        """
+        Return ``child_H_parent``, ``p_child = child_H_parent p_parent`` (getTransform).
+
+        :param q: Positions, shape ``(..., N)`` [rad or m].
+        :param child: One attached link.
+        :param parent: The other one.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        to_link2 = self._child_is_link2(child, parent)
+        before, after = self.motion_frames
+        link1_h_link2 = compose(compose(before, self.motion(self._own(q))), after)
+        return inverse(link1_h_link2) if to_link2 else link1_h_link2
+
+    def transform_derivative(
+        self, q: npt.ArrayLike, child: LinkId, parent: LinkId, position: int = 0
+    ) -> Array:
+        """
+        Return ``∂ child_H_parent / ∂ q_i`` (getTransformDerivative).
+
+        :param q: Positions, shape ``(..., N)`` [rad or m].
+        :param child: One attached link.
+        :param parent: The other one.
+        :param position: ``i``, counted within the joint.
+        :returns: Shape ``(..., 4, 4)``, last row zero [1/rad or 1/m; translation m/rad or m/m].
+        :raises JointIndexError: If ``position`` is out of range.
+        """
+        to_link2 = self._child_is_link2(child, parent)
+        if not 0 <= position < self.n_positions:
+            raise JointIndexError(
+                self.name, kind='position coordinate', index=position, size=self.n_positions
+            )
+        before, after = self.motion_frames
+        derivative = before @ self._motion_derivative(self._own(q), position) @ after
+        if not to_link2:
+            return derivative
+        link2_h_link1 = self.transform(q, child, parent)
+        return -(link2_h_link1 @ derivative @ link2_h_link1)
+
+    def motion_subspace(
+        self, child: LinkId, parent: LinkId, q: npt.ArrayLike | None = None
+    ) -> Array:
+        """
+        Return ``S`` of ``v_child = S dq + child_X_parent v_parent``.
+
+        Body twists, linear part first, in the child's frame.
+
+        :param child: One attached link.
+        :param parent: The other one.
+        :param q: Positions, shape ``(..., N)`` [rad or m]; needed for ``link1`` as the child of a
+            joint with several degrees of freedom, where ``S`` depends on it.
+        :returns: Shape ``(..., 6, n_dofs)`` with the batch axes of ``q``, ``(6, n_dofs)`` without
+            ``q`` [m/rad, or 1; then rad/rad, or 1/m].
+        :raises JointError: If ``q`` is needed.
+        """
+        own = None if q is None else self._own(q)
+        before, after = self.motion_frames
+        if self._child_is_link2(child, parent):
+            subspace = twist_transform(inverse(after))[:, self.twists]
+        else:
+            # v_2 = X_21 v_1 + S dq solved for v_1. One twist alone is not changed by its motion.
+            if self.n_dofs > 1:
+                if own is None:
+                    message = f'the motion subspace seen from {child!r} depends on the position'
+                    raise JointError(self.name, message)
+                before = compose(before, self.motion(own))
+            subspace = -twist_transform(before)[..., self.twists]
+        batch = () if own is None else own.shape[:-1]
+        return np.array(np.broadcast_to(subspace, (*batch, 6, self.n_dofs)))
 
     def child_velocity(
         self,
@@ -69,75 +502,50 @@ class Joint(JointGeometry):
         :param child: One attached link.
         :param parent: The other one.
         :returns: Body twist in the child's frame, shape ``(..., 6)`` [m/s; rad/s].
-        :raises ShapeError: If a vector is too short.
-        :raises JointError: If the two are not the links of the joint.
         """
-        transported = self._transport(q, parent_velocity, 'parent_velocity', child, parent)
-        return transported + self._own_twist(q, dq, 'dq', child, parent)
+        transport = twist_transform(self.transform(q, child, parent))
+        own = _times(self.motion_subspace(child, parent, q), self._own_rates(dq, 'dq'))
+        return _times(transport, _six(parent_velocity, 'parent_velocity')) + own
 
-    def child_bias_acceleration(
+    def child_velocity_acceleration(
         self,
         q: npt.ArrayLike,
         dq: npt.ArrayLike,
-        parent_velocity: npt.ArrayLike,
-        parent_bias_acceleration: npt.ArrayLike,
-        child: LinkId,
-        parent: LinkId,
-    ) -> Array:
-        """
-        Return the child's acceleration for zero joint acceleration (computeChildBiasAcc).
-
-        ``a_child = child_X_parent a_parent + v_child × (S dq)``; ``S`` is constant in one of the
-        two links, and the derivative of the other side's drops out of the product with ``dq``.
-
-        :param q: Positions, shape ``(..., N)`` [rad or m].
-        :param dq: Velocities, shape ``(..., M)`` [rad/s or m/s].
-        :param parent_velocity: Body twist in the parent's frame, shape ``(..., 6)`` [m/s; rad/s].
-        :param parent_bias_acceleration: Time derivative of a body twist, in the parent's frame,
-            shape ``(..., 6)`` [m/s²; rad/s²].
-        :param child: One attached link.
-        :param parent: The other one.
-        :returns: In the child's frame, shape ``(..., 6)`` [m/s²; rad/s²].
-        :raises ShapeError: If a vector is too short.
-        :raises JointError: If the two are not the links of the joint.
-        """
-        own_twist = self._own_twist(q, dq, 'dq', child, parent)
-        velocity = self._transport(q, parent_velocity, 'parent_velocity', child, parent)
-        velocity = velocity + own_twist
-        transported = self._transport(
-            q, parent_bias_acceleration, 'parent acceleration', child, parent
-        )
-        return transported + cross_motion(velocity, own_twist)
-
-    def child_acceleration(
-        self,
-        q: npt.ArrayLike,
-        dq: npt.ArrayLike,
-        ddq: npt.ArrayLike,
+        ddq: npt.ArrayLike | None,
         parent_velocity: npt.ArrayLike,
         parent_acceleration: npt.ArrayLike,
         child: LinkId,
         parent: LinkId,
-    ) -> Array:
+    ) -> tuple[Array, Array]:
         """
-        Return ``a_child = child_X_parent a_parent + S ddq + v_child × (S dq)`` (computeChildAcc).
+        Return velocity and acceleration of the child together (computeChildVelAcc).
+
+        The second alone is computeChildAcc, and for zero ``ddq`` computeChildBiasAcc.
+
+        ``v_child = child_X_parent v_parent + S dq`` and
+        ``a_child = child_X_parent a_parent + S ddq + v_child × (S dq)``: ``S`` is constant in one
+        of the two links, and the derivative of the other side's drops out of the product with
+        ``dq``.
 
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :param dq: Velocities, shape ``(..., M)`` [rad/s or m/s].
-        :param ddq: Accelerations, shape ``(..., M)`` [rad/s² or m/s²].
+        :param ddq: Accelerations, shape ``(..., M)`` [rad/s² or m/s²]; ``None`` for zero.
         :param parent_velocity: Body twist in the parent's frame, shape ``(..., 6)`` [m/s; rad/s].
         :param parent_acceleration: Time derivative of the body twist, in the parent's frame, shape
             ``(..., 6)`` [m/s²; rad/s²].
         :param child: One attached link.
         :param parent: The other one.
-        :returns: In the child's frame, shape ``(..., 6)`` [m/s²; rad/s²].
-        :raises ShapeError: If a vector is too short.
-        :raises JointError: If the two are not the links of the joint.
+        :returns: Both in the child's frame, shapes ``(..., 6)`` [m/s; rad/s], [m/s²; rad/s²].
         """
-        bias = self.child_bias_acceleration(
-            q, dq, parent_velocity, parent_acceleration, child, parent
-        )
-        return bias + self._own_twist(q, ddq, 'ddq', child, parent)
+        transport = twist_transform(self.transform(q, child, parent))
+        subspace = self.motion_subspace(child, parent, q)
+        own = _times(subspace, self._own_rates(dq, 'dq'))
+        velocity = _times(transport, _six(parent_velocity, 'parent_velocity')) + own
+        acceleration = _times(transport, _six(parent_acceleration, 'parent_acceleration'))
+        acceleration = acceleration + cross_motion(velocity, own)
+        if ddq is not None:
+            acceleration = acceleration + _times(subspace, self._own_rates(ddq, 'ddq'))
+        return velocity, acceleration
 
     def child_position_velocity_acceleration(
         self,
@@ -160,14 +568,11 @@ class Joint(JointGeometry):
         :param child: One attached link.
         :param parent: The other one.
         :returns: The child's; ``world_H_child = world_H_parent parent_H_child``.
-        :raises ShapeError: If a vector is too short.
-        :raises JointError: If the two are not the links of the joint.
         """
         position, velocity, acceleration = parent_motion
         return ChildMotion(
-            np.asarray(position, dtype=np.float64) @ self.transform(q, parent, child),
-            self.child_velocity(q, dq, velocity, child, parent),
-            self.child_acceleration(q, dq, ddq, velocity, acceleration, child, parent),
+            compose(np.asarray(position, dtype=np.float64), self.transform(q, parent, child)),
+            *self.child_velocity_acceleration(q, dq, ddq, velocity, acceleration, child, parent),
         )
 
     def joint_torque(
@@ -182,31 +587,136 @@ class Joint(JointGeometry):
         :param applied_by: The link that applies it.
         :param on: The link on which it is applied.
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
-        :raises ShapeError: If a vector has a wrong length.
-        :raises JointError: If the two are not the links of the joint.
         """
         subspace = self.motion_subspace(on, applied_by, q)
-        force = _six(wrench, 'wrench')
-        return (np.swapaxes(subspace, -1, -2) @ force[..., np.newaxis])[..., 0]
+        return _times(np.swapaxes(subspace, -1, -2), _six(wrench, 'wrench'))
 
-    def _own_twist(
-        self, q: npt.ArrayLike, rate: npt.ArrayLike, argument: str, child: LinkId, parent: LinkId
-    ) -> Array:
-        """Return ``S`` times a vector of rates."""
-        own = part_of(rate, argument, self.dof_offset, self.n_dofs)
-        return (self.motion_subspace(child, parent, q) @ own[..., np.newaxis])[..., 0]
+    def with_limits(
+        self,
+        dof: int = 0,
+        *,
+        lower: float | None = None,
+        upper: float | None = None,
+        velocity: float | None = None,
+        effort: float | None = None,
+    ) -> Joint:
+        """
+        Return the joint with other, sensible limits of one degree of freedom.
 
-    def _transport(
-        self, q: npt.ArrayLike, twist: npt.ArrayLike, argument: str, child: LinkId, parent: LinkId
-    ) -> Array:
-        """Return ``child_X_parent`` times a 6-vector."""
-        vector = _six(twist, argument)
-        matrix = twist_transform(self.transform(q, child, parent))
-        return (matrix @ vector[..., np.newaxis])[..., 0]
+        iDynTree's setPosLimits, setVelocityLimit and setEffortLimit. The switches stay as they
+        are; what a description says is not checked like this, its findings tell.
+
+        :param dof: Degree of freedom.
+        :param lower: Least position [rad or m]; ``None`` keeps it, here and below.
+        :param upper: Greatest position [rad or m].
+        :param velocity: Greatest speed, at least zero [rad/s or m/s].
+        :param effort: Greatest effort, at least zero [N m or N].
+        :returns: A new joint.
+        :raises JointIndexError: If ``dof`` is out of range.
+        :raises JointError: If not ``lower <= upper``, a magnitude is negative or not a number, or
+            the type has no position limits.
+        """
+        self._checked_dof(dof)
+        given = {'lower': lower, 'upper': upper, 'velocity': velocity, 'effort': effort}
+        changed: dict[str, Any] = {}
+        for kind, value in given.items():
+            if value is not None:
+                values = list(getattr(self.limits, kind))
+                values[dof] = float(value)
+                changed[kind] = tuple(values)
+                if kind in ('velocity', 'effort') and not value >= 0.0:
+                    raise JointError(self.name, f'{kind} limit {value} is not a magnitude')
+        limits = replace(self.limits, **changed)
+        if 'lower' in changed or 'upper' in changed:
+            if self.type not in WITH_BOUNDS:
+                raise JointError(self.name, 'a joint of this type has no position limits')
+            least, greatest = limits.lower[dof], limits.upper[dof]
+            if not least <= greatest:
+                message = f'position limits [{least}, {greatest}] are not in order'
+                raise JointError(self.name, message)
+        return replace(self, limits=limits)
+
+    @property
+    def _linear(self) -> list[int]:
+        """The axes along which the joint moves; these coordinates come first."""
+        return [twist for twist in self.twists if twist < 3]
+
+    @property
+    def _has_quaternion(self) -> bool:
+        return 3 in self.twists
+
+    def _unit_quaternion(self, own: Array) -> tuple[Array, Array]:
+        """Return the unit quaternion (..., 4) and the length (..., 1) that was divided by."""
+        length = np.linalg.norm(own[..., -4:], axis=-1, keepdims=True)
+        if np.any(length == 0.0):
+            raise JointError(self.name, 'a quaternion of length zero is no orientation')
+        return own[..., -4:] / length, length
+
+    def _rotation(self, own: Array) -> Array:
+        """Return the rotation (..., 3, 3) of ``M(q)``."""
+        if self._has_quaternion:
+            return rotation_from_quaternion(self._unit_quaternion(own)[0])
+        if 5 in self.twists:
+            return rotation_from_axis(Z, own[..., -1])
+        return np.eye(3)
+
+    def _motion_derivative(self, own: Array, position: int) -> Array:
+        """Return the derivative (..., 4, 4) of ``M(q)`` by one own coordinate."""
+        derivative = np.zeros((*own.shape[:-1], 4, 4))
+        n = len(self._linear)
+        if position < n:
+            derivative[..., self._linear[position], 3] = 1.0
+        elif self._has_quaternion:
+            unit, length = self._unit_quaternion(own)
+            entry = position - n
+            # The entry moves the unit quaternion across itself only: (e_i - u u_i) / |q|.
+            rate = (np.eye(4)[entry] - unit * unit[..., entry : entry + 1]) / length
+            derivative[..., :3, :3] = rotation_derivative(unit, rate)
+        else:
+            derivative[..., :3, :3] = self._rotation(own) @ skew(Z)
+        return derivative
+
+    def _checked_dof(self, dof: int) -> int:
+        if not 0 <= dof < self.n_dofs:
+            raise JointIndexError(self.name, kind='degree of freedom', index=dof, size=self.n_dofs)
+        return dof
+
+    def _child_is_link2(self, child: LinkId, parent: LinkId) -> bool:
+        if (child, parent) == (self.link2, self.link1):
+            return True
+        if (child, parent) == (self.link1, self.link2):
+            return False
+        raise JointError(
+            self.name,
+            f'joins links {self.link1!r} and {self.link2!r}, '
+            f'not child {child!r} and parent {parent!r}',
+        )
+
+    def _own(self, q: npt.ArrayLike) -> Array:
+        return _part_of(q, 'q', self.position_offset, self.n_positions)
+
+    def _own_rates(self, rates: npt.ArrayLike, argument: str) -> Array:
+        return _part_of(rates, argument, self.dof_offset, self.n_dofs)
 
 
-def _six(value: npt.ArrayLike, argument: str) -> Array:
-    array = np.asarray(value, dtype=np.float64)
+def _part_of(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:
+    """Return the entries (..., size) of a model's vector (..., N) that belong to one joint."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0:
+        array = array[np.newaxis]
+    if array.shape[-1] < start + size:
+        expected = f'(..., N) with N of at least {start + size}'
+        raise ShapeError(argument, expected=expected, found=array.shape)
+    return array[..., start : start + size]
+
+
+def _six(values: npt.ArrayLike, argument: str) -> Array:
+    array = np.asarray(values, dtype=np.float64)
     if array.shape[-1:] != (6,):
         raise ShapeError(argument, expected='(..., 6)', found=array.shape)
     return array
+
+
+def _times(matrix: Array, vector: Array) -> Array:
+    product: Array = (matrix @ vector[..., np.newaxis])[..., 0]
+    return product

@@ -21,15 +21,18 @@ from transmission_bridge.description.specs import Pose
 
 __all__ = [
     'Array',
+    'axis_basis',
+    'compose',
     'cross_motion',
     'homogeneous',
     'inverse',
+    'quaternion_rate',
+    'rotation_derivative',
     'rotation_from_axis',
     'rotation_from_quaternion',
     'rotation_from_rpy',
     'skew',
     'transform_from_pose',
-    'twist_matrix',
     'twist_transform',
 ]
 
@@ -66,6 +69,21 @@ def homogeneous(rotation: npt.ArrayLike, position: npt.ArrayLike) -> Array:
     result[..., :3, 3] = p
     result[..., 3, 3] = 1.0
     return result
+
+
+def compose(left: Array, right: Array) -> Array:
+    """
+    Return ``a_H_b b_H_c`` of two rigid motions.
+
+    Unlike a product of 4×4 matrices it keeps the rotation known where a translation is NaN.
+
+    :param left: ``a_H_b``, shape ``(..., 4, 4)`` [translation in m].
+    :param right: ``b_H_c``, shape ``(..., 4, 4)`` [translation in m].
+    :returns: ``a_H_c``, shape ``(..., 4, 4)``, batch axes broadcast.
+    """
+    rotation = left[..., :3, :3]
+    moved = (rotation @ right[..., :3, 3:])[..., 0]
+    return homogeneous(rotation @ right[..., :3, :3], moved + left[..., :3, 3])
 
 
 def inverse(transform: Array) -> Array:
@@ -125,6 +143,22 @@ def rotation_from_axis(axis: npt.ArrayLike, angle: npt.ArrayLike) -> Array:
     return rotation
 
 
+def axis_basis(axis: Array) -> Array:
+    """
+    Return a rotation that takes z to an axis: a right-handed basis with the axis as third vector.
+
+    ``x, y, z`` for the axis z, and in cyclic order for the others: exact along coordinate axes.
+
+    :param axis: Unit vector, shape ``(3,)``.
+    :returns: Rotation with the basis as columns, shape ``(3, 3)``.
+    """
+    helper = np.zeros(3)
+    helper[(int(np.argmax(np.abs(axis))) + 2) % 3] = 1.0
+    first = np.cross(helper, axis)
+    first /= np.linalg.norm(first)
+    return np.column_stack([first, np.cross(axis, first), axis])
+
+
 def rotation_from_quaternion(quaternion: npt.ArrayLike) -> Array:
     """
     Return the rotation of a unit quaternion.
@@ -138,19 +172,36 @@ def rotation_from_quaternion(quaternion: npt.ArrayLike) -> Array:
     return rotation
 
 
-def twist_matrix(twist: npt.ArrayLike) -> Array:
+def rotation_derivative(quaternion: Array, rate: Array) -> Array:
     """
-    Return the 4×4 matrix ``V`` of a twist, such that ``d/dt a_H_b = a_H_b V``.
+    Return the rate of the rotation of a unit quaternion that moves.
 
-    :param twist: Body twist of ``b`` relative to ``a`` [m/s; rad/s], in the axes of ``b``, shape
-        ``(..., 6)``.
-    :returns: ``[[[w], v], [0, 0]]``, shape ``(..., 4, 4)``.
+    :param quaternion: ``(w, x, y, z)`` of length one, shape ``(..., 4)``.
+    :param rate: Its rate, which keeps the length, shape ``(..., 4)``, per any unit.
+    :returns: Shape ``(..., 3, 3)``, per the same unit.
     """
-    v = np.asarray(twist, dtype=np.float64)
-    matrix = np.zeros((*v.shape[:-1], 4, 4))
-    matrix[..., :3, :3] = skew(v[..., 3:])
-    matrix[..., :3, 3] = v[..., :3]
-    return matrix
+    cross, cross_rate = skew(quaternion[..., 1:]), skew(rate[..., 1:])
+    derivative: Array = 2.0 * (
+        rate[..., :1, np.newaxis] * cross
+        + quaternion[..., :1, np.newaxis] * cross_rate
+        + cross_rate @ cross
+        + cross @ cross_rate
+    )
+    return derivative
+
+
+def quaternion_rate(quaternion: Array) -> Array:
+    """
+    Return the matrix from body angular velocity to the rate of a unit quaternion.
+
+    ``d/dt (w, u) = ½ (-u · ω, w ω + u × ω)``.
+
+    :param quaternion: ``(w, x, y, z)`` of length one, shape ``(..., 4)``.
+    :returns: Shape ``(..., 4, 3)`` [1/rad].
+    """
+    vector = quaternion[..., 1:]
+    lower = quaternion[..., :1, np.newaxis] * np.eye(3) + skew(vector)
+    return 0.5 * np.concatenate([-vector[..., np.newaxis, :], lower], axis=-2)
 
 
 def twist_transform(transform: Array) -> Array:

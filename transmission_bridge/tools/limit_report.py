@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
-from transmission_bridge.kinematics.actuator_limits import (
+from transmission_bridge.kinematics.actuator_map import ActuatorMap
+from transmission_bridge.kinematics.limits import (
+    effort_box,
     effort_limits,
     position_bounds,
     rate_limits,
+    tight_box,
 )
-from transmission_bridge.kinematics.actuator_map import ActuatorMap
-from transmission_bridge.kinematics.polytope import effort_box, tight_box
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
 from transmission_bridge.transmissions import (
     PositionDependentTransmission,

@@ -1,0 +1,497 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A device made of joints, its configurations, frames and limits, after RobWork."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import copy
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.errors import ShapeError, UnknownNameError
+from transmission_bridge.kinematics.joint import Joint, JointError, LinkId
+from transmission_bridge.kinematics.limits import DeviceLimits, limits_from_description
+from transmission_bridge.kinematics.path import (
+    compile_path,
+    CompiledPath,
+    path_jacobian,
+    path_transform,
+)
+from transmission_bridge.kinematics.spatial import Array
+from transmission_bridge.kinematics.tree import KinematicTree, numbered
+
+__all__ = ['Configuration', 'JointDevice', 'State']
+
+
+class State:
+    """
+    Joint positions by name, outside of devices: the one object of this room that changes in place.
+
+    RobWork keeps devices stateless: a device is registered in a ``StateStructure``, and every
+    query takes a ``State``. Here both are one: a device registers its joints in it, and several
+    devices may share one.
+
+    :param joints: The first joints to register.
+    """
+
+    def __init__(self, joints: Iterable[Joint | str] = ()) -> None:
+        self._positions: dict[str, Array] = {}
+        self.register(joints)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The joints that are registered, in the order of registration."""
+        return tuple(self._positions)
+
+    def register(self, joints: Iterable[Joint | str]) -> None:
+        """
+        Add joints at rest; joints that are registered keep their positions.
+
+        :param joints: Joints, or names of joints with one coordinate.
+        """
+        for joint in joints:
+            if isinstance(joint, Joint):
+                self._positions.setdefault(joint.name, joint.rest_positions())
+            else:
+                self._positions.setdefault(joint, np.zeros(1))
+
+    def get(self, names: Sequence[str]) -> Array:
+        """
+        Return positions.
+
+        :param names: Names of joints, in the order wanted.
+        :returns: A new array of their coordinates one after the other, shape ``(n,)`` [rad or m].
+        :raises UnknownNameError: If a joint is not registered.
+        """
+        for name in names:
+            if name not in self._positions:
+                raise UnknownNameError('joint', name, self.names)
+        return np.concatenate([np.zeros(0), *(self._positions[name] for name in names)])
+
+    def set(self, names: Sequence[str], q: npt.ArrayLike) -> None:
+        """
+        Change positions in place, all or none.
+
+        :param names: Names of joints.
+        :param q: Their coordinates one after the other, shape ``(n,)`` [rad or m].
+        :raises UnknownNameError: If a joint is not registered.
+        :raises ShapeError: If ``q`` has another shape.
+        """
+        expected = self.get(names).shape
+        values = np.array(q, dtype=np.float64)
+        if values.shape != expected:
+            raise ShapeError('q', expected=f'({expected[0]},)', found=values.shape)
+        start = 0
+        for name in names:
+            end = start + len(self._positions[name])
+            self._positions[name], start = values[start:end], end
+
+    def __repr__(self) -> str:
+        """Return the class with the positions."""
+        positions = {name: value.tolist() for name, value in self._positions.items()}
+        return f'State({positions})'
+
+
+#: What a device's queries take: positions in the device's order, or a state that holds them.
+Configuration = npt.ArrayLike | State
+
+
+class JointDevice:
+    """
+    A device for a sequence of joints, in any order and anywhere (RobWork's JointDevice).
+
+    A configuration ``q`` holds the coordinates of the joints in the order of :attr:`joint_names`,
+    one number for most [rad or m], none for a fixed joint, and for joints with several degrees of
+    freedom as many as :class:`Joint` says. Queries take ``q`` of shape ``(..., n)``, with any
+    leading batch axes, or a :class:`State`. Frames are links, by name; ``a_t_b`` is the 4×4
+    transform with ``p_a = a_t_b p_b``; Jacobians have one column per degree of freedom, the linear
+    velocity of the frame's origin in rows 0–2 and the angular velocity in rows 3–5, both relative
+    to the base and in the axes of the base, as RobWork has them.
+
+    Joints of the robot that are not in the device stay at rest, except that a joint with a
+    ``<mimic>`` of a device's joint follows it and adds to its column. A joint that the device
+    names is independent, with or without a ``<mimic>``. The base may be anywhere: joints upstream
+    of base and frame contribute nothing, joints that carry the base but not the frame contribute
+    with the opposite sign.
+
+    The device holds no configuration. RobWork's ``registerIn(StateStructure)`` is
+    :meth:`register_in`, with the state object itself; nothing else changes in place, and every
+    ``with_…`` returns a new device. Devices are made by :meth:`from_description` and
+    :meth:`from_joints`.
+
+    :param tree: The joints of the robot.
+    :param base: Link that velocities and transforms are relative to; it need not be a root nor
+        upstream of the end.
+    :param end: Link at the end.
+    :param joints: Names of the joints in any order, also off the way from base to end, and also
+        fixed or with several degrees of freedom. ``None``: the revolute, continuous and prismatic
+        joints on the way, in order; the owner in place of a joint that mimics it.
+    :param name: The device's name.
+    :raises UnknownNameError: If a link or joint does not exist; in queries, if there is no such
+        link, or a joint is not registered in the state.
+    :raises JointError: If a joint is named twice; in ``with_…``, if bounds are crossed, a
+        magnitude is negative, or a limit is not a number.
+    :raises DescriptionError: If no joints lead from the base to the end, or to the frame of a
+        query, or the description of those that do has no meaning.
+    :raises ShapeError: If ``q`` or limits have another shape than said.
+    """
+
+    def __init__(
+        self,
+        tree: KinematicTree,
+        base: LinkId,
+        end: LinkId,
+        joints: Sequence[str] | None,
+        name: str,
+    ) -> None:
+        if joints is None:
+            moving = (each.joint for each in tree.way(base, end) if each.joint.is_scalar)
+            joints = tuple(dict.fromkeys(tree.owner(joint.name) for joint in moving))
+        for place, joint in enumerate(joints):
+            if joint in joints[:place]:
+                raise JointError(joint, 'is named twice')
+        self._tree = tree
+        self._base = base
+        self._end = end
+        self._name = name
+        self._joints = numbered(tree.joint(joint) for joint in joints)
+        self._n_positions = sum(joint.n_positions for joint in self._joints)
+        self._dof = sum(joint.n_dofs for joint in self._joints)
+        self._limits = DeviceLimits.from_joints(self._joints)
+        self._sources = tree.sources(self._joints)
+        self._properties: dict[str, Any] = {}
+        self._paths: dict[tuple[LinkId, LinkId], CompiledPath] = {}
+        self._path(base, end)
+
+    @classmethod
+    def from_description(
+        cls,
+        robot: RobotDescription,
+        *,
+        base: str,
+        end: str,
+        joints: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> JointDevice:
+        """
+        Return the device between two links of a robot.
+
+        :param robot: The robot.
+        :param base: Name of the base link.
+        :param end: Name of the end link.
+        :param joints: Names of the joints, as in :class:`JointDevice`.
+        :param name: The device's name, the robot's by default.
+        :returns: The device.
+        """
+        tree = KinematicTree.from_description(robot)
+        device = cls(tree, base, end, joints, robot.name if name is None else name)
+        return device._replaced(_limits=limits_from_description(robot, device._joints))
+
+    @classmethod
+    def from_joints(
+        cls,
+        model: Sequence[Joint],
+        *,
+        base: LinkId,
+        end: LinkId,
+        joints: Sequence[str] | None = None,
+        name: str = '',
+    ) -> JointDevice:
+        """
+        Return the device between two links that joints connect, as RobWork's constructor does.
+
+        :param model: Every joint between the links, with names; ``link1`` is the parent. Their
+            offsets and indices do not matter: :attr:`joints` have those of the device.
+        :param base: The base link.
+        :param end: The end link.
+        :param joints: Names of the joints, as in :class:`JointDevice`.
+        :param name: The device's name.
+        :returns: The device, with the limits that count in its joints.
+        :raises JointError: If one of the model has no name or that of another.
+        """
+        names = [joint.name for joint in model]
+        for place, each in enumerate(names):
+            if not each:
+                raise JointError('', f'joint {place} of the model has no name')
+            if each in names[:place]:
+                raise JointError(each, 'is the name of two joints of the model')
+        return cls(KinematicTree(model), base, end, joints, name)
+
+    @property
+    def name(self) -> str:
+        """The device's name."""
+        return self._name
+
+    @property
+    def base(self) -> LinkId:
+        """Name of the base link."""
+        return self._base
+
+    @property
+    def end(self) -> LinkId:
+        """Name of the end link."""
+        return self._end
+
+    @property
+    def frames(self) -> tuple[LinkId, ...]:
+        """Names of all links of the robot, the frames that can be asked for."""
+        return self._tree.links
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in the order of the coordinates."""
+        return tuple(joint.name for joint in self._joints)
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """
+        The joints as the description has them, in the order of the coordinates.
+
+        Their offsets are those of the device, so that each reads its own part of ``q``.
+        """
+        return self._joints
+
+    @property
+    def n_positions(self) -> int:
+        """Number of coordinates of a configuration."""
+        return self._n_positions
+
+    @property
+    def dof(self) -> int:
+        """Number of degrees of freedom, the columns of a Jacobian."""
+        return self._dof
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """What the user attached to the device, by name; read only (getPropertyMap)."""
+        return MappingProxyType(self._properties)
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Least and greatest positions [rad or m], ``(n_positions,)``, infinite where open."""
+        return self._limits.lower, self._limits.upper
+
+    @property
+    def velocity_limits(self) -> Array:
+        """Greatest speeds [rad/s or m/s], ``(dof,)``, infinite where open."""
+        return self._limits.velocity
+
+    @property
+    def acceleration_limits(self) -> Array:
+        """
+        Greatest accelerations [rad/s² or m/s²], ``(dof,)``, infinite where open.
+
+        The smaller magnitude of ``min`` and ``max`` of the ``acceleration`` command interface, for
+        speeding up and slowing down alike.
+        """
+        return self._limits.acceleration
+
+    @property
+    def effort_limits(self) -> Array:
+        """Greatest efforts [N m or N], ``(dof,)``, infinite where open."""
+        return self._limits.effort
+
+    def with_name(self, name: str) -> JointDevice:
+        """
+        Return the device with another name (setName).
+
+        :param name: The name.
+        :returns: A new device.
+        """
+        return self._replaced(_name=name)
+
+    def with_properties(self, **properties: Any) -> JointDevice:
+        """
+        Return the device with more properties; the package itself gives them no meaning.
+
+        :param properties: Values by name; a name that exists is replaced.
+        :returns: A new device.
+        """
+        return self._replaced(_properties={**self._properties, **properties})
+
+    def with_bounds(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> JointDevice:
+        """
+        Return the device with other position bounds (setBounds).
+
+        :param lower: Least positions [rad or m], shape ``(n_positions,)``.
+        :param upper: Greatest positions [rad or m], shape ``(n_positions,)``.
+        :returns: A new device; its joints stay as described.
+        """
+        return self._with_limits(lower=lower, upper=upper)
+
+    def with_velocity_limits(self, limits: npt.ArrayLike) -> JointDevice:
+        """
+        Return the device with other velocity limits (setVelocityLimits).
+
+        :param limits: Greatest speeds [rad/s or m/s], shape ``(dof,)``.
+        :returns: A new device.
+        """
+        return self._with_limits(velocity=limits)
+
+    def with_acceleration_limits(self, limits: npt.ArrayLike) -> JointDevice:
+        """
+        Return the device with other acceleration limits (setAccelerationLimits).
+
+        :param limits: Greatest accelerations [rad/s² or m/s²], shape ``(dof,)``.
+        :returns: A new device.
+        """
+        return self._with_limits(acceleration=limits)
+
+    def with_effort_limits(self, limits: npt.ArrayLike) -> JointDevice:
+        """
+        Return the device with other effort limits.
+
+        :param limits: Greatest efforts [N m or N], shape ``(dof,)``.
+        :returns: A new device.
+        """
+        return self._with_limits(effort=limits)
+
+    def new_state(self) -> State:
+        """Return a state that holds the device's joints at rest."""
+        return State(self._joints)
+
+    def register_in(self, state: State) -> None:
+        """
+        Add the device's joints to a state, in place; those that it holds keep their positions.
+
+        :param state: The state; RobWork's StateStructure and State in one.
+        """
+        state.register(self._joints)
+
+    def get_q(self, state: State) -> Array:
+        """
+        Return the device's configuration (getQ).
+
+        :param state: A state in which the device is registered.
+        :returns: A new array, shape ``(n,)`` [rad or m].
+        """
+        return state.get(self.joint_names)
+
+    def set_q(self, q: npt.ArrayLike, state: State) -> None:
+        """
+        Write a configuration into a state, in place (setQ).
+
+        :param q: Positions, shape ``(n,)`` [rad or m].
+        :param state: A state in which the device is registered.
+        """
+        state.set(self.joint_names, q)
+
+    def base_t_end(self, q: Configuration) -> Array:
+        """
+        Return the pose of the end in the base (baseTend).
+
+        :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        return self.base_t_frame(self._end, q)
+
+    def base_t_frame(self, frame: LinkId, q: Configuration) -> Array:
+        """
+        Return the pose of a frame in the base (baseTframe).
+
+        :param frame: Name of a link.
+        :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        return path_transform(self._path(self._base, frame), self._configuration(q))
+
+    def world_t_base(self, q: Configuration) -> Array:
+        """
+        Return the pose of the base in the world, the root link of its tree (worldTbase).
+
+        :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        path = self._path(self._tree.root(self._base), self._base)
+        return path_transform(path, self._configuration(q))
+
+    def base_j_end(self, q: Configuration) -> Array:
+        """
+        Return the Jacobian of the end (baseJend).
+
+        :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
+        :returns: Shape ``(..., 6, dof)``: rows 0–2 linear velocity of the end's origin, 3–5
+            angular velocity, in the base's axes [m/rad or 1; rad/rad or 0].
+        """
+        return self.base_j_frame(self._end, q)
+
+    def base_j_frame(self, frame: LinkId, q: Configuration) -> Array:
+        """
+        Return the Jacobian of a frame (baseJframe).
+
+        :param frame: Name of a link.
+        :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
+        :returns: Shape ``(..., 6, dof)``, rows as in :meth:`base_j_end`.
+        """
+        return path_jacobian(self._path(self._base, frame), self._configuration(q))
+
+    def base_j_frames(self, frames: Sequence[LinkId], q: Configuration) -> Array:
+        """
+        Return the Jacobians of several frames, one below the other (baseJframes).
+
+        :param frames: Names of ``m`` links.
+        :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
+        :returns: Shape ``(..., 6 m, dof)``, each six rows as in :meth:`base_j_end`.
+        """
+        values = self._configuration(q)
+        none = np.zeros((*values.shape[:-1], 0, self._dof))
+        return np.concatenate([none, *(self.base_j_frame(each, values) for each in frames)], -2)
+
+    def jacobian_calculator(self, frames: Sequence[LinkId]) -> Callable[[Configuration], Array]:
+        """
+        Return :meth:`base_j_frames` of these frames, checked and compiled (baseJCframes).
+
+        :param frames: Names of links.
+        :returns: A function of ``q`` or of a state, to reuse.
+        """
+        for frame in frames:
+            self._path(self._base, frame)
+        return partial(self.base_j_frames, tuple(frames))
+
+    def __repr__(self) -> str:
+        """Return name, base, end and joints."""
+        return (
+            f'JointDevice({self._name!r}, base={self._base!r}, end={self._end!r}, '
+            f'joints={self.joint_names!r})'
+        )
+
+    def _configuration(self, q: Configuration) -> Array:
+        """Return a configuration as an array (..., n)."""
+        if isinstance(q, State):
+            return self.get_q(q)
+        values = np.asarray(q, dtype=np.float64)
+        if values.shape[-1:] != (self._n_positions,):
+            raise ShapeError('q', expected=f'(..., {self._n_positions})', found=values.shape)
+        return values
+
+    def _path(self, start: LinkId, goal: LinkId) -> CompiledPath:
+        """Return the way between two links, compiled once."""
+        path = self._paths.get((start, goal))
+        if path is None:
+            way = self._tree.way(start, goal)
+            path = compile_path(way, self._sources, self._tree.joint, self._dof)
+            self._paths[start, goal] = path
+        return path
+
+    def _with_limits(self, **values: npt.ArrayLike) -> JointDevice:
+        for name, value in values.items():
+            expected = getattr(self._limits, name).shape
+            if np.shape(value) != expected:
+                raise ShapeError(name, expected=f'({expected[0]},)', found=np.shape(value))
+        changed: dict[str, Any] = values
+        limits = replace(self._limits, **changed)
+        limits.check(self._name, values.keys())
+        return self._replaced(_limits=limits)
+
+    def _replaced(self, **attributes: Any) -> JointDevice:
+        device = copy.copy(self)
+        device.__dict__.update(attributes)
+        return device

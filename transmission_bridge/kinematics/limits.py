@@ -1,0 +1,377 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Limits of a device's joints, and what they leave the actuators.
+
+With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positions keep
+``l <= f(a) <= u``, rates ``|J ȧ| <= v``, a polytope of actuator values; efforts within
+``|τ_q| <= e`` reach the zonotope ``τ_a = Jᵀ τ_q``. Boxes are tight, half-spaces exact. ``J`` has
+full rank, entries of limits may be infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.errors import ShapeError
+from transmission_bridge.kinematics.actuator_map import ActuatorMap, Coupling
+from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
+from transmission_bridge.kinematics.spatial import Array
+
+__all__ = [
+    'DeviceLimits',
+    'effort_box',
+    'effort_half_spaces',
+    'effort_limits',
+    'effort_region',
+    'half_spaces',
+    'limits_from_description',
+    'position_bounds',
+    'rate_limits',
+    'tight_box',
+]
+
+MAGNITUDES = ('velocity', 'acceleration', 'effort')
+
+#: Half-spaces: rows of ``A`` and entries of ``b`` in ``A x <= b``.
+HalfSpaces = tuple[Array, Array]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceLimits:
+    """
+    Bounds per coordinate and magnitudes per degree of freedom, infinite where there is no limit.
+
+    :param lower: Least positions [rad or m], shape ``(n,)``.
+    :param upper: Greatest positions [rad or m], shape ``(n,)``.
+    :param velocity: Greatest speeds [rad/s or m/s], shape ``(m,)``.
+    :param acceleration: Greatest accelerations [rad/s² or m/s²], shape ``(m,)``.
+    :param effort: Greatest efforts [N m or N], shape ``(m,)``.
+    :raises ShapeError: If the lengths differ.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+    def __post_init__(self) -> None:
+        for names in (('lower', 'upper'), MAGNITUDES):
+            size = np.size(getattr(self, names[0]))
+            for name in names:
+                values = np.array(getattr(self, name), dtype=np.float64)
+                if values.shape != (size,):
+                    raise ShapeError(name, expected=f'({size},)', found=values.shape)
+                values.setflags(write=False)
+                object.__setattr__(self, name, values)
+
+    @classmethod
+    def from_joints(cls, joints: Sequence[Joint]) -> DeviceLimits:
+        """
+        Return the limits that count in joints; they know none of accelerations.
+
+        :param joints: The joints.
+        :returns: Limits in their order [rad or m, and per second; N m or N].
+        """
+        lower: list[float] = []
+        upper: list[float] = []
+        velocity: list[float] = []
+        effort: list[float] = []
+        for joint in joints:
+            limits, n = joint.limits, joint.n_dofs
+            is_bounded = limits.has_position
+            lower += limits.lower if is_bounded else [-np.inf] * joint.n_positions
+            upper += limits.upper if is_bounded else [np.inf] * joint.n_positions
+            velocity += limits.velocity if limits.has_velocity else [np.inf] * n
+            effort += limits.effort if limits.has_effort else [np.inf] * n
+        least, greatest = np.array(lower), np.array(upper)
+        return cls(
+            np.where(least <= -LARGEST, -np.inf, least),
+            np.where(greatest >= LARGEST, np.inf, greatest),
+            np.array(velocity),
+            np.full(len(velocity), np.inf),
+            np.array(effort),
+        )
+
+    def check(self, name: str, kinds: Collection[str]) -> None:
+        """
+        Refuse limits that cannot be meant.
+
+        A description may hold such limits: its findings say so, and frames do not depend on them.
+
+        :param name: The device's name, for the message.
+        :param kinds: Which fields to look at.
+        :raises JointError: If bounds are crossed, a magnitude is negative, or a limit is not a
+            number.
+        """
+        if {'lower', 'upper'} & set(kinds) and not np.all(self.lower <= self.upper):
+            raise JointError(name, f'bounds {self.lower} and {self.upper} are not in order')
+        for kind in MAGNITUDES:
+            if kind in kinds and not np.all(getattr(self, kind) >= 0.0):
+                raise JointError(name, f'{kind} limits {getattr(self, kind)} are not magnitudes')
+
+
+def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) -> DeviceLimits:
+    """
+    Return what the description says about the limits of joints.
+
+    Bounds, speeds and efforts are those of ``<limit>``, the latter two by magnitude, as in
+    ros2_control's ``joint_limits``. A continuous joint has no bounds. Accelerations come from
+    ``min`` and ``max`` of the ``acceleration`` command interface in a ``<ros2_control>`` coupling:
+    there ``|min|`` limits deceleration and ``|max|`` acceleration, and the smaller is a symmetric
+    limit that keeps both. Limits that the block disables do not count. Crossed bounds stay as they
+    are written.
+
+    :param robot: The robot.
+    :param joints: Joints of the robot.
+    :returns: Limits in their order [rad or m, and per second; N m or N], infinite where the
+        description says nothing.
+    """
+    acceleration = [_acceleration(robot, each.name) for each in joints for _ in each.twists]
+    return replace(DeviceLimits.from_joints(joints), acceleration=np.array(acceleration))
+
+
+def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """
+    Return the least box around ``{a : lower <= J a <= upper}``.
+
+    By duality, the greatest ``a_i`` is the least of what any ``m`` independent joints alone would
+    allow, ``a = J_B^-1 q_B``. With more actuators than joints a direction that moves no joint is
+    without bound.
+
+    :param jacobian: ``J``, shape ``(n, m)``, full rank.
+    :param lower: Shape ``(n,)``, infinite where open.
+    :param upper: Shape ``(n,)``, infinite where open.
+    :returns: Least and greatest ``a``, each of shape ``(m,)``; units of ``a``.
+    """
+    n, m = jacobian.shape
+    least, greatest = np.full(m, -np.inf), np.full(m, np.inf)
+    if m > n:
+        inverse = _without_noise(np.linalg.pinv(jacobian), jacobian)
+        low, high = _image(inverse, lower, upper)
+        # Only an actuator that the joints determine is bounded by them.
+        is_free = np.abs(inverse @ jacobian - np.eye(m)).max(axis=1) > 1e-9
+        low[is_free], high[is_free] = -np.inf, np.inf
+        return low, high
+    for rows in combinations(range(n), m):
+        chosen = jacobian[list(rows)]
+        if np.linalg.matrix_rank(chosen) < m:
+            continue
+        inverse = _without_noise(np.linalg.inv(chosen), chosen)
+        low, high = _image(inverse, lower[list(rows)], upper[list(rows)])
+        least, greatest = np.maximum(least, low), np.minimum(greatest, high)
+    return least, greatest
+
+
+def effort_box(jacobian: Array, effort: Array) -> Array:
+    """
+    Return the greatest magnitudes of ``Jᵀ τ`` over ``|τ| <= effort``, ``Σ_j |J_ji| e_j``.
+
+    :param jacobian: ``J``, shape ``(n, m)``.
+    :param effort: ``e``, shape ``(n,)``, infinite where open; same unit as ``τ``.
+    :returns: Shape ``(m,)``, unit of ``Jᵀ τ``.
+    """
+    return _image(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
+
+
+def half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
+    """
+    Return ``{a : lower <= J a <= upper}`` as half-spaces ``A a <= b``.
+
+    :param jacobian: ``J``, shape ``(n, m)``.
+    :param lower: Shape ``(n,)``, infinite where open.
+    :param upper: Shape ``(n,)``, infinite where open.
+    :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``, one row per finite bound.
+    """
+    matrix, bound = np.vstack([jacobian, -jacobian]), np.concatenate([upper, -lower])
+    is_finite = np.isfinite(bound)
+    return matrix[is_finite], bound[is_finite]
+
+
+def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
+    """
+    Return ``{Jᵀ τ : |τ| <= effort}`` as half-spaces ``A τ_a <= b``.
+
+    With as many actuators as joints the rows are those of ``J^-T``; with more, pairs of opposite
+    rows with bound zero keep ``τ_a`` in the range of ``Jᵀ``; with fewer, the facets are spanned by
+    ``m - 1`` of the joints each.
+
+    :param jacobian: ``J``, shape ``(n, m)``, full rank.
+    :param effort: ``e``, shape ``(n,)``, infinite where open; same unit as ``τ``.
+    :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``.
+    """
+    n, m = jacobian.shape
+    if m >= n:
+        rows, bound = half_spaces(np.linalg.pinv(jacobian.T), -effort, effort)
+        kernel = np.linalg.svd(jacobian)[2][n:]
+        return np.vstack([rows, kernel, -kernel]), np.append(bound, np.zeros(2 * len(kernel)))
+    normals: list[Array] = []
+    bounds: list[float] = []
+    for chosen in combinations(range(n), m - 1):
+        _, values, directions = np.linalg.svd(jacobian[list(chosen)].reshape(m - 1, m))
+        if values.size and values[-1] <= 1e-12 * values[0]:
+            continue  # parallel joints span no facet
+        normal = directions[-1]
+        reach = np.abs(jacobian @ normal)
+        reach[reach <= 1e-12 * np.linalg.norm(jacobian, axis=1)] = 0.0
+        bound_of_facet = float(_image(reach[np.newaxis], np.zeros(n), effort)[1][0])
+        if np.isfinite(bound_of_facet):
+            normals += [normal, -normal]
+            bounds += [bound_of_facet] * 2
+    return np.array(normals).reshape(len(bounds), m), np.array(bounds)
+
+
+def position_bounds(actuator_map: ActuatorMap, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """
+    Return the least box of actuator positions around those that joint bounds allow.
+
+    Exact for transmissions with a constant Jacobian, and for single joints whatever their ratio;
+    a coupled mechanism whose ratio depends on position has no polytope, its bounds are NaN.
+
+    :param actuator_map: From actuators to joints.
+    :param lower: Least joint positions [rad or m], shape ``(n,)``, infinite where open.
+    :param upper: Greatest joint positions [rad or m], shape ``(n,)``, infinite where open.
+    :returns: Least and greatest actuator positions [rad or m], each of shape ``(m,)``.
+    """
+    size = len(actuator_map.actuator_names)
+    least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
+    for coupling in actuator_map.couplings:
+        low, high = _coupling_bounds(coupling, lower[coupling.joints], upper[coupling.joints])
+        places = coupling.actuators
+        least[places] = np.maximum(least[places], low)
+        greatest[places] = np.minimum(greatest[places], high)
+    return least, greatest
+
+
+def rate_limits(actuator_map: ActuatorMap, limits: Array, a: Array) -> Array:
+    """
+    Return the greatest speeds of actuators that joint speeds allow, ``|J ȧ| <= limits``.
+
+    Accelerations are alike where the actuators do not move.
+
+    :param actuator_map: From actuators to joints.
+    :param limits: Greatest joint rates, shape ``(n,)``, infinite where open.
+    :param a: Actuator positions [rad or m], shape ``(m,)``.
+    :returns: Shape ``(m,)``, actuator unit per second (squared).
+    """
+    greatest = np.full(len(actuator_map.actuator_names), np.inf)
+    for coupling, jacobian in _jacobians(actuator_map, a):
+        rates = limits[coupling.joints]
+        high = tight_box(jacobian, -rates, rates)[1] if _is_known(jacobian) else np.nan
+        greatest[coupling.actuators] = np.minimum(greatest[coupling.actuators], high)
+    return greatest
+
+
+def effort_limits(actuator_map: ActuatorMap, limits: Array, a: Array) -> Array:
+    """
+    Return the greatest efforts of actuators that joint efforts ask for, ``Jᵀ τ_q``.
+
+    :param actuator_map: From actuators to joints.
+    :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
+    :param a: Actuator positions [rad or m], shape ``(m,)``.
+    :returns: Shape ``(m,)`` [N m or N].
+    """
+    greatest = np.zeros(len(actuator_map.actuator_names))
+    for coupling, jacobian in _jacobians(actuator_map, a):
+        reach = effort_box(jacobian, limits[coupling.joints]) if _is_known(jacobian) else np.nan
+        greatest[coupling.actuators] += reach
+    return greatest
+
+
+def effort_region(actuator_map: ActuatorMap, limits: Array, a: Array) -> tuple[Array, Array]:
+    """
+    Return the actuator efforts that balance joint efforts as half-spaces ``A τ_a <= b``.
+
+    :param actuator_map: From actuators to joints.
+    :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
+    :param a: Actuator positions [rad or m], shape ``(m,)``.
+    :returns: ``A`` of shape ``(k, m)``, ``b`` of shape ``(k,)`` [N m or N].
+    """
+    size = len(actuator_map.actuator_names)
+    rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
+    for coupling, jacobian in _jacobians(actuator_map, a):
+        matrix, bound = effort_half_spaces(jacobian, limits[coupling.joints])
+        wide = np.zeros((len(matrix), size))
+        wide[:, coupling.actuators] = matrix
+        rows.append(wide)
+        bounds.append(bound)
+    return np.concatenate(rows), np.concatenate(bounds)
+
+
+def _acceleration(robot: RobotDescription, name: str) -> float:
+    limits = [
+        abs(bound)
+        for block in robot.blocks
+        for component in block.components
+        if component.kind == 'joint' and component.name == name
+        for interface in component.command_interfaces
+        if interface.name == 'acceleration' and interface.limits_enabled
+        for bound in (interface.min, interface.max)
+        if bound is not None
+    ]
+    return min(limits, default=float(np.inf))
+
+
+def _is_known(jacobian: Array) -> bool:
+    return bool(np.isfinite(jacobian).all())
+
+
+def _jacobians(actuator_map: ActuatorMap, a: Array) -> list[tuple[Coupling, Array]]:
+    return [(each, each.jacobian(a[each.actuators])) for each in actuator_map.couplings]
+
+
+def _coupling_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
+    size = len(coupling.actuators)
+    if coupling.is_constant:
+        zero = np.zeros(size)
+        offset = coupling.joint_positions(zero)
+        return tight_box(coupling.jacobian(zero), lower - offset, upper - offset)
+    if size == 1 and len(coupling.joints) == 1:
+        return _single_bounds(coupling, lower, upper)
+    return np.full(size, np.nan), np.full(size, np.nan)
+
+
+def _single_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the bounds of one actuator through a ratio that varies but does not change sign."""
+    least, greatest = np.array([-np.inf]), np.array([np.inf])
+    for bound, is_upper in ((lower, False), (upper, True)):
+        if not np.isfinite(bound[0]):
+            continue
+        a = coupling.actuator_positions(bound)
+        slope = coupling.jacobian(a)[0, 0]
+        if not np.isfinite(slope):
+            return np.full(1, np.nan), np.full(1, np.nan)  # the mechanism does not reach it
+        if is_upper == (slope > 0.0):
+            greatest = a
+        else:
+            least = a
+    return least, greatest
+
+
+def _image(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the least box around ``{matrix x : lower <= x <= upper}``."""
+    with np.errstate(invalid='ignore'):
+        at_lower, at_upper = matrix * lower, matrix * upper
+    for values in (at_lower, at_upper):
+        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
+    is_rising = matrix > 0.0
+    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
+    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)
+
+
+def _without_noise(values: npt.ArrayLike, matrix: Array) -> Array:
+    """Return the inverse with entries that rounding alone explains set to zero."""
+    inverse = np.asarray(values, dtype=np.float64)
+    size = np.abs(inverse)
+    noise = 8.0 * EPS * (size @ np.abs(matrix) @ size)
+    return np.where(size <= noise, 0.0, inverse)
