@@ -57,3 +57,5 @@ def test_asking_imports():
     """What was asked for is imported then."""
     program = 'import transmission_bridge\ntransmission_bridge.RobotTransmissions'
     assert 'numpy' in loaded(program)
+    program = 'import transmission_bridge as tb\ntb.kinematics.JointDevice'
+    assert 'transmission_bridge.transmissions' in loaded(program)

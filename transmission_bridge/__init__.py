@@ -12,6 +12,7 @@ A joint-space interface for any actuator-space driver, from the transmissions in
     t = tb.RobotTransmissions(robot)
     t.actuator_to_joint('position', actuator_positions)
 
+:mod:`tb.kinematics <transmission_bridge.kinematics>` has joints, and devices made of joints.
 Nothing here needs ROS; the node lives in :mod:`transmission_bridge.ros`.
 """
 
@@ -21,6 +22,7 @@ from importlib import import_module
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from transmission_bridge import kinematics as kinematics
     from transmission_bridge.description import load_description, RobotDescription
     from transmission_bridge.errors import TransmissionBridgeError
     from transmission_bridge.transmissions import (
@@ -40,6 +42,7 @@ __all__ = [
     'Transmission',
     'TransmissionBridgeError',
     '__version__',
+    'kinematics',
     'load_description',
 ]
 
@@ -49,6 +52,7 @@ __version__ = '0.1.0'
 _ROOMS = {
     'description': ('RobotDescription', 'load_description'),
     'errors': ('TransmissionBridgeError',),
+    'kinematics': (),
     'transmissions': (
         'LinearTransmission',
         'MapReport',
