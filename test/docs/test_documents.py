@@ -23,6 +23,7 @@ NAMES = sorted(path.name for path in (ROOT / 'docs').glob('*.md'))
 
 WITH_PYTHON = (
     'commands_and_states.md',
+    'kinematics.md',
     'mathematics.md',
     'tuning.md',
     'writing_a_transmission.md',

@@ -6,6 +6,7 @@ Joints, and devices made of joints, in joint and in actuator space. Needs numpy 
 
 :class:`Joint` follows iDynTree's IJoint, :class:`JointDevice` RobWork's JointDevice, and
 :class:`ActuatorDevice` is the same device seen through the robot's transmissions.
+``docs/kinematics.md`` has examples, and a table of the names of both.
 """
 
 from transmission_bridge.kinematics.actuator_device import ActuatorDevice
