@@ -19,6 +19,7 @@ import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from transmission_bridge.errors import TransmissionBridgeError, UnknownNameError
+from transmission_bridge.ros.memory import free_read_messages
 from transmission_bridge.ros.stop_signals import stop_signals, StopRequest
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def run(
             return 1
         from rclpy.signals import SignalHandlerOptions
 
+        free_read_messages()
         try:
             rclpy.init(
                 args=None if args is None else list(args),

@@ -15,6 +15,7 @@ import pytest
 
 from transmission_bridge.ros import bridge_main
 from transmission_bridge.ros.executors import available_executors
+from transmission_bridge.ros.memory import free_read_messages
 from transmission_bridge.tools.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -209,6 +210,88 @@ def setup(node):
     child.signal(signal.SIGINT)
     assert child.ended(within=PROMPT) == 0
     assert 'Traceback' not in child.output
+
+
+#: Messages of a full queue, and the size of each [MiB].
+QUEUE, LARGE = 10, 8
+
+HOARD = """
+from pathlib import Path
+
+def resident():
+    status = Path('/proc/self/status').read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in status if line.startswith('VmRSS'))
+
+def setup(node):
+    from std_msgs.msg import String
+    heard = []
+
+    def hear(data):
+        heard.append(len(data))
+        if len(heard) == QUEUE:
+            print('grown by', resident() - before, 'MiB')
+
+    node.create_subscription(String, 'large', hear, QUEUE, raw=True)
+    before = resident()
+    print('ready')
+    sys.stdin.readline()
+    print('filled by', resident() - before, 'MiB')
+""".replace('QUEUE', str(QUEUE))
+
+
+def test_messages_that_were_read_keep_no_memory(start, peer):
+    """A queue that was full of large messages is as small as before once they were read."""
+    from rclpy.duration import Duration
+    from std_msgs.msg import String
+
+    child = start('-c', PRELUDE + HOARD + MAIN, 'auto')
+    child.wait_for('ready')
+    publisher = peer.node.create_publisher(String, 'large', QUEUE)
+    peer.spin_until(publisher.get_subscription_count)
+    for _ in range(QUEUE):
+        publisher.publish(String(data='x' * (LARGE << 20)))
+    assert publisher.wait_for_all_acked(Duration(seconds=30.0))
+    child.say('go on')
+    child.wait_for('grown by')
+    sizes = {}
+    for line in child.output.splitlines():
+        what, _, size = line.partition(' by ')
+        sizes[what] = float(size.split()[0]) if size else None
+    assert sizes['filled'] > 0.9 * QUEUE * LARGE
+    # A message under way takes two, its buffer and its bytes.
+    assert sizes['grown'] < 4 * LARGE
+    child.signal(signal.SIGTERM)
+    assert child.ended(within=PROMPT) == 0
+
+
+#: What configures Fast DDS.
+FAST_DDS = [
+    'FASTDDS_DEFAULT_PROFILES_FILE',
+    'FASTRTPS_DEFAULT_PROFILES_FILE',
+    'RMW_FASTRTPS_USE_QOS_FROM_XML',
+    'RMW_FASTRTPS_PUBLICATION_MODE',
+]
+
+
+@pytest.mark.parametrize('name', FAST_DDS)
+def test_configuration_of_fast_dds_is_left_alone(monkeypatch, name):
+    """Whoever configures Fast DDS through its environment keeps all of that environment."""
+    monkeypatch.setenv(name, '0')
+    before = dict(os.environ)
+    free_read_messages()
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize('name', ['DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml'])
+def test_profiles_in_the_working_directory_are_left_alone(monkeypatch, tmp_path, name):
+    """A file of profiles where Fast DDS looks for one is not mixed with ours."""
+    monkeypatch.chdir(tmp_path)
+    for variable in FAST_DDS:
+        monkeypatch.delenv(variable, raising=False)
+    before = dict(os.environ)
+    (tmp_path / name).touch()
+    free_read_messages()
+    assert dict(os.environ) == before
 
 
 @executors
