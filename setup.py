@@ -24,7 +24,8 @@ PLOT = ['matplotlib>=3.5']
 CLI = ['rich>=10']
 BAGS = ['rosbags>=0.10', 'PyYAML']
 CALIBRATE = ['scipy>=1.8']
-TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6']
+MECHANISMS = ['casadi>=3.6']
+TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
 PEERS = ['mujoco', 'pin', 'idyntree']
 TEST = [*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', *PLOT, *CLI, *BAGS, *CALIBRATE, *PEERS]
@@ -64,6 +65,7 @@ setup(
         'cli': CLI,
         'bags': BAGS,
         'calibrate': CALIBRATE,
+        'mechanisms': MECHANISMS,
         'test': TEST,
         'test-core': TEST_CORE,
     },

@@ -23,24 +23,45 @@ from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from transmission_bridge import kinematics as kinematics
-    from transmission_bridge.description import load_description, RobotDescription
-    from transmission_bridge.errors import TransmissionBridgeError
+    from transmission_bridge.description import Finding, load_description, RobotDescription
+    from transmission_bridge.errors import (
+        ParameterError,
+        ShapeError,
+        TransmissionBridgeError,
+        TransmissionError,
+        UnknownNameError,
+        UnsupportedInterfaceError,
+    )
     from transmission_bridge.transmissions import (
+        Domain,
+        EquationTransmission,
         LinearTransmission,
         MapReport,
+        Parameter,
         PositionDependentTransmission,
         RobotTransmissions,
+        SpecReader,
         Transmission,
     )
 
 __all__ = [
+    'Domain',
+    'EquationTransmission',
+    'Finding',
     'LinearTransmission',
     'MapReport',
+    'Parameter',
+    'ParameterError',
     'PositionDependentTransmission',
     'RobotDescription',
     'RobotTransmissions',
+    'ShapeError',
+    'SpecReader',
     'Transmission',
     'TransmissionBridgeError',
+    'TransmissionError',
+    'UnknownNameError',
+    'UnsupportedInterfaceError',
     '__version__',
     'kinematics',
     'load_description',
@@ -50,14 +71,26 @@ __version__ = '0.1.0'
 
 #: What comes from which room; the rooms themselves can be asked for as well.
 _ROOMS = {
-    'description': ('RobotDescription', 'load_description'),
-    'errors': ('TransmissionBridgeError',),
+    'conformance': (),
+    'description': ('Finding', 'RobotDescription', 'load_description'),
+    'errors': (
+        'ParameterError',
+        'ShapeError',
+        'TransmissionBridgeError',
+        'TransmissionError',
+        'UnknownNameError',
+        'UnsupportedInterfaceError',
+    ),
     'kinematics': (),
     'transmissions': (
+        'Domain',
+        'EquationTransmission',
         'LinearTransmission',
         'MapReport',
+        'Parameter',
         'PositionDependentTransmission',
         'RobotTransmissions',
+        'SpecReader',
         'Transmission',
     ),
 }

@@ -21,6 +21,7 @@ check                          what holds
 ``missing_position``           no effort or velocity is mapped where the position is needed
 ``batch_equals_loop``          to the last bit, or 1e-12 of the largest value times the condition
 ``state``                      position, velocity and effort together are as they are one by one
+``stream``                     so they are in a live stream, which compiles what is an equation
 ``no_mutation``                arguments stay as they are, and no call depends on an earlier one
 ``nan_locality``               NaN reaches what depends on it, in its own sample, and nothing else
 ``outside``                    positions outside the domain are NaN and counted; no exception
@@ -32,8 +33,9 @@ check                          what holds
 ``power``                      conserved to 1e-12 of the sum of the absolute terms
 ============================== ==================================================================
 
-Positions are drawn uniformly over the domain of the transmission, 10,000 by default, less those
-with a condition number above 1e3.
+Types that are a matrix, an equation or a function of arrays are held to the same. Positions are
+drawn uniformly over the domain of the transmission, 10,000 by default, less those with a condition
+number above 1e3.
 """
 
 from transmission_bridge.transmissions.conformance import (

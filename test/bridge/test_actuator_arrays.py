@@ -14,8 +14,8 @@ import pytest
 
 from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
 from transmission_bridge.bridge.actuator_messages import actuator_messages
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.errors import ParameterError
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 NAMES = ('a', 'b', 'c')
 ORDER = ('c', 'a')

@@ -107,7 +107,7 @@ def test_tuning_counts():
 class Bent(PositionDependentTransmission):
     """One motor bends a finger whose second joint lags behind: ``q = (a, sin(a))``."""
 
-    api_version = 1
+    api_version = 2
 
     def __init__(self):
         super().__init__(Domain('actuator', (0.1,), (1.2,)))
@@ -117,14 +117,10 @@ class Bent(PositionDependentTransmission):
         """Build it."""
         return cls()
 
-    def joint_position(self, actuator_position):
-        """Return the angles."""
-        return np.concatenate([actuator_position, np.sin(actuator_position)], axis=-1)
-
-    def joint_jacobian(self, actuator_position):
-        """Return their slopes."""
-        slopes = [np.ones_like(actuator_position), np.cos(actuator_position)]
-        return np.stack(slopes, axis=-2)
+    def evaluate(self, x):
+        """Return the angles and their slopes."""
+        slopes = np.stack([np.ones_like(x), np.cos(x)], axis=-2)
+        return np.concatenate([x, np.sin(x)], axis=-1), slopes
 
 
 def test_ratio_that_varies(monkeypatch):

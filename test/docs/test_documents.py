@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from types import ModuleType
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from transmission_bridge.description import load_description
-from transmission_bridge.transmissions import RobotTransmissions
+import transmission_bridge as tb
+from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.errors import PluginError
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
+from transmission_bridge.transmissions.transmission import API_VERSION
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.name for path in (ROOT / 'docs').glob('*.md'))
@@ -30,17 +35,134 @@ WITH_PYTHON = (
 )
 
 
-@pytest.mark.parametrize('name', WITH_PYTHON)
-def test_python_runs(name, documents, monkeypatch):
-    """The Python of a document runs in one session at the root of the repository."""
+@pytest.fixture
+def run_python(documents, monkeypatch):
+    """Return a function that runs a document's Python at the root of the repository."""
     monkeypatch.chdir(ROOT)
-    # A module, because its classes are looked up there when they are pickled.
-    module = ModuleType('document')
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    snippets = [each for each in documents.blocks(name) if each.language == 'python']
-    assert snippets
-    for block in snippets:
-        exec(compile(block.text, name, 'exec'), vars(module))
+
+    def run(name):
+        # A module, because its classes are looked up there when they are pickled.
+        module = ModuleType('document')
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        snippets = [each for each in documents.blocks(name) if each.language == 'python']
+        assert snippets
+        for block in snippets:
+            exec(compile(block.text, name, 'exec'), vars(module))
+        return module
+
+    return run
+
+
+@pytest.mark.parametrize('name', sorted({*WITH_PYTHON} - {'writing_a_transmission.md'}))
+def test_python_runs(name, run_python):
+    """The Python of a document runs in one session."""
+    run_python(name)
+
+
+#: What a description says of each type of the document, and what is live of it besides.
+DESCRIBED = {
+    'Tendon': (2, {'radius': '0.02'}, {'radius'}),
+    'ScotchYoke': (1, {'radius': '0.1'}, {'radius'}),
+    'FourBar': (
+        1,
+        {
+            **{'base': '0.1', 'crank': '0.04', 'rod': '0.1', 'rocker': '0.06'},
+            **{'lower': '0.4', 'upper': '2.6', 'assembly': 'crossed'},
+        },
+        {'base', 'crank', 'rod', 'rocker', 'lower', 'upper'},
+    ),
+    'FittedCam': (
+        1,
+        {'lift': '0 0.01 0.004', 'lower': '0', 'upper': '2'},
+        {'lift.c0', 'lift.c1', 'lift.c2', 'lower', 'upper'},
+    ),
+}
+
+
+def test_the_types_of_the_document_are_built_from_a_description(run_python):
+    """Each reads all that it is told, what it reads is live, and its offset is the joint's."""
+    module = run_python('writing_a_transmission.md')
+    types = {
+        name
+        for name, each in vars(module).items()
+        if isinstance(each, type) and issubclass(each, tb.Transmission)
+        if each.__module__ == module.__name__
+    }
+    assert types == set(DESCRIBED)
+    for name, (n_actuators, numbers, live) in DESCRIBED.items():
+        actuators = ''.join(
+            f'<actuator name="m{k}" role="actuator{k}"/>' for k in range(1, n_actuators + 1)
+        )
+        said = ''.join(f'<param name="{key}">{text}</param>' for key, text in numbers.items())
+        robot = tb.load_description(
+            '<robot name="r"><ros2_control name="s" type="system"><joint name="q"/>'
+            f'<transmission name="t"><plugin>me/{name}</plugin>{said}<joint name="q" '
+            f'role="joint1"><offset>0.5</offset></joint>{actuators}</transmission>'
+            '</ros2_control></robot>'
+        )
+        reader = tb.SpecReader(robot.transmissions[0])
+        transmission = getattr(module, name).from_spec(reader)
+        assert transmission.joint_offset == (0.5,)
+        assert reader.unused() == ()
+        tunables = {'.'.join(each.path) for each in reader.tunables}
+        assert live <= tunables, name
+        assert tunables - live <= {
+            *('joints.q.offset', 'joints.q.mechanical_reduction'),
+            'actuators.m1.mechanical_reduction',
+        }
+        if 'assembly' in numbers:
+            assert transmission.p.assembly == 'crossed'
+
+
+def section(name, heading):
+    """Return what a document says under a heading."""
+    text = (ROOT / 'docs' / name).read_text(encoding='utf-8')
+    return text.split(f'\n## {heading}\n')[1].split('\n## ')[0]
+
+
+def test_what_a_plugin_needs_is_in_the_package():
+    """Each name of the table is importable, and no error that is public is left out."""
+    rows = re.findall(r'^\| (`.*?) \|', section('writing_a_transmission.md', 'Names'), re.M)
+    names = {name for row in rows for name in re.findall(r'`(\w+)`', row)}
+    assert {name for name in names if not hasattr(tb, name)} == set()
+    assert {name for name in tb.__all__ if name.endswith('Error')} <= names
+    assert {'SpecReader', 'Domain', 'Finding', 'Parameter', 'conformance'} <= names
+
+
+@pytest.mark.parametrize(
+    'code',
+    [
+        """
+        from transmission_bridge import Domain, PositionDependentTransmission
+
+        class Old(PositionDependentTransmission):
+            api_version = 1
+
+            def joint_position(self, actuator_position):
+                return actuator_position
+
+            def joint_jacobian(self, actuator_position):
+                return actuator_position[..., None]
+        """,
+        """
+        from transmission_bridge.transmissions.position_dependent import vector_of
+        """,
+    ],
+)
+def test_a_plugin_for_the_former_contract_is_told_where_to_read(code, tmp_path, monkeypatch):
+    """The error names the page, which says what has changed since that contract."""
+    (tmp_path / 'tb_old_plugin.py').write_text(textwrap.dedent(code), encoding='utf-8')
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop('tb_old_plugin', None)
+    entry_point = EntryPoint('me/Old', 'tb_old_plugin:Old', ENTRY_POINT_GROUP)
+    with pytest.raises(PluginError, match=r'docs/writing_a_transmission\.md'):
+        Registry([entry_point]).load('me/Old')
+    assert (
+        section(
+            'writing_a_transmission.md', f'What changed since contract {API_VERSION - 1}'
+        ).count('\n| ')
+        > 10
+    )
 
 
 def test_every_document_with_python_is_run(documents):

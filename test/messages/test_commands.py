@@ -37,8 +37,7 @@ from transmission_bridge.messages.one_joint import (
     unapply_rate,
 )
 from transmission_bridge.transmissions import DifferentialTransmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
-from transmission_bridge.transmissions.slider_linkages import GuidedSlider
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 
 CLOSE = {'rel': 0.0, 'abs': 1e-9}
 GEARED = simple_transmission(50.0, 0.1, reversed=True)

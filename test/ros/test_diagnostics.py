@@ -330,10 +330,10 @@ def test_transmission_that_raises(
     """Its traceback is logged once and in every report, and all but its own joints go on."""
     from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
 
-    def put_bug(*args):
+    def put_bug(*args, **options):
         raise ZeroDivisionError('inside the plugin')
 
-    monkeypatch.setattr(CrankSliderTransmission, 'sample_map', lambda *_: put_bug)
+    monkeypatch.setattr(CrankSliderTransmission, 'map_state', put_bug)
     # A joint behind a mechanism whose ratio depends on its position, and one behind nothing.
     make_bridge({'robot_description': robots.urdf(('knee', 'neck'), robots.leg())})
     peer.start()

@@ -10,24 +10,84 @@ import sys
 import textwrap
 from typing import ClassVar
 
+import casadi as ca
 import numpy as np
 import pytest
 
-from transmission_bridge import conformance
+from transmission_bridge import conformance, EquationTransmission
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.transmissions import SimpleTransmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.differential import DifferentialTransmission
 from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
-from transmission_bridge.transmissions.slider_linkages import GuidedSlider
 
 
 class Crank(CrankSliderTransmission):
-    """A sound mechanism to be broken."""
+    """A sound mechanism that is an equation, to be broken."""
 
     def __init__(self) -> None:
         super().__init__(GuidedSlider(0.04, 0.12, 0.01), 1.5)
+
+
+class Solved(EquationTransmission):
+    """A sound mechanism of which one direction is an equation, and the other solved."""
+
+    api_version: ClassVar[int] = 2
+
+    def range(self) -> Domain:
+        """Return the positions of the motor."""
+        return self.bare_range('actuator', [-1.0], [1.0])
+
+    @staticmethod
+    def joint_position(a, p):
+        """Return a curve without a known inverse."""
+        return ca.sinh(a) + a
+
+
+class Spring(PositionDependentTransmission):
+    """A sound mechanism that is a function of arrays, to be broken."""
+
+    api_version: ClassVar[int] = 2
+
+    def __init__(self) -> None:
+        super().__init__(Domain('actuator', (-1.0,), (1.0,)))
+
+    def evaluate(self, x):
+        """Return a curve without a known inverse, and its slope."""
+        return np.sinh(x) + x, (np.cosh(x) + 1.0)[..., np.newaxis]
+
+
+class Pair(PositionDependentTransmission):
+    """A sound mechanism of two joints that is a function of arrays, with all that it may give."""
+
+    api_version: ClassVar[int] = 2
+
+    def __init__(self) -> None:
+        super().__init__(Domain('joint', (0.0, -1.0), (1.0, 1.0)))
+
+    def evaluate(self, x):
+        """Return a shear that varies."""
+        first, second = x.T
+        return np.stack([first, second + np.sin(first)], axis=-1), np.stack(
+            [
+                np.stack([np.ones_like(first), np.zeros_like(first)], axis=-1),
+                np.stack([np.cos(first), np.ones_like(first)], axis=-1),
+            ],
+            axis=-2,
+        )
+
+    def inverse(self, y):
+        """Return the joints."""
+        first, second = y.T
+        return np.stack([first, second - np.sin(first)], axis=-1)
+
+    def slope_rate(self, x, rate):
+        """Return the rate of the one entry that varies."""
+        result = np.zeros((len(x), 2, 2))
+        result[:, 1, 0] = -np.sin(x[:, 0]) * rate[:, 0]
+        return result
 
 
 class Wrist(DifferentialTransmission):
@@ -51,37 +111,47 @@ class Untitled(Crank):
     """no sentence"""  # noqa: D400, D415
 
 
-class WrongJacobian(Crank):
+class WrongJacobian(Spring):
     """Its derivative is off by a hundredth of a percent."""
 
-    def actuator_jacobian(self, joint_position):
+    def evaluate(self, x):
         """Return a little more."""
-        return 1.0001 * super().actuator_jacobian(joint_position)
+        y, slope = super().evaluate(x)
+        return y, 1.0001 * slope
 
 
-class WrongRate(Crank):
+class WrongRate(Spring):
     """Its second derivative has the wrong sign."""
 
-    def actuator_jacobian_rate(self, joint_position, joint_velocity):
+    def slope_rate(self, x, rate):
         """Return the opposite."""
-        return -super().actuator_jacobian_rate(joint_position, joint_velocity)
+        return -super().slope_rate(x, rate)
 
 
 class WrongInverse(Crank):
-    """Its closed inverse is not quite that."""
+    """Its two equations are not quite of one mechanism."""
 
-    def joint_position(self, actuator_position):
+    @staticmethod
+    def joint_position(a, p):
         """Return a little more."""
-        return super().joint_position(actuator_position) + 1e-9
+        return CrankSliderTransmission.joint_position(a, p) + 1e-9
+
+
+class WrongInverseOfArrays(Pair):
+    """Its inverse is not quite that."""
+
+    def inverse(self, y):
+        """Return a little more."""
+        return super().inverse(y) + 1e-9
 
 
 class LosesPower(Wrist):
     """Its efforts have the sign that the published class documentation prints."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return the second effort with the wrong sign."""
-        result = super().actuator_to_joint(interface, values, **options)
-        if interface in ('effort', 'torque', 'force'):
+        result = super().map(direction, interface, values, **options)
+        if interface in ('effort', 'torque', 'force') and direction == ACTUATOR_TO_JOINT:
             result[..., 1] = -result[..., 1]
         return result
 
@@ -89,26 +159,26 @@ class LosesPower(Wrist):
 class Dense(Wrist):
     """Spreads NaN over the batch by a product with zeros."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return the mean of the batch, times zero, added."""
-        result = super().actuator_to_joint(interface, values, **options)
+        result = super().map(direction, interface, values, **options)
         return result + 0.0 * np.mean(result)
 
 
 class HidesNaN(Wrist):
     """Turns what is unknown into zero."""
 
-    def joint_to_actuator(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return zeros for NaN."""
-        return np.nan_to_num(super().joint_to_actuator(interface, values, **options))
+        return np.nan_to_num(super().map(direction, interface, values, **options))
 
 
 class Mutates(Wrist):
     """Changes its argument."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Map in place."""
-        result = super().actuator_to_joint(interface, values, **options)
+        result = super().map(direction, interface, values, **options)
         if isinstance(values, np.ndarray):
             values *= 1.0000001
         return result
@@ -119,9 +189,9 @@ class Remembers(Wrist):
 
     last = 0.0
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return the mean with the last answer's sum."""
-        result = super().actuator_to_joint(interface, values, **options)
+        result = super().map(direction, interface, values, **options)
         result += 1e-6 * self.last
         self.last = float(np.nansum(result))
         return result
@@ -132,9 +202,9 @@ class Returns(Wrist):
 
     buffer: ClassVar[dict] = {}
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return the same array."""
-        result = super().actuator_to_joint(interface, values, **options)
+        result = super().map(direction, interface, values, **options)
         kept = self.buffer.setdefault(result.shape, np.empty(result.shape))
         kept[...] = result
         return kept
@@ -143,9 +213,9 @@ class Returns(Wrist):
 class OneByOne(Wrist):
     """Maps the first sample of a batch only."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return the first row everywhere."""
-        result = super().actuator_to_joint(interface, values, **options)
+        result = super().map(direction, interface, values, **options)
         if result.ndim > 1 and len(result) > 1:
             result[1:] = result[:1]
         return result
@@ -159,39 +229,58 @@ class Together(Wrist):
         return super().map_state(direction, position, effort, velocity, **options)
 
 
+class TakesTheLast(Spring):
+    """Takes the last solution of a stream for the new one."""
+
+    def map_state(self, direction, position, velocity, effort, *, guess=None, report=None):
+        """Return the guess where there is one."""
+        found = super().map_state(direction, position, velocity, effort, guess=guess)
+        if guess is None or not np.isfinite(guess).all():
+            return found
+        return np.array(guess), *found[1:]
+
+
+class OfAnother(Wrist):
+    """Says something else by the name of a direction."""
+
+    def actuator_to_joint(self, interface, values, **options):
+        """Return twice of it."""
+        return 2.0 * super().actuator_to_joint(interface, values, **options)
+
+
 class Single(Wrist):
     """Computes in single precision."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return float32."""
-        return super().actuator_to_joint(interface, values, **options).astype(np.float32)
+        return super().map(direction, interface, values, **options).astype(np.float32)
 
 
 class TakesAnyShape(Wrist):
     """Cuts off what is too long."""
 
-    def joint_to_actuator(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Map the first two."""
-        return super().joint_to_actuator(interface, np.asarray(values)[..., :2], **options)
+        return super().map(direction, interface, np.asarray(values)[..., :2], **options)
 
 
 class AssumesZero(Crank):
     """Maps velocities at zero where no position is given."""
 
-    def joint_to_actuator(self, interface, values, *, at=None, **options):
+    def map(self, direction, interface, values, *, at=None, **options):
         """Map at zero."""
         at = np.zeros(np.shape(values)) if at is None else at
-        return super().joint_to_actuator(interface, values, at=at, **options)
+        return super().map(direction, interface, values, at=at, **options)
 
 
 class Extrapolates(Crank):
     """Clips positions into its domain."""
 
-    def joint_to_actuator(self, interface, values, *, at=None, **options):
+    def map(self, direction, interface, values, *, at=None, **options):
         """Map the nearest position."""
-        if interface == 'position':
+        if interface == 'position' and direction == JOINT_TO_ACTUATOR:
             values = np.clip(values, self.domain.lower, self.domain.upper)
-        return super().joint_to_actuator(interface, values, at=at, **options)
+        return super().map(direction, interface, values, at=at, **options)
 
 
 class CannotBeCopied(Wrist):
@@ -213,19 +302,21 @@ class Claims(Wrist):
 class Warns(Wrist):
     """Divides by zero on the way."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Let numpy complain."""
         np.array(1.0) / np.array(0.0)
-        return super().actuator_to_joint(interface, values, **options)
+        return super().map(direction, interface, values, **options)
 
 
 class Lost(Crank):
     """Finds half of its positions back."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return NaN above the middle."""
-        result = super().actuator_to_joint(interface, values, **options)
-        return np.where(result > 0.0, np.nan, result) if interface == 'position' else result
+        result = super().map(direction, interface, values, **options)
+        if interface == 'position' and direction == ACTUATOR_TO_JOINT:
+            result = np.where(result > 0.0, np.nan, result)
+        return result
 
 
 BROKEN = {
@@ -235,6 +326,7 @@ BROKEN = {
     WrongJacobian: 'jacobian',
     WrongRate: 'acceleration',
     WrongInverse: 'round_trip',
+    WrongInverseOfArrays: 'round_trip',
     LosesPower: 'power',
     Dense: 'nan_locality',
     HidesNaN: 'nan_locality',
@@ -244,6 +336,8 @@ BROKEN = {
     OneByOne: 'batch_equals_loop',
     Single: 'interfaces',
     Together: 'state',
+    TakesTheLast: 'stream',
+    OfAnother: 'interfaces',
     TakesAnyShape: 'shape_errors',
     AssumesZero: 'missing_position',
     Extrapolates: 'outside',
@@ -259,39 +353,47 @@ def test_each_defect_is_found_by_its_check(broken) -> None:
     assert BROKEN[broken] in conformance.failures(broken(), count=500)
 
 
-class WrongSign(Crank):
+class CompiledOtherwise(Solved):
+    """Gives a robot's compiled function other numbers than its own."""
+
+    numbers_vary: ClassVar[bool] = True
+
+    def numbers_at(self, along, position):
+        """Return an offset that it does not have."""
+        *numbers, offset = super().numbers_at(along, position)
+        return [*numbers, offset + 0.1]
+
+
+def test_what_is_compiled_is_checked() -> None:
+    """Of an equation the suite checks what a live stream runs, besides the arrays."""
+    assert list(conformance.failures(CompiledOtherwise(), count=500)) == ['stream']
+
+
+class WrongSign(Pair):
     """Its derivative has the wrong sign."""
 
-    def actuator_jacobian(self, joint_position):
+    def evaluate(self, x):
         """Return the opposite."""
-        return -super().actuator_jacobian(joint_position)
+        y, slope = super().evaluate(x)
+        return y, -slope
 
 
-class WrongSignUnsolved(PositionDependentTransmission):
+class WrongSignUnsolved(Spring):
     """Its derivative, with which its inverse is solved, has the wrong sign."""
 
-    api_version: ClassVar[int] = 1
-    actuator_reduction, joint_offset = (1.0,), (0.0,)
-
-    def __init__(self) -> None:
-        super().__init__(Domain('actuator', (-1.0,), (1.0,)))
-
-    def joint_position(self, actuator_position):
-        """Return a curve without a closed inverse here."""
-        return np.sinh(actuator_position) + actuator_position
-
-    def joint_jacobian(self, actuator_position):
+    def evaluate(self, x):
         """Return minus its slope."""
-        return -(np.cosh(actuator_position) + 1.0)[..., np.newaxis]
+        y, slope = super().evaluate(x)
+        return y, -slope
 
 
 class WrongSignOfOne(Wrist):
     """The second joint's velocity answers to the first actuator the wrong way round."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return the velocity with one term turned round."""
-        result = super().actuator_to_joint(interface, values, **options)
-        if interface == 'velocity':
+        result = super().map(direction, interface, values, **options)
+        if interface == 'velocity' and direction == ACTUATOR_TO_JOINT:
             slope = self.jacobian(np.zeros(2))[1, 0]
             result[..., 1] -= 2.0 * slope * np.asarray(values)[..., 0]
         return result
@@ -308,7 +410,10 @@ class WrongSignOfJacobian(Wrist):
 @pytest.mark.parametrize(
     ('broken', 'said'),
     [
-        (WrongSign, 'wrong sign of da1/dq1: the velocity map is minus the derivative'),
+        (
+            WrongSign,
+            'wrong sign of da1/dq1, da2/dq1, da2/dq2: the velocity map is minus the derivative',
+        ),
         (WrongSignUnsolved, 'wrong sign of dq1/da1: the velocity map is minus'),
         (WrongSignOfOne, 'wrong sign of dq2/da1: the velocity map is minus'),
         (WrongSignOfJacobian, 'wrong sign of dq1/da1, dq1/da2, dq2/da1, dq2/da2: jacobian() is'),
@@ -325,9 +430,9 @@ def test_every_check_finds_something() -> None:
     assert set(BROKEN.values()) == set(conformance.CHECKS)
 
 
-@pytest.mark.parametrize('sound', [Crank, Wrist])
+@pytest.mark.parametrize('sound', [Crank, Solved, Spring, Pair, Wrist])
 def test_the_sound_ones_pass(sound) -> None:
-    """What the defects were put into conforms."""
+    """What the defects were put into conforms: a matrix, equations, and functions of arrays."""
     assert conformance.failures(sound(), count=500) == {}
 
 
@@ -369,9 +474,10 @@ def test_the_class_of_tests_runs_in_pytest(tmp_path) -> None:
             class Lossy(SimpleTransmission):
                 '''Loses power.'''
 
-                def actuator_to_joint(self, interface, values, **options):
-                    factor = 0.9 if interface == 'effort' else 1.0
-                    return factor * super().actuator_to_joint(interface, values, **options)
+                def map(self, direction, interface, values, **options):
+                    loses = (direction, interface) == ('actuator_to_joint', 'effort')
+                    factor = 0.9 if loses else 1.0
+                    return factor * super().map(direction, interface, values, **options)
 
             class TestLossy(TransmissionConformance):
                 count = 100

@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pytest
 
-from transmission_bridge import conformance
+from transmission_bridge import conformance, EquationTransmission
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import Registry, RobotTransmissions, Transmission
 from transmission_bridge.transmissions.differential import DifferentialTransmission
@@ -115,6 +115,21 @@ def test_every_built_in_type_is_in_the_table() -> None:
         if info.target.startswith('transmission_bridge.'):
             assert f'`{info.type_name}`' in text
             assert info.error == ''
+
+
+def test_the_tables_say_what_needs_casadi() -> None:
+    """The types that are equations are marked in the document and in the README, and no other."""
+    registry = Registry()
+    expected = {
+        name
+        for name in registry.type_names
+        if name.startswith('transmission_')
+        and issubclass(registry.load(name), EquationTransmission)
+    }
+    marked = re.findall(r'^\| \[`(.*?)`\].*\| varies\* \|', DOCUMENT.read_text('utf-8'), re.M)
+    assert set(marked) == expected
+    readme = (DOCUMENT.parents[1] / 'README.md').read_text(encoding='utf-8')
+    assert set(re.findall(r'^\| `(.*?)` \|.*needs CasADi', readme, re.M)) == expected
 
 
 def test_every_drawing_exists() -> None:

@@ -32,7 +32,7 @@ SPECIALS = st.sampled_from([np.nan, np.inf, -np.inf])
 class Matrix(LinearTransmission):
     """A linear transmission of any matrix."""
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader):

@@ -277,7 +277,7 @@ def test_what_ros2_control_runs_at_one_to_one_is_refused(name: str) -> None:
 class Gear(LinearTransmission):
     """A plugin with a ratio under a name of its own."""
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader):
@@ -290,7 +290,7 @@ class Gear(LinearTransmission):
 class Bare(LinearTransmission):
     """A plugin that reads no reduction and no offset at all."""
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader):
@@ -302,7 +302,7 @@ class Bare(LinearTransmission):
 class CamelCase(LinearTransmission):
     """A plugin that reads a spelling which the dialect itself does not know."""
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader):

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from transmission_bridge.transmissions import PositionDependentTransmission
-from transmission_bridge.transmissions.ankle_leg import AnkleLeg
 from transmission_bridge.transmissions.coupled import CoupledTransmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
-from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
+from transmission_bridge.transmissions.crank_slider import (
+    CrankSliderTransmission,
+    GuidedSlider,
+    HingedCylinder,
+)
+from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.screw import ScrewTransmission
-from transmission_bridge.transmissions.slider_linkages import GuidedSlider, HingedCylinder
 
 mujoco = pytest.importorskip('mujoco', reason='the MuJoCo wheel is not installed')
 

@@ -5,18 +5,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-import copy
-
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.ankle_leg import AnkleLeg
-from transmission_bridge.transmissions.elementary import NUMBERS
-from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
+from transmission_bridge.transmissions import MapReport
+from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 
 LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}
 RIGHT = {'motor': (0.0, -0.05, 0.15), 'crank': 0.05, 'rod': 0.15, 'foot': (0.05, -0.05, 0.0)}
@@ -107,9 +103,9 @@ def test_a_guess_never_keeps_the_solver_from_converging(legs) -> None:
     found = np.isfinite(cold).all(axis=-1)
     assert found.mean() > 0.7
     a, guess, cold = a[found], guess[found], cold[found]
-    counts: Counter[str] = Counter()
-    warm = t.actuator_to_joint('position', a, guess=guess, report=counts)
-    assert counts['no_convergence'] == 0
+    report = MapReport()
+    warm = t.actuator_to_joint('position', a, guess=guess, report=report)
+    assert report.counts['', 'no_convergence'] == 0
     known = np.isfinite(warm).all(axis=-1)
     assert known.mean() > 0.8  # the rest is another branch
     assert np.abs(warm - cold)[known].max() <= 1e-9
@@ -119,46 +115,68 @@ def test_a_guess_never_keeps_the_solver_from_converging(legs) -> None:
         assert np.allclose(position, expected, rtol=0.0, atol=1e-9, equal_nan=True)
 
 
+def nearby(
+    t: ParallelAnkleTransmission, a: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what a few steps along the closure find: feet, Jacobians, and which are solutions."""
+    with np.errstate(all='ignore'):
+        return t.approach(np.array(a), np.array(start), t._mechanism.seeds)
+
+
 @pytest.mark.parametrize('legs', PAIRS)
 def test_a_solution_nearby_is_the_solution(legs) -> None:
-    """The quicker way near a start ends at the foot and its Jacobian, or says nothing."""
+    """The quicker way near a start ends at a foot that has these cranks, or says nothing."""
     options = {'actuator_reduction': (15.0, -12.0), 'joint_offset': (0.1, -0.05)}
     t = ankle(*legs, **options)
     random = np.random.default_rng(2)
     q = random.uniform(t.domain.lower, t.domain.upper, size=(1000, 2))
     a = t.joint_to_actuator('position', q)
     q, a = (each[np.isfinite(a).all(axis=-1)] for each in (q, a))
-    jacobians = t.actuator_jacobian(q)
-    condition, slopes = np.linalg.cond(jacobians), jacobians.reshape(-1, 4)
+    slopes = t.evaluate(q)[1]
+    condition = np.linalg.cond(slopes)
     assert condition.max() < 100.0
     for reach, least in ((1e-4, 1.0), (0.03, 0.95), (1.0, 0.0)):
         starts = q + random.uniform(-reach, reach, q.shape)
-        answered = 0
-        for angles, start, foot, slope, cond in zip(a, starts, q, slopes, condition, strict=True):
-            found = t.joint_position_near(angles.tolist(), start.tolist())
-            if found is not None and np.abs(found[0] - foot).max() < 0.1:
-                answered += 1
-                assert np.abs(found[0] - foot).max() <= 1e-14 * cond
-                assert np.abs(found[1] - slope).max() <= 1e-12 * cond * np.abs(slope).max()
-        assert answered >= least * len(q)
+        found, jacobians, solved = nearby(t, a, starts)
+        # Far off there may be another foot with the same cranks.
+        assert np.abs(t.evaluate(found[solved])[0] - a[solved]).max() <= 1e-12
+        same = solved & (np.abs(found - q).max(axis=-1) < 0.1)
+        assert np.count_nonzero(same) >= least * len(q)
+        assert (np.abs(found - q).max(axis=-1) <= 1e-14 * condition)[same].all()
+        wrong = np.abs(jacobians - slopes).max(axis=(1, 2)) / np.abs(slopes).max(axis=(1, 2))
+        assert (wrong <= 1e-12 * condition)[same].all()
 
 
-def test_the_other_elbow_is_not_a_solution_nearby() -> None:
-    """Crank angles that the rods reach with an elbow turned over are left to the solver."""
+def test_the_other_elbow_is_no_solution() -> None:
+    """Cranks that close the loop with an elbow turned over have this foot, but not this type's."""
     t = ankle(LEFT, RIGHT)
-    leg = t._legs[0]
-    other = copy.copy(leg)
-    other.side = -leg.side
     q = np.array([0.1, 0.05])
     a = t.joint_to_actuator('position', q)
-    foot = rotation(*q) @ np.array(LEFT['foot'])
-    turned_over = other.angle(tuple(foot), NUMBERS)
+    x, _, z = rotation(*q) @ np.array(LEFT['foot']) - LEFT['motor']
+    # The two elbows are mirrored in the line from the motor to the rod's end on the foot.
+    turned_over = 2.0 * np.arctan2(-z, x) - a[0]
     assert np.abs(residuals((LEFT,), [turned_over], q)).max() <= 1e-15
-    assert t.joint_position_near(a.tolist(), q.tolist()) is not None
-    assert t.joint_position_near([turned_over, a[1]], q.tolist()) is None
+    assert nearby(t, [a], [q])[2].all()
+    assert not nearby(t, [[turned_over, a[1]]], [q])[2].any()
+    found = t.actuator_to_joint('position', [turned_over, a[1]], guess=q)
+    assert not (np.abs(found - q) <= 0.1).all()
 
 
-def test_a_crank_that_is_a_turn_further_is_no_solution_nearby() -> None:
+def test_the_elbow_is_the_one_nearer_to_actuator_zero() -> None:
+    """In the middle of the domain, whatever the angle from which the crank is counted."""
+    middle = np.zeros(2)
+    for angle in np.linspace(-np.pi, np.pi, 17):
+        leg = {**LEFT, 'crank_angle': angle}
+        t = ankle(leg, RIGHT, lower=(-0.1, -0.1), upper=(0.1, 0.1))
+        (left, _) = t.joint_to_actuator('position', middle)
+        x, _, z = rotation(*middle) @ np.array(LEFT['foot']) - LEFT['motor']
+        other = 2.0 * (np.arctan2(-z, x) - angle) - left
+        other = np.angle(np.exp(1j * other))
+        assert np.abs(residuals((leg,), [other], middle)).max() <= 1e-15
+        assert abs(left) <= abs(other)
+
+
+def test_a_crank_that_is_a_turn_further_is_no_solution() -> None:
     """Actuators are within half a turn of zero: beyond, a stream knows as little as a batch."""
     t = ankle(
         {
@@ -176,10 +194,39 @@ def test_a_crank_that_is_a_turn_further_is_no_solution_nearby() -> None:
     nothing = np.zeros(2)
     for q in ((0.25, -0.4), (0.0, -0.25)):
         a = t.joint_to_actuator('position', q)
-        assert t.joint_position_near(a.tolist(), q) is not None
+        assert nearby(t, [a], [q])[2].all()
         a = np.add(a, (6.0 * np.pi, 0.0))
+        assert not nearby(t, [a], [q])[2].any()
         assert np.isnan(t.actuator_to_joint('position', [a], guess=[q])).all()
         assert np.isnan(t.map_state('actuator_to_joint', a, nothing, nothing, guess=q)).all()
+
+
+@pytest.mark.parametrize('legs', PAIRS)
+def test_the_closure_leads_where_the_equation_does(legs) -> None:
+    """Solved by the rods' lengths or by the cranks' angles, the feet are the same."""
+
+    class Unclosed(ParallelAnkleTransmission):
+        """The same without its closure."""
+
+        closure = None
+
+    options = {
+        'lower': (-0.5, -0.3), 'upper': (0.4, 0.3),
+        'actuator_reduction': (15.0, -12.0), 'joint_offset': (0.1, -0.05),
+    }  # fmt: skip
+    t = ankle(*legs, **options)
+    other = Unclosed(tuple(AnkleLeg(**leg) for leg in legs), **options)
+    random = np.random.default_rng(5)
+    q = random.uniform(t.domain.lower, t.domain.upper, size=(2000, 2))
+    a = t.joint_to_actuator('position', q)
+    assert np.array_equal(a, other.joint_to_actuator('position', q), equal_nan=True)
+    reports = MapReport(), MapReport()
+    found, again = (
+        each.actuator_to_joint('position', a, report=report)
+        for each, report in zip((t, other), reports, strict=True)
+    )
+    assert np.allclose(found, again, rtol=0.0, atol=1e-12, equal_nan=True)
+    assert reports[0].counts == reports[1].counts
 
 
 def test_offsets_and_reductions() -> None:
@@ -208,13 +255,13 @@ def test_the_neutral_foot_is_where_the_cranks_are_level() -> None:
 
 def test_what_no_rod_reaches_is_counted() -> None:
     """Motors that pull the foot apart give NaN, and one count each."""
-    counts: Counter[str] = Counter()
+    report = MapReport()
     t = ankle(LEFT, RIGHT)
     a = np.array([[0.0, 0.0], [1.5, -1.5], [np.nan, 0.0], [9.0, 9.0]])
-    q = t.actuator_to_joint('position', a, report=counts)
+    q = t.actuator_to_joint('position', a, report=report)
     assert np.isnan(q).any(axis=-1).tolist() == [False, True, True, True]
-    assert sum(counts.values()) == 2
-    assert counts['domain'] >= 1
+    assert sum(report.counts.values()) == 2
+    assert report.counts['', 'domain'] >= 1
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class Misbehaves(SimpleTransmission):
 class Raises(Misbehaves):
     """Raises while mapping."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Raise."""
         raise ArithmeticError('lost a digit')
 
@@ -62,7 +62,7 @@ class Raises(Misbehaves):
 class RaisesOurs(Misbehaves):
     """Raises an error of this package while mapping, as a plugin's own bug may."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Raise."""
         raise ShapeError('something', expected='else', found=(1,))
 
@@ -70,7 +70,7 @@ class RaisesOurs(Misbehaves):
 class AnswersWrongly(Misbehaves):
     """Answers in another shape."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return two columns for one."""
         return np.zeros((*np.shape(values)[:-1], 2))
 
@@ -78,7 +78,7 @@ class AnswersWrongly(Misbehaves):
 class LosesTheBatch(Misbehaves):
     """Answers a batch with one sample."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return one row."""
         return np.zeros(1)
 

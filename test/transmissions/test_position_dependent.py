@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 import warnings
 
 from hypothesis import given
@@ -17,17 +16,27 @@ from transmission_bridge import conformance
 from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError
 from transmission_bridge.transmissions import (
     Domain,
-    matrix_of,
+    MapReport,
     PositionDependentTransmission,
     Transmission,
-    vector_of,
 )
+
+
+def vectors(*components) -> np.ndarray:
+    """Return numbers and arrays, one per row, as one vector per sample."""
+    return np.stack(np.broadcast_arrays(*components), axis=-1)
+
+
+def matrices(*rows) -> np.ndarray:
+    """Return rows of numbers and arrays as one matrix per sample."""
+    entries = np.broadcast_arrays(*(entry for row in rows for entry in row))
+    return np.stack(entries, axis=-1).reshape(*entries[0].shape, len(rows), len(rows[0]))
 
 
 class Mechanism(PositionDependentTransmission):
     """Base of the mechanisms below."""
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader) -> Transmission:
@@ -41,21 +50,25 @@ class Sine(Mechanism):
     def __init__(self, lower: float = -1.5, upper: float = 1.5) -> None:
         super().__init__(Domain('joint', (lower,), (upper,)))
 
-    def actuator_position(self, joint_position):
-        """Return ``a``."""
-        return np.sin(joint_position)
-
-    def actuator_jacobian(self, joint_position):
-        """Return ``da/dq``."""
-        return np.cos(joint_position)[..., np.newaxis]
+    def evaluate(self, x):
+        """Return ``a`` and ``da/dq``."""
+        return np.sin(x), np.cos(x)[..., np.newaxis]
 
 
 class SineWithRate(Sine):
     """The same with its second derivative given."""
 
-    def actuator_jacobian_rate(self, joint_position, joint_velocity):
+    def slope_rate(self, x, rate):
         """Return ``d/dt da/dq``."""
-        return (-np.sin(joint_position) * joint_velocity)[..., np.newaxis]
+        return (-np.sin(x) * rate)[..., np.newaxis]
+
+
+class SineWithInverse(SineWithRate):
+    """The same with its inverse given."""
+
+    def inverse(self, y):
+        """Return ``q``."""
+        return np.arcsin(y)
 
 
 class Shear(Mechanism):
@@ -64,15 +77,13 @@ class Shear(Mechanism):
     def __init__(self) -> None:
         super().__init__(Domain('actuator', (-2.0, -2.0), (2.0, 2.0)))
 
-    def joint_position(self, actuator_position):
-        """Return ``q``."""
-        a, b = actuator_position[..., 0], actuator_position[..., 1]
-        return vector_of(a + b * b * b / 3.0, b + 0.5 * np.sin(a))
-
-    def joint_jacobian(self, actuator_position):
-        """Return ``dq/da``, with determinant ``1 - b^2 cos(a) / 2``."""
-        a, b = actuator_position[..., 0], actuator_position[..., 1]
-        return matrix_of((1.0, b * b), (0.5 * np.cos(a), 1.0))
+    def evaluate(self, x):
+        """Return ``q`` and ``dq/da``, with determinant ``1 - b^2 cos(a) / 2``."""
+        a, b = x.T
+        return (
+            vectors(a + b * b * b / 3.0, b + 0.5 * np.sin(a)),
+            matrices((1.0, b * b), (0.5 * np.cos(a), 1.0)),
+        )
 
 
 class TwoTendons(Mechanism):
@@ -81,15 +92,13 @@ class TwoTendons(Mechanism):
     def __init__(self) -> None:
         super().__init__(Domain('joint', (-1.0,), (1.0,)))
 
-    def actuator_position(self, joint_position):
-        """Return ``a``."""
-        q = joint_position[..., 0]
-        return vector_of(np.sin(q) + 0.2 * q, -np.sin(q) + 0.1 * q * q)
-
-    def actuator_jacobian(self, joint_position):
-        """Return ``da/dq``."""
-        q = joint_position[..., 0]
-        return matrix_of((np.cos(q) + 0.2,), (0.2 * q - np.cos(q),))
+    def evaluate(self, x):
+        """Return ``a`` and ``da/dq``."""
+        q = x[..., 0]
+        return (
+            vectors(np.sin(q) + 0.2 * q, -np.sin(q) + 0.1 * q * q),
+            matrices((np.cos(q) + 0.2,), (0.2 * q - np.cos(q),)),
+        )
 
 
 class Finger(Mechanism):
@@ -98,15 +107,10 @@ class Finger(Mechanism):
     def __init__(self) -> None:
         super().__init__(Domain('actuator', (0.0,), (2.0,)))
 
-    def joint_position(self, actuator_position):
-        """Return ``q``."""
-        a = actuator_position[..., 0]
-        return vector_of(a, 0.5 * a + 0.1 * a * a)
-
-    def joint_jacobian(self, actuator_position):
-        """Return ``dq/da``."""
-        a = actuator_position[..., 0]
-        return matrix_of((1.0,), (0.5 + 0.2 * a,))
+    def evaluate(self, x):
+        """Return ``q`` and ``dq/da``."""
+        a = x[..., 0]
+        return vectors(a, 0.5 * a + 0.1 * a * a), matrices((1.0,), (0.5 + 0.2 * a,))
 
 
 class Three(Mechanism):
@@ -115,18 +119,16 @@ class Three(Mechanism):
     def __init__(self) -> None:
         super().__init__(Domain('actuator', (-1.0,) * 3, (1.0,) * 3))
 
-    def joint_position(self, actuator_position):
-        """Return ``q``."""
-        a, b, c = (actuator_position[..., i] for i in range(3))
-        return vector_of(a + 0.1 * b * c, b + 0.2 * a * a, c - 0.1 * a * b)
-
-    def joint_jacobian(self, actuator_position):
-        """Return ``dq/da``."""
-        a, b, c = (actuator_position[..., i] for i in range(3))
-        return matrix_of((1.0, 0.1 * c, 0.1 * b), (0.4 * a, 1.0, 0.0), (-0.1 * b, -0.1 * a, 1.0))
+    def evaluate(self, x):
+        """Return ``q`` and ``dq/da``."""
+        a, b, c = x.T
+        return (
+            vectors(a + 0.1 * b * c, b + 0.2 * a * a, c - 0.1 * a * b),
+            matrices((1.0, 0.1 * c, 0.1 * b), (0.4 * a, 1.0, 0.0), (-0.1 * b, -0.1 * a, 1.0)),
+        )
 
 
-MECHANISMS = [Sine, SineWithRate, TwoTendons, Finger, Three]
+MECHANISMS = [Sine, SineWithRate, SineWithInverse, TwoTendons, Finger, Three]
 
 
 @pytest.mark.parametrize('check', conformance.CHECKS)
@@ -138,39 +140,41 @@ def test_conformance_of_any_shape(mechanism, check: str) -> None:
 
 def test_a_singular_line_within_the_domain_splits_it() -> None:
     """Beyond a singular line positions belong to another branch and are counted so."""
-    counts: Counter[str] = Counter()
+    report = MapReport()
     a = np.array([[0.1, 0.2], [0.0, 1.9]])
-    q = Shear().actuator_to_joint('position', a, report=counts)
+    q = Shear().actuator_to_joint('position', a, report=report)
     assert np.isfinite(q[0]).all()
     assert np.isnan(q[1]).all()
-    assert counts == {'branch': 1}
+    assert report.counts == {('', 'branch'): 1}
 
 
-def test_a_solution_on_another_branch_is_nan_and_counted() -> None:
-    """A guess that leads beyond the singular line gives NaN, reason branch."""
-    counts: Counter[str] = Counter()
+def test_a_guess_that_leads_to_another_branch_is_not_followed() -> None:
+    """What lies beyond the singular line is no answer while there is one on the branch."""
+    report = MapReport()
     a = np.array([0.0, 1.9])
     q = np.array([a[1] ** 3 / 3.0, a[1]])
-    assert np.isnan(Shear().joint_to_actuator('position', q, guess=a, report=counts)).all()
-    assert counts == {'branch': 1}
+    found = Shear().joint_to_actuator('position', q, guess=a, report=report)
+    assert np.allclose(found, Shear().joint_to_actuator('position', q), rtol=0.0, atol=1e-12)
+    assert np.allclose(Shear().actuator_to_joint('position', found), q, rtol=0.0, atol=1e-12)
+    assert not report.counts
 
 
 def test_outside_the_domain_is_nan_and_counted_by_sample() -> None:
     """Each unreachable sample is counted once, whatever interface asks for it."""
-    counts: Counter[str] = Counter()
+    report = MapReport()
     t = Sine()
     q = np.array([[0.5], [1.6], [np.nan], [-9.0]])
-    assert np.isnan(t.joint_to_actuator('position', q, report=counts)[1:]).all()
-    assert counts == {'domain': 2}
-    t.joint_to_actuator('velocity', np.ones((4, 1)), at=q, report=counts)
-    assert counts == {'domain': 4}
+    assert np.isnan(t.joint_to_actuator('position', q, report=report)[1:]).all()
+    assert report.counts == {('', 'domain'): 2}
+    t.joint_to_actuator('velocity', np.ones((4, 1)), at=q, report=report)
+    assert report.counts == {('', 'domain'): 4}
     a = np.array([[0.5], [1.2], [np.sin(1.55)]])
-    assert np.isnan(t.actuator_to_joint('position', a, report=counts)).tolist() == [
+    assert np.isnan(t.actuator_to_joint('position', a, report=report)).tolist() == [
         [False],
         [True],
         [True],
     ]
-    assert counts == {'domain': 6}
+    assert report.counts == {('', 'domain'): 6}
     for interface in ('velocity', 'acceleration', 'effort'):
         result = t.actuator_to_joint(interface, np.ones((3, 1)), at=a, rate=np.ones((3, 1)))
         assert np.isnan(result).tolist() == [[False], [True], [True]]
@@ -180,13 +184,13 @@ def test_outside_the_domain_is_nan_and_counted_by_sample() -> None:
 def test_at_a_singularity_only_what_divides_by_it_is_nan() -> None:
     """At the turning point the actuator's velocity is zero, the joint's is unknown."""
     t = Sine(-0.5 * np.pi, 0.5 * np.pi)
-    top, counts = np.array([0.5 * np.pi]), Counter()
-    assert abs(t.joint_to_actuator('velocity', [3.0], at=top, report=counts)[0]) < 1e-15
-    assert counts == {}
-    assert np.isnan(t.joint_to_actuator('effort', [3.0], at=top, report=counts)).all()
-    assert counts == {'singular': 1}
-    assert np.isnan(t.actuator_to_joint('velocity', [3.0], at=[1.0], report=counts)).all()
-    assert sum(counts.values()) == 2
+    top, report = np.array([0.5 * np.pi]), MapReport()
+    assert abs(t.joint_to_actuator('velocity', [3.0], at=top, report=report)[0]) < 1e-15
+    assert report.counts == {}
+    assert np.isnan(t.joint_to_actuator('effort', [3.0], at=top, report=report)).all()
+    assert report.counts == {('', 'singular'): 1}
+    assert np.isnan(t.actuator_to_joint('velocity', [3.0], at=[1.0], report=report)).all()
+    assert sum(report.counts.values()) == 2
     near = np.array([0.5 * np.pi - 1e-7])
     assert np.isfinite(t.joint_to_actuator('effort', [3.0], at=near)).all()
 
@@ -205,11 +209,24 @@ def test_the_condition_limit_is_the_class_s() -> None:
 
 def test_no_convergence_is_nan_and_counted() -> None:
     """A position near those that are reached, but not reached, ends in a count, not in a loop."""
-    counts: Counter[str] = Counter()
-    result = Shear().joint_to_actuator('position', [[6.0, -2.6]] * 3, report=counts)
+    report = MapReport()
+    result = Shear().joint_to_actuator('position', [[6.0, -2.6]] * 3, report=report)
     assert np.isnan(result).all()
-    assert sum(counts.values()) == 3
-    assert counts.keys() <= {'no_convergence', 'branch', 'domain'}
+    assert sum(report.counts.values()) == 3
+    assert report.counts.keys() <= {('', why) for why in ('no_convergence', 'branch', 'domain')}
+
+
+def test_what_is_on_the_branch_is_found_without_a_guess() -> None:
+    """Also where a singular line splits the domain, the table of starts leads to the solution."""
+    t, report = Shear(), MapReport()
+    a = np.random.default_rng(0).uniform(-2.0, 2.0, size=(20_000, 2))
+    q = t.actuator_to_joint('position', a)
+    q = q[np.isfinite(q).all(axis=-1)]
+    found = t.joint_to_actuator('position', q, report=report)
+    lost = np.isnan(found).any(axis=-1)
+    assert np.count_nonzero(lost) == sum(report.counts.values())
+    assert lost.mean() < 0.01
+    assert np.abs(t.evaluate(found[~lost])[0] - q[~lost]).max() <= 1e-12
 
 
 def test_a_guess_is_the_start_and_leaves_no_trace() -> None:
@@ -243,17 +260,17 @@ def test_the_default_rate_of_the_jacobian(samples) -> None:
 def test_a_state_is_located_and_counted_once() -> None:
     """Position, velocity and effort of one instant are one sample in the report."""
     t, ones = Sine(), np.ones(1)
-    for value, reasons in ((0.5, {}), (1.6, {'domain': 1}), (np.nan, {})):
-        counts: Counter[str] = Counter()
-        state = t.map_state('joint_to_actuator', np.array([value]), ones, ones, report=counts)
+    for value, reasons in ((0.5, {}), (1.6, {('', 'domain'): 1}), (np.nan, {})):
+        report = MapReport()
+        state = t.map_state('joint_to_actuator', np.array([value]), ones, ones, report=report)
         assert all(np.isfinite(each).all() == (value == 0.5) for each in state)
-        assert counts == reasons
-        counts.clear()
-        state = t.map_state('actuator_to_joint', np.array([value]), ones, ones, report=counts)
-        assert counts == reasons
+        assert report.counts == reasons
+        report.counts.clear()
+        state = t.map_state('actuator_to_joint', np.array([value]), ones, ones, report=report)
+        assert report.counts == reasons
     top = np.array([0.5 * np.pi])
     t = Sine(-0.5 * np.pi, 0.5 * np.pi)
-    a, velocity, effort = t.map_state('joint_to_actuator', top, ones, ones, report=counts)
+    a, velocity, effort = t.map_state('joint_to_actuator', top, ones, ones, report=report)
     assert (a[0], abs(velocity[0]) < 1e-15, np.isnan(effort[0])) == (1.0, True, True)
     with pytest.raises(ShapeError, match='effort'):
         t.map_state('joint_to_actuator', top, ones, np.ones(2))
@@ -315,44 +332,35 @@ def test_velocity_without_position_is_refused_by_name() -> None:
         Sine().actuator_to_joint('acceleration', [1.0], at=[0.0])
 
 
-def test_a_plugin_that_gives_no_map_is_refused() -> None:
-    """A class without map or Jacobian is an error when it is built, not in the stream."""
+@pytest.mark.parametrize(
+    ('method', 'answer'),
+    [
+        ('evaluate', lambda x: (np.sin(x), np.cos(x))),
+        ('evaluate', lambda x: (np.sin(x)[:1], np.cos(x)[..., np.newaxis])),
+        ('evaluate', lambda x: (np.sin(x), np.ones((len(x), 2, 1)))),
+        ('inverse', lambda y: np.arcsin(y)[:, 0]),
+        ('slope_rate', lambda x, rate: np.sin(x) * rate),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused(method, answer) -> None:
+    """A wrong shape is found when the transmission is built, not in the stream."""
+
+    class Odd(SineWithInverse):
+        """Answers in another shape."""
+
+    setattr(Odd, method, lambda self, *arguments: answer(*arguments))
+    with pytest.raises(TransmissionError, match=rf'Odd\.{method} answers positions of shape'):
+        Odd()
+
+
+def test_a_plugin_without_its_function_cannot_be_built() -> None:
+    """A class that does not say how it maps is refused by name."""
 
     class Nothing(Mechanism):
         """Gives nothing."""
 
-    class NoMap(Mechanism):
-        """Gives a Jacobian without its map."""
-
-        def joint_jacobian(self, actuator_position):
-            """Return ones."""
-            return np.ones((*actuator_position.shape, 1))
-
-    for cls in (Nothing, NoMap):
-        with pytest.raises(TransmissionError, match='gives no position map'):
-            cls(Domain('actuator', (0.0,), (1.0,)))
-
-
-def test_a_plugin_whose_maps_do_not_fit_is_refused() -> None:
-    """A wrong shape is found when the transmission is built."""
-
-    class Flat(Sine):
-        """Forgets an axis of the Jacobian."""
-
-        def actuator_jacobian(self, joint_position):
-            """Return the wrong shape."""
-            return np.cos(joint_position)
-
-    class Wrong(Sine):
-        """States its domain in the wrong space."""
-
-        def __init__(self) -> None:
-            PositionDependentTransmission.__init__(self, Domain('actuator', (-1.0,), (1.0,)))
-
-    with pytest.raises(TransmissionError, match='jacobian map answers'):
-        Flat()
-    with pytest.raises(TransmissionError, match='its domain is in the other space'):
-        Wrong()
+    with pytest.raises(TypeError, match='evaluate'):
+        Nothing(Domain('actuator', (0.0,), (1.0,)))
 
 
 def test_a_mechanism_that_reaches_nothing_is_refused() -> None:
@@ -361,9 +369,9 @@ def test_a_mechanism_that_reaches_nothing_is_refused() -> None:
     class Apart(Sine):
         """Never closes."""
 
-        def actuator_position(self, joint_position):
+        def evaluate(self, x):
             """Return NaN."""
-            return np.sqrt(-1.0 - joint_position * joint_position)
+            return np.sqrt(-1.0 - x * x), np.ones((len(x), 1, 1))
 
     with pytest.raises(TransmissionError, match='no position of the domain can be reached'):
         Apart()

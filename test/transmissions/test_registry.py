@@ -35,7 +35,7 @@ class Gear(LinearTransmission):
     More text.
     """
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader):
@@ -48,7 +48,7 @@ class BareGear(Gear):
 
 
 class OldGear(Gear):
-    api_version = 0
+    api_version = 1
 
 
 class GearWithoutVersion(LinearTransmission):
@@ -58,7 +58,7 @@ class GearWithoutVersion(LinearTransmission):
 
 
 class AbstractGear(LinearTransmission):
-    api_version = 1
+    api_version = 2
 
 
 def function():
@@ -87,6 +87,7 @@ def plugins(tmp_path, monkeypatch):
         'tb_test_syntax': 'def f(:\n',
         'tb_test_leaves': 'raise SystemExit("leaving")\n',
         'tb_test_counts': COUNTS,
+        'tb_test_equation': 'raise ModuleNotFoundError("No module", name="casadi")\n',
     }
     for name, text in modules.items():
         (tmp_path / f'{name}.py').write_text(text, encoding='utf-8')
@@ -174,6 +175,16 @@ def test_a_failing_import_costs_its_own_type(plugins, target, reason, line):
     assert reason in described['me/Bad'].error
     assert line in described['me/Bad'].details
     assert not described['me/Simple'].error
+
+
+def test_a_type_without_casadi_says_how_to_install_it(plugins):
+    """Where nothing but CasADi is missing, no traceback: the command that installs it."""
+    registry = plugins('me/Bent=tb_test_equation:Bent', f'me/Simple={SIMPLE}')
+    with pytest.raises(PluginError, match=r"needs CasADi.*pip install .*'casadi>=3.6'") as caught:
+        registry.load('me/Bent')
+    assert not caught.value.details
+    info = {each.type_name: each for each in registry.describe()}
+    assert (info['me/Bent'].error, info['me/Simple'].error) == (str(caught.value), '')
 
 
 def test_a_failing_import_is_tried_once(plugins, tmp_path):
@@ -280,7 +291,7 @@ def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_sp
 @pytest.mark.parametrize(
     ('target', 'reason'),
     [
-        ('tb_test_good:OldGear', 'api_version 0'),
+        ('tb_test_good:OldGear', 'api_version 1.*writing_a_transmission.md'),
         ('tb_test_good:GearWithoutVersion', 'api_version None'),
         ('tb_test_good:AbstractGear', 'does not define from_spec'),
         ('tb_test_good:function', 'no subclass'),

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from transmission_bridge import MapReport, RobotTransmissions
-from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.description import ParameterSpec
 from transmission_bridge.transmissions import (
     Domain,
@@ -27,7 +26,7 @@ MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(
 class Deaf(LinearTransmission):
     """A gear that knows positions only."""
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader):
@@ -42,7 +41,7 @@ class Deaf(LinearTransmission):
 class Opaque(Transmission):
     """A gear of ratio two that computes in its own way; ``fault`` says how it fails."""
 
-    api_version = 1
+    api_version = 2
     fault = ''
 
     @classmethod
@@ -55,13 +54,9 @@ class Opaque(Transmission):
     n_actuators = 1
     n_joints = 1
 
-    def actuator_to_joint(self, interface, values, **_):
-        """Halve positions and rates."""
-        return self._answer(values, 0.5)
-
-    def joint_to_actuator(self, interface, values, **_):
-        """Double them."""
-        return self._answer(values, 2.0)
+    def map(self, direction, interface, values, **_):
+        """Halve positions and rates, or double them."""
+        return self._answer(values, 0.5 if direction == 'actuator_to_joint' else 2.0)
 
     def jacobian(self, actuator_position):
         """Return the ratio."""
@@ -265,7 +260,7 @@ def test_what_a_type_does_not_use_is_a_warning(make_spec, make_robot):
 class Bent(PositionDependentTransmission):
     """A gear of ratio two that says it depends on position."""
 
-    api_version = 1
+    api_version = 2
 
     def __init__(self):
         super().__init__(Domain('actuator', (-9.0,), (9.0,)))
@@ -275,13 +270,9 @@ class Bent(PositionDependentTransmission):
         """Build it."""
         return cls()
 
-    def joint_position(self, actuator_position):
-        """Return half."""
-        return 0.5 * actuator_position
-
-    def joint_jacobian(self, actuator_position):
-        """Return the ratio."""
-        return np.full((*actuator_position.shape, 1), 0.5)
+    def evaluate(self, x):
+        """Return half, and the ratio."""
+        return 0.5 * x, np.full((*x.shape, 1), 0.5)
 
 
 class OwnState(Bent):
@@ -296,7 +287,7 @@ class OwnState(Bent):
 def test_a_stream_has_what_the_plugin_says_of_a_state(with_plugin, cls, expected):
     """Where a subclass overrides ``map_state``, its answer is what a stream has."""
     t = with_plugin(cls)
-    state, report = StateMap(t, 'actuator_to_joint'), MapReport()
+    state, report = t.stream('actuator_to_joint'), MapReport()
     mapped = state.of_instant(np.full((3, 3), 2.0), report)
     assert mapped[:, 1].tolist() == expected
     assert mapped[0].tolist() == [0.5, expected[0], 0.25]
@@ -306,15 +297,11 @@ def test_a_stream_has_what_the_plugin_says_of_a_state(with_plugin, cls, expected
 class OwnInterface(Bent):
     """The same with a map of efforts that says what nobody else would, in each direction."""
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         """Return a constant effort."""
-        mapped = super().actuator_to_joint(interface, values, **options)
-        return np.full_like(mapped, 7.0) if interface == 'effort' else mapped
-
-    def joint_to_actuator(self, interface, values, **options):
-        """Return a constant effort."""
-        mapped = super().joint_to_actuator(interface, values, **options)
-        return np.full_like(mapped, 8.0) if interface == 'effort' else mapped
+        mapped = super().map(direction, interface, values, **options)
+        effort = 7.0 if direction == 'actuator_to_joint' else 8.0
+        return np.full_like(mapped, effort) if interface == 'effort' else mapped
 
 
 def test_a_stream_has_what_the_plugin_says_of_an_interface(with_plugin):
@@ -325,7 +312,7 @@ def test_a_stream_has_what_the_plugin_says_of_an_interface(with_plugin):
         ('joint_to_actuator', [4.0, 4.0, 8.0]),
     ):
         values, report = np.full((3, 3), 2.0), MapReport()
-        state = StateMap(t, direction)
+        state = t.stream(direction)
         assert np.abs(state.of_instant(values, report)[:, 1] - expected).max() <= 1e-14
         assert np.abs(state.of_command(values, values[0], report)[:, 1] - expected).max() <= 1e-14
         assert not report.counts

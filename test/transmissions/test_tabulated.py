@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 
 from hypothesis import example, given
@@ -15,7 +14,7 @@ import pytest
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.curve_sample import CurveSample
+from transmission_bridge.transmissions import MapReport
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
@@ -73,33 +72,6 @@ def test_the_inverse_is_the_inverse(table, shares) -> None:
     ).all()
 
 
-@example((np.array([0.0, 1.0, 8.5]), np.array([0.0, 1.0, 2.0])), [0.0, 1.0])
-@given(tables(), st.lists(st.floats(-0.1, 1.1), min_size=1, max_size=20))
-def test_one_sample_of_a_curve_is_that_of_a_batch(table, shares) -> None:
-    """One number at a time the curve, its slope and its inverse are those of arrays."""
-    x, y = table
-    curve = MonotoneCubic(x, y)
-    one = CurveSample(curve)
-    fine = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(x)])
-    steepest = np.abs(curve.slope(fine)).max()
-    for share in shares:
-        at, value = (each[0] + share * (each[-1] - each[0]) for each in (x, y))
-        expected, back = curve.value(np.array(at)), curve.inverse(np.array(value))
-        if np.isnan(expected):
-            with pytest.raises(ValueError, match='outside'):
-                one.value_and_slope(at)
-        else:
-            found, slope = one.value_and_slope(at)
-            assert abs(found - expected) <= 1e-15 * np.abs(y).max()
-            assert abs(slope - curve.slope(np.array(at))) <= 1e-14 * steepest
-        if np.isnan(back):
-            with pytest.raises(ValueError, match='outside'):
-                one.inverse(value)
-        else:
-            missed = abs(curve.value(np.array(one.inverse(value))) - value)
-            assert missed <= 4e-15 * (np.abs(y).max() + np.abs(x).max() * steepest)
-
-
 def test_a_parabola_s_slopes_by_hand() -> None:
     """For points of x^2 the slopes are the harmonic means and the ends' parabola, by hand."""
     curve = MonotoneCubic([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 4.0, 16.0])
@@ -131,16 +103,16 @@ def test_a_smooth_cam_is_met_between_its_points() -> None:
 
 def test_outside_the_table_is_the_domain() -> None:
     """Nothing is extrapolated, in either direction, for any interface."""
-    counts: Counter[str] = Counter()
+    report = MapReport()
     t = TabulatedTransmission([0.0, 1.0, 2.0], [0.0, 0.5, 3.0])
     values = np.array([[-0.1], [0.0], [2.0], [2.1], [np.nan]])
-    result = t.actuator_to_joint('position', values, report=counts)
+    result = t.actuator_to_joint('position', values, report=report)
     assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
-    result = t.joint_to_actuator('position', values * 1.5, report=counts)
+    result = t.joint_to_actuator('position', values * 1.5, report=report)
     assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
-    result = t.actuator_to_joint('velocity', values, at=values, report=counts)
+    result = t.actuator_to_joint('velocity', values, at=values, report=report)
     assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
-    assert counts == {'domain': 6}
+    assert report.counts == {('', 'domain'): 6}
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_the_encoder_flag_is_true_or_false(t, value):
 class Fussy(LinearTransmission):
     """A plugin that fails in its own way for some values."""
 
-    api_version = 1
+    api_version = 2
 
     @classmethod
     def from_spec(cls, reader):

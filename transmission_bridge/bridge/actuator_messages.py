@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['MessageForm', 'actuator_messages', 'is_mixed', 'message_forms']
 

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import as_slice, FIELDS
+from transmission_bridge.bridge.places import as_slice
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout, ragged
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = [
     'CommandNames',

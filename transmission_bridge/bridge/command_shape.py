@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.actuator_messages import is_mixed, message_forms, MessageForm
 from transmission_bridge.bridge.coupled import coupled_joints, CoupledJoints
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['CommandShape', 'CommandShapes']
 

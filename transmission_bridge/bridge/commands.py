@@ -17,9 +17,8 @@ from transmission_bridge.bridge.command_shape import CommandShape, CommandShapes
 from transmission_bridge.bridge.command_sources import CommandSources
 from transmission_bridge.bridge.held_commands import HeldCommands
 from transmission_bridge.bridge.limits import CommandLimits
-from transmission_bridge.bridge.places import FIELDS, PlanCache
+from transmission_bridge.bridge.places import PlanCache
 from transmission_bridge.bridge.stamps import Stamp
-from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
 from transmission_bridge.bridge.unmapped import mend_or_refuse, refuse_infinite, unmapped_by
 from transmission_bridge.errors import MessageError
@@ -27,7 +26,7 @@ from transmission_bridge.messages.joint_state import JointStateData, JointStateR
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.interfaces import JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUATOR
 
 __all__ = ['CommandPath']
 
@@ -85,7 +84,7 @@ class CommandPath:
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
-        self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
+        self._mapper = robot.stream(JOINT_TO_ACTUATOR)
         self._shapes = CommandShapes(robot, merged=self._mixed == 'nan')
 
     def reset(self) -> None:

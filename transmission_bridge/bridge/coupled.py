@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['CoupledJoints', 'coupled_joints']
 

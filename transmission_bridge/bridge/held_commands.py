@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.arrivals import Arrivals
 from transmission_bridge.bridge.command_shape import CommandShape
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.trajectory_end import TrajectoryEnd
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['HeldCommands']
 

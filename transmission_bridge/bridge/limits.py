@@ -10,12 +10,12 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.statistics import CommandCounts
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['CommandLimits']
 

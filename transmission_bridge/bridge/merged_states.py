@@ -12,10 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.finite import FiniteCheck
 from transmission_bridge.bridge.options import split_topic
 from transmission_bridge.bridge.places import (
-    FIELDS,
     find_places,
     MOST_UNKNOWN,
     Places,
@@ -33,6 +31,8 @@ from transmission_bridge.errors import (
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.transmissions.stream import FiniteCheck
 
 __all__ = ['MergedStates']
 

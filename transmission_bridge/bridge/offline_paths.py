@@ -8,20 +8,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.joint_view import JointView
 from transmission_bridge.bridge.merged_states import MergedStates
-from transmission_bridge.bridge.mimic import mimic_joints
 from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.places import FIELDS, Places
+from transmission_bridge.bridge.places import Places
 from transmission_bridge.bridge.reverse_states import ReverseStatePath
 from transmission_bridge.bridge.stamps import Stamp
-from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.unwrap import wrap_periods
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.affine_map import AffineMap, Array
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, FIELDS
 
 __all__ = ['OfflinePath']
 
@@ -38,9 +37,6 @@ class OfflinePath:
         is published or how long it holds.
     :param driver: Topic of the driver whose actuators come out of joint states.
     :ivar names: Everything that can come out, in its order.
-    :ivar can_batch: Whether :meth:`map_batch` gives what :meth:`state` gives. A transmission that
-        has to be called may depend on the solution before, and the turns of a single-turn encoder
-        depend on the reading before: these go message by message.
     :raises TransmissionBridgeError: If a choice does not fit the robot.
     """
 
@@ -69,28 +65,29 @@ class OfflinePath:
         )
         # Topics in a recording have the slash in front that options may leave out.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
-        self._fills = False
+        self._view: JointView | None = None
         if direction == ACTUATOR_TO_JOINT:
             self._path = path
-            self._fills = options.unknown_rates == 'zero'
-            self._mimic = mimic_joints(robot)
-            followers = self._mimic.names if self._mimic is not None else ()
-            self.names = (*robot.joint_names, *followers)
-            self._hidden = undeclared_interfaces(
-                robot.robot, self.names, options.undeclared_interfaces
-            )
+            self._view = JointView(robot, options.unknown_rates, options.undeclared_interfaces)
+            self.names = self._view.names
         else:
             called: dict[str, str] = {}
             for name, actuator in path.merged.names_of_driver(self._driver(driver)).items():
                 called.setdefault(actuator, name)
-            self._mimic = self._hidden = None
             self._path = ReverseStatePath(robot, called)
             self.names = self._path.names
-        maps = [robot.map_of(interface, direction) for interface in FIELDS]
-        self.can_batch = all(each.is_affine for each in maps) and not (
-            periods and direction == ACTUATOR_TO_JOINT
-        )
-        self._affine = AffineMap.stacked([each.affine for each in maps])
+        turns = bool(periods) and direction == ACTUATOR_TO_JOINT
+        self._affine = None if turns else robot.mapper.stacked(direction)
+
+    @property
+    def can_batch(self) -> bool:
+        """
+        Whether :meth:`map_batch` gives what :meth:`state` gives.
+
+        A transmission that has to be called may depend on the solution before, and the turns of a
+        single-turn encoder depend on the reading before: these go message by message.
+        """
+        return self._affine is not None
 
     @property
     def merged(self) -> MergedStates:
@@ -133,23 +130,12 @@ class OfflinePath:
         :returns: Shape ``(samples, 3, n_out)``, in the order of :attr:`names`, NaN what is not
             known or not shown; and which of it is known, shown or not.
         """
+        assert self._affine is not None
         samples = len(values)
         mapped = self._affine(values.reshape(samples, -1)).reshape(samples, len(FIELDS), -1)
-        if isinstance(self._path, ReverseStatePath):
-            mapped = mapped[:, :, self._path.picks]
-        if self._mimic is not None:
-            mimic, n_joints = self._mimic, mapped.shape[2]
-            extended = np.full((samples, len(FIELDS), len(self.names)), np.nan)
-            extended[:, :, :n_joints] = mapped
-            followed = mapped[:, :, mimic.followed]
-            extended[:, 0, n_joints:] = mimic.multiplier * followed[:, 0] + mimic.offset
-            extended[:, 1, n_joints:] = mimic.multiplier * followed[:, 1]
-            mapped = extended
-        # What is too large for a number is not known either.
+        if self._view is not None:
+            return self._view(mapped)
+        assert isinstance(self._path, ReverseStatePath)
+        mapped = mapped[:, :, self._path.picks]
         known: Mask = np.isfinite(mapped)
-        mapped = np.where(known, mapped, np.nan)
-        if self._fills:
-            np.copyto(mapped[:, 1:], 0.0, where=~known[:, 1:])
-        if self._hidden is not None:
-            mapped = np.where(self._hidden, np.nan, mapped)
-        return mapped, known
+        return np.where(known, mapped, np.nan), known

@@ -15,7 +15,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
-__all__ = ['PREFIX', 'ParameterNames', 'nested', 'parameter_name', 'parameter_names']
+__all__ = ['PREFIX', 'ParameterNames', 'by_number', 'parameter_name', 'parameter_names']
 
 PREFIX = 'transmissions.'
 
@@ -41,23 +41,9 @@ def parameter_name(transmission: str, path: ParameterPath) -> str:
     return PREFIX + '.'.join((transmission, *path))
 
 
-def nested(
-    values: Mapping[str, Any], places: Mapping[str, tuple[str, ParameterPath]]
-) -> dict[str, dict[str, Any]]:
-    """
-    Return values as :meth:`RobotTransmissions.with_parameters` takes them.
-
-    :param values: By the names of the parameters.
-    :param places: Transmission and path of each, by name.
-    """
-    result: dict[str, dict[str, Any]] = {}
-    for name, value in values.items():
-        transmission, path = places[name]
-        level = result.setdefault(transmission, {})
-        for part in path[:-1]:
-            level = level.setdefault(part, {})
-        level[path[-1]] = value
-    return result
+def by_number(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of parameters as :meth:`RobotTransmissions.with_parameters` takes them."""
+    return {name.removeprefix(PREFIX): value for name, value in values.items()}
 
 
 def parameter_names(robot: RobotTransmissions) -> ParameterNames:

@@ -17,11 +17,9 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.messages.layout import Layout, ragged
+from transmission_bridge.transmissions.interfaces import FIELDS
 
-__all__ = ['FIELDS', 'MOST_UNKNOWN', 'Places', 'PlanCache', 'as_slice', 'find_places']
-
-#: The arrays of a JointState, in the order in which every array of this room holds them.
-FIELDS = ('position', 'velocity', 'effort')
+__all__ = ['MOST_UNKNOWN', 'Places', 'PlanCache', 'as_slice', 'find_places']
 
 #: Unknown names that are shown of a message, and counted each by itself.
 MOST_UNKNOWN = 64

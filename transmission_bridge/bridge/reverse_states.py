@@ -11,7 +11,6 @@ import numpy as np
 
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.stamps import Stamp
-from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -44,7 +43,7 @@ class ReverseStatePath:
         picks = [place for place, name in enumerate(robot.actuator_names) if name in names]
         self.picks = np.array(picks, dtype=np.intp)
         self.names = tuple(names[robot.actuator_names[place]] for place in picks)
-        self._mapper = StateMap(robot, JOINT_TO_ACTUATOR)
+        self._mapper = robot.stream(JOINT_TO_ACTUATOR)
         self.merged = MergedStates(
             robot.joint_names, driver_names=None, wrap_period={}, timeout=0.0
         )

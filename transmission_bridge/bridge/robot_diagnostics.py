@@ -21,11 +21,11 @@ from transmission_bridge.bridge.diagnostics import (
 )
 from transmission_bridge.bridge.driver_watch import GRACE
 from transmission_bridge.bridge.merged_states import MergedStates
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['ActuatorWatch', 'actuator_status', 'transmission_statuses']
 

@@ -10,11 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from transmission_bridge.bridge.encoder import JointStateEncoder
+from transmission_bridge.bridge.joint_view import JointView
 from transmission_bridge.bridge.merged_states import MergedStates
-from transmission_bridge.bridge.mimic import mimic_joints
 from transmission_bridge.bridge.stamps import Stamp
-from transmission_bridge.bridge.state_interfaces import undeclared_interfaces
-from transmission_bridge.bridge.state_map import StateMap
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.messages.layout import Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -61,7 +59,6 @@ class StatePath:
         stamp_hold: float = 0.0,
     ) -> None:
         self._omit = unknown_joints == 'omit'
-        self._fill = unknown_rates == 'zero'
         self.merged = MergedStates(
             robot.actuator_names,
             driver_names=actuator_names or {},
@@ -71,19 +68,16 @@ class StatePath:
             stamp_hold=stamp_hold,
         )
         self._times_out = timeout > 0.0
-        self._mimic = mimic_joints(robot)
-        followers = self._mimic.names if self._mimic is not None else ()
-        self._names = (*robot.joint_names, *followers)
-        self._hidden = undeclared_interfaces(robot.robot, self._names, undeclared)
+        self._view = JointView(robot, unknown_rates, undeclared)
         # Nothing to add to and nothing to take from what the maps give.
-        self._is_plain = self._mimic is None and self._hidden is None
+        self._is_plain = self._view.is_plain
         self.report = MapReport()
         self.use(robot)
         self.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages; joints and actuators must be the same."""
-        self._mapper = StateMap(robot, ACTUATOR_TO_JOINT)
+        self._mapper = robot.stream(ACTUATOR_TO_JOINT)
         self._is_dirty = True
 
     def reset(self) -> None:
@@ -132,7 +126,7 @@ class StatePath:
             return None
         joints = self._map(self.merged.values(now)).copy()
         if self._is_plain and self._all_known:
-            return JointStateRecord(stamp, '', self._names, *joints)
+            return JointStateRecord(stamp, '', self._view.names, *joints)
         return self._selected(stamp, joints)
 
     def encoded(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
@@ -146,30 +140,22 @@ class StatePath:
             return None
         joints = self._map(self.merged.values(now))
         if self._is_plain and self._all_known:
-            return encoder.encode_rows(self._names, stamp, joints)
-        state = self._selected(stamp, joints.copy())
+            return encoder.encode_rows(self._view.names, stamp, joints)
+        state = self._selected(stamp, joints)
         return None if state is None else encoder.encode(state)
 
     def _selected(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
         """Return what is to be published where not everything is."""
-        if self._mimic is not None:
-            joints = self._mimic.extend(joints)
-        names, hidden = self._names, self._hidden
-        known = np.isfinite(joints[0])
-        if self._omit and not known.all():
-            names = tuple(name for name, is_known in zip(names, known, strict=True) if is_known)
-            joints = joints[:, known]
-            hidden = None if hidden is None else hidden[:, known]
-        finite = np.isfinite(joints)
-        if not (finite if hidden is None else finite & ~hidden).any():
+        shown, known = self._view(joints)
+        names, hidden = self._view.names, self._view.hidden
+        if self._omit and not known[0].all():
+            named = known[0]
+            names = tuple(name for name, is_known in zip(names, named, strict=True) if is_known)
+            shown, known = shown[:, named], known[:, named]
+            hidden = None if hidden is None else hidden[:, named]
+        if not (known if hidden is None else known & ~hidden).any():
             return None
-        # What is too large for a number is not known either.
-        joints = np.where(finite, joints, np.nan)
-        if self._fill:
-            joints[1:] = np.where(np.isnan(joints[1:]), 0.0, joints[1:])
-        if hidden is not None:
-            joints = np.where(hidden, np.nan, joints)
-        return JointStateRecord(stamp, '', names, *(_known_or_empty(row) for row in joints))
+        return JointStateRecord(stamp, '', names, *(_known_or_empty(row) for row in shown))
 
     def _map(self, actuators: Array) -> Array:
         joints = self._mapper.of_instant(actuators, self.report)

@@ -180,12 +180,11 @@ def _check_result(
     before: Array,
 ) -> None:
     """Map with the new offsets: a plugin may call something else an offset."""
-    nested: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
-    for change in changes:
-        joints = nested.setdefault(change.transmission, {}).setdefault('joints', {})
-        joints[change.joint] = {'offset': change.new}
+    offsets = {
+        f'{change.transmission}.joints.{change.joint}.offset': change.new for change in changes
+    }
     try:
-        after = robot.with_parameters(nested).actuator_to_joint('position', actuator_position)
+        after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
     for change in changes:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError
-from transmission_bridge.kinematics.actuator_map import ActuatorMap
 from transmission_bridge.kinematics.device import JointDevice
 from transmission_bridge.kinematics.joint import JointError, LinkId
 from transmission_bridge.kinematics.limits import (
@@ -28,6 +27,7 @@ from transmission_bridge.kinematics.limits import (
 from transmission_bridge.kinematics.spatial import Array
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 
 __all__ = ['ActuatorDevice', 'LimitKind']
 
@@ -61,7 +61,8 @@ class ActuatorDevice:
     def __init__(self, device: JointDevice, transmissions: RobotTransmissions) -> None:
         self._device = device
         moving = [joint.name for joint in device.joints if joint.n_dofs]
-        self._map = ActuatorMap(transmissions, moving)
+        self._map = transmissions.mapper.part(moving)
+        self._companions = self._map.joint_names[len(moving) :]
         self._limits = _with_companions(device, transmissions.robot, self.companions)
 
     @classmethod
@@ -103,7 +104,7 @@ class ActuatorDevice:
     @property
     def companions(self) -> tuple[str, ...]:
         """Joints that the device's transmissions move besides those of the device."""
-        return self._map.companions
+        return self._companions
 
     @property
     def is_constant(self) -> bool:
@@ -117,7 +118,8 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Joint positions [rad or m], shape ``(..., n)``.
         """
-        return self._map.joint_positions(self._values('a', a))[..., : self._device.dof]
+        q = self._map.map(ACTUATOR_TO_JOINT, 'position', self._values('a', a))
+        return q[..., : self._device.dof]
 
     def actuator_positions(self, q: npt.ArrayLike, guess: npt.ArrayLike | None = None) -> Array:
         """
@@ -133,7 +135,8 @@ class ActuatorDevice:
             raise ShapeError('q', expected=f'(..., {self._device.dof})', found=values.shape)
         rest = np.zeros((*values.shape[:-1], len(self.companions)))
         near = None if guess is None else self._values('guess', guess)
-        return self._map.actuator_positions(np.concatenate([values, rest], axis=-1), near)
+        q_all = np.concatenate([values, rest], axis=-1)
+        return self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
 
     def joint_jacobian(self, a: npt.ArrayLike) -> Array:
         """
@@ -324,7 +327,7 @@ class ActuatorDevice:
         if kind == 'effort':
             return effort_region(self._map, limits.effort, at)
         if kind == 'position':
-            offset = self._map.joint_positions(np.zeros(at.shape))
+            offset = self._map.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
             lower, upper = limits.lower - offset, limits.upper - offset
             return half_spaces(self._map.jacobian(at), lower, upper)
         rates = getattr(limits, kind)

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError
-from transmission_bridge.kinematics.actuator_map import ActuatorMap, Coupling
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.kinematics.spatial import Array
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions.mapper import Coupling, Mapper
 
 __all__ = [
     'DeviceLimits',
@@ -231,21 +232,21 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     return np.array(normals).reshape(len(bounds), m), np.array(bounds)
 
 
-def position_bounds(actuator_map: ActuatorMap, lower: Array, upper: Array) -> tuple[Array, Array]:
+def position_bounds(mapper: Mapper, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
     Return the least box of actuator positions around those that joint bounds allow.
 
     Exact for transmissions with a constant Jacobian, and for single joints whatever their ratio;
     a coupled mechanism whose ratio depends on position has no polytope, its bounds are NaN.
 
-    :param actuator_map: From actuators to joints.
+    :param mapper: From actuators to joints.
     :param lower: Least joint positions [rad or m], shape ``(n,)``, infinite where open.
     :param upper: Greatest joint positions [rad or m], shape ``(n,)``, infinite where open.
     :returns: Least and greatest actuator positions [rad or m], each of shape ``(m,)``.
     """
-    size = len(actuator_map.actuator_names)
+    size = len(mapper.actuator_names)
     least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
-    for coupling in actuator_map.couplings:
+    for coupling in mapper.couplings:
         low, high = _coupling_bounds(coupling, lower[coupling.joints], upper[coupling.joints])
         places = coupling.actuators
         least[places] = np.maximum(least[places], low)
@@ -253,53 +254,53 @@ def position_bounds(actuator_map: ActuatorMap, lower: Array, upper: Array) -> tu
     return least, greatest
 
 
-def rate_limits(actuator_map: ActuatorMap, limits: Array, a: Array) -> Array:
+def rate_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     """
     Return the greatest speeds of actuators that joint speeds allow, ``|J ȧ| <= limits``.
 
     Accelerations are alike where the actuators do not move.
 
-    :param actuator_map: From actuators to joints.
+    :param mapper: From actuators to joints.
     :param limits: Greatest joint rates, shape ``(n,)``, infinite where open.
     :param a: Actuator positions [rad or m], shape ``(m,)``.
     :returns: Shape ``(m,)``, actuator unit per second (squared).
     """
-    greatest = np.full(len(actuator_map.actuator_names), np.inf)
-    for coupling, jacobian in _jacobians(actuator_map, a):
+    greatest = np.full(len(mapper.actuator_names), np.inf)
+    for coupling, jacobian in _jacobians(mapper, a):
         rates = limits[coupling.joints]
         high = tight_box(jacobian, -rates, rates)[1] if _is_known(jacobian) else np.nan
         greatest[coupling.actuators] = np.minimum(greatest[coupling.actuators], high)
     return greatest
 
 
-def effort_limits(actuator_map: ActuatorMap, limits: Array, a: Array) -> Array:
+def effort_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     """
     Return the greatest efforts of actuators that joint efforts ask for, ``Jᵀ τ_q``.
 
-    :param actuator_map: From actuators to joints.
+    :param mapper: From actuators to joints.
     :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
     :param a: Actuator positions [rad or m], shape ``(m,)``.
     :returns: Shape ``(m,)`` [N m or N].
     """
-    greatest = np.zeros(len(actuator_map.actuator_names))
-    for coupling, jacobian in _jacobians(actuator_map, a):
+    greatest = np.zeros(len(mapper.actuator_names))
+    for coupling, jacobian in _jacobians(mapper, a):
         reach = effort_box(jacobian, limits[coupling.joints]) if _is_known(jacobian) else np.nan
         greatest[coupling.actuators] += reach
     return greatest
 
 
-def effort_region(actuator_map: ActuatorMap, limits: Array, a: Array) -> tuple[Array, Array]:
+def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array]:
     """
     Return the actuator efforts that balance joint efforts as half-spaces ``A τ_a <= b``.
 
-    :param actuator_map: From actuators to joints.
+    :param mapper: From actuators to joints.
     :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
     :param a: Actuator positions [rad or m], shape ``(m,)``.
     :returns: ``A`` of shape ``(k, m)``, ``b`` of shape ``(k,)`` [N m or N].
     """
-    size = len(actuator_map.actuator_names)
+    size = len(mapper.actuator_names)
     rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
-    for coupling, jacobian in _jacobians(actuator_map, a):
+    for coupling, jacobian in _jacobians(mapper, a):
         matrix, bound = effort_half_spaces(jacobian, limits[coupling.joints])
         wide = np.zeros((len(matrix), size))
         wide[:, coupling.actuators] = matrix
@@ -326,16 +327,16 @@ def _is_known(jacobian: Array) -> bool:
     return bool(np.isfinite(jacobian).all())
 
 
-def _jacobians(actuator_map: ActuatorMap, a: Array) -> list[tuple[Coupling, Array]]:
-    return [(each, each.jacobian(a[each.actuators])) for each in actuator_map.couplings]
+def _jacobians(mapper: Mapper, a: Array) -> list[tuple[Coupling, Array]]:
+    return [(each, each.mapper.jacobian(a[each.actuators])) for each in mapper.couplings]
 
 
 def _coupling_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
     size = len(coupling.actuators)
-    if coupling.is_constant:
+    if coupling.mapper.is_constant:
         zero = np.zeros(size)
-        offset = coupling.joint_positions(zero)
-        return tight_box(coupling.jacobian(zero), lower - offset, upper - offset)
+        offset = coupling.mapper.map(ACTUATOR_TO_JOINT, 'position', zero)
+        return tight_box(coupling.mapper.jacobian(zero), lower - offset, upper - offset)
     if size == 1 and len(coupling.joints) == 1:
         return _single_bounds(coupling, lower, upper)
     return np.full(size, np.nan), np.full(size, np.nan)
@@ -347,8 +348,8 @@ def _single_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Arra
     for bound, is_upper in ((lower, False), (upper, True)):
         if not np.isfinite(bound[0]):
             continue
-        a = coupling.actuator_positions(bound)
-        slope = coupling.jacobian(a)[0, 0]
+        a = coupling.mapper.map(JOINT_TO_ACTUATOR, 'position', bound)
+        slope = coupling.mapper.jacobian(a)[0, 0]
         if not np.isfinite(slope):
             return np.full(1, np.nan), np.full(1, np.nan)  # the mechanism does not reach it
         if is_upper == (slope > 0.0):

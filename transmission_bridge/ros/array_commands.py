@@ -15,13 +15,13 @@ from std_msgs.msg import Float64MultiArray
 from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
 from transmission_bridge.bridge.command_plan import command_names
 from transmission_bridge.bridge.driver_names import DriverNames
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.ros.inputs import Inputs
 from transmission_bridge.ros.outputs import Outputs
 from transmission_bridge.ros.qos import COMMAND_INPUT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['ActuatorArrayOutputs', 'JointArrayInputs']
 

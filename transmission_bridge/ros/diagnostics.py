@@ -32,7 +32,6 @@ from transmission_bridge.bridge.diagnostics import (
     Window,
 )
 from transmission_bridge.bridge.driver_watch import DriverWatch, GRACE
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.bridge.robot_diagnostics import (
     actuator_status,
     ActuatorWatch,
@@ -52,6 +51,7 @@ from transmission_bridge.ros.peers import (
 )
 from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['Diagnostics']
 

@@ -17,7 +17,7 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParam
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from transmission_bridge.bridge.parameter_names import nested, parameter_names, PREFIX
+from transmission_bridge.bridge.parameter_names import by_number, parameter_names, PREFIX
 from transmission_bridge.errors import closest, shortened, TransmissionBridgeError
 from transmission_bridge.ros.declaring import checked_type
 from transmission_bridge.transmissions import RobotTransmissions
@@ -67,7 +67,7 @@ class LiveParameters:
             if name in overrides and name not in self._set_since_start
         }
         values |= self._remembered(robot, values)
-        tuned = robot.with_parameters(self._nested(values))
+        tuned = robot.with_parameters(by_number(values))
         self._declaring = True
         try:
             for name, (default, tunable) in declarations.items():
@@ -122,7 +122,7 @@ class LiveParameters:
                 continue
             others = {name: from_file[name] for name in names if name in from_file}
             try:
-                robot.with_parameters(self._nested(others | ours))
+                robot.with_parameters(by_number(others | ours))
             except TransmissionBridgeError as error:
                 self._node.get_logger().warning(
                     f"what was set since the start does not fit transmission '{transmission}' "
@@ -172,7 +172,7 @@ class LiveParameters:
         if self._declaring or self._robot is None or not values:
             return SetParametersResult(successful=True)
         try:
-            tuned = self._robot.with_parameters(self._nested(values))
+            tuned = self._robot.with_parameters(by_number(values))
         except TransmissionBridgeError as error:
             return SetParametersResult(successful=False, reason=str(error))
         self._checked = values, tuned
@@ -186,7 +186,7 @@ class LiveParameters:
         if self._checked is not None and self._checked[0] == values:
             self._robot = self._checked[1]
         else:  # another callback's check came between
-            self._robot = self._robot.with_parameters(self._nested(values))
+            self._robot = self._robot.with_parameters(by_number(values))
         self._checked = None
         self._set_since_start.update(values)
         self._apply(self._robot)
@@ -199,9 +199,6 @@ class LiveParameters:
             for parameter in parameters
             if parameter.name in self._places
         }
-
-    def _nested(self, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        return nested(values, self._places)
 
     def _declarations(
         self, robot: RobotTransmissions

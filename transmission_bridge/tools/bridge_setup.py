@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from transmission_bridge.bridge.driver_names import names_of_lost
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.parameter_names import nested, parameter_names
+from transmission_bridge.bridge.parameter_names import by_number, parameter_names
 from transmission_bridge.bridge.unwrap import wrap_periods
 from transmission_bridge.description import Finding, load_description
 from transmission_bridge.errors import ParameterError, shortened, TransmissionBridgeError
@@ -128,7 +128,7 @@ class BridgeSetup:
         if not known:
             return robot, notes
         try:
-            return robot.with_parameters(nested(known, places)), notes
+            return robot.with_parameters(by_number(known)), notes
         except TransmissionBridgeError as error:
             raise UsageError(f"'{self.file}': {error}") from None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from transmission_bridge.bridge.parameter_names import nested, parameter_name, PREFIX
+from transmission_bridge.bridge.parameter_names import by_number, parameter_name, PREFIX
 from transmission_bridge.description import load_description, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.tools.command import UsageError
@@ -58,7 +58,7 @@ def export(
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
     wanted = _places(robot, values)
-    tuned = robot.with_parameters(nested(values, wanted))
+    tuned = robot.with_parameters(by_number(values))
     if tuned.ignore_absolute_encoder != robot.ignore_absolute_encoder:
         raise UsageError(f'{IGNORE_ABSOLUTE_ENCODER} is not written by this command')
     editor = NumberEditor(data)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
-from transmission_bridge.kinematics.actuator_map import ActuatorMap
 from transmission_bridge.kinematics.limits import (
     effort_box,
     effort_limits,
@@ -171,17 +170,17 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
 def _constant(
     robot: RobotTransmissions, binding: Binding, names: Sequence[str]
 ) -> tuple[MemberLimits, ...]:
-    actuator_map = ActuatorMap(robot, names)
-    joints = [effective_limits(robot.robot, name) for name in (*names, *actuator_map.companions)]
+    mapper = robot.mapper.part(names)
+    joints = [effective_limits(robot.robot, name) for name in mapper.joint_names]
     lower, upper, velocity, effort = _columns(joints)
-    anywhere = np.zeros(len(actuator_map.actuator_names))
+    anywhere = np.zeros(len(mapper.actuator_names))
     if np.all(lower <= upper):
-        least, greatest = position_bounds(actuator_map, lower, upper)
+        least, greatest = position_bounds(mapper, lower, upper)
     else:
         least = greatest = np.full(len(anywhere), np.nan)
-    speed = rate_limits(actuator_map, velocity, anywhere)
-    force = effort_limits(actuator_map, effort, anywhere)
-    places = {name: place for place, name in enumerate(actuator_map.actuator_names)}
+    speed = rate_limits(mapper, velocity, anywhere)
+    force = effort_limits(mapper, effort, anywhere)
+    places = {name: place for place, name in enumerate(mapper.actuator_names)}
     return tuple(
         MemberLimits(
             name,

@@ -9,8 +9,6 @@ import re
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.parallel_ankle import ParallelAnkleTransmission
-from transmission_bridge.transmissions.screw import ScrewTransmission
 from transmission_bridge.transmissions.tunable import Tunable
 
 __all__ = ['UNKNOWN_UNIT', 'actuator_unit', 'joint_unit', 'ratio_unit', 'tunable_unit', 'units_of']
@@ -31,10 +29,10 @@ def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
     """
     Return ``rad`` where the actuators of a transmission are bound to turn, else both units.
 
-    They turn in a screw and in an ankle with cranks, and where all joints do and the ratio is a
-    constant; a motor and a cylinder on a prismatic joint or on a crank look alike.
+    They turn where the mechanism says so, as a screw does, and where all joints do and the ratio
+    is a constant; a motor and a cylinder on a prismatic joint or on a crank look alike.
     """
-    if isinstance(binding.transmission, (ParallelAnkleTransmission, ScrewTransmission)):
+    if binding.transmission.actuators_turn:
         return 'rad'
     units = {joint_unit(robot, member.name) for member in binding.spec.joints}
     return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT

@@ -1,7 +1,16 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The mathematics: from actuator to joint and back. Needs numpy only, and knows no XML."""
+"""
+The mathematics: from actuator to joint and back. Knows no XML.
+
+Needs numpy; what is an equation needs CasADi as well, which is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, TYPE_CHECKING
 
 from transmission_bridge.transmissions.differential import DifferentialTransmission
 from transmission_bridge.transmissions.domain import Domain
@@ -12,23 +21,35 @@ from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
 from transmission_bridge.transmissions.simple import SimpleTransmission
-from transmission_bridge.transmissions.small_matrix import matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import API_VERSION, Transmission
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.equation_transmission import (
+        EquationTransmission,
+        Parameter,
+    )
 
 __all__ = [
     'API_VERSION',
     'DifferentialTransmission',
     'Domain',
+    'EquationTransmission',
     'FourBarLinkageTransmission',
     'LinearTransmission',
     'MapReport',
+    'Parameter',
     'PositionDependentTransmission',
     'Registry',
     'RobotTransmissions',
     'SimpleTransmission',
     'SpecReader',
     'Transmission',
-    'matrix_of',
-    'vector_of',
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import equations when they are asked for: most robots have none."""
+    if name in ('EquationTransmission', 'Parameter'):
+        return getattr(import_module(f'{__name__}.equation_transmission'), name)
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

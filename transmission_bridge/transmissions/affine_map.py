@@ -88,6 +88,33 @@ class AffineMap:
         matrix[rows[exists], self._index[exists]] = self._coefficient[exists]
         return matrix
 
+    @property
+    def structure(self) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...], tuple[bool, ...]]:
+        """For each output the inputs of its terms in their order; which biases there are."""
+        rows: list[list[int]] = [[] for _ in range(self.n_out)]
+        for row, place in self._terms():
+            rows[row].append(int(self._index[place]))
+        before = np.zeros(self.n_in, bool) if self._before is None else self._before != 0.0
+        after = np.zeros(self.n_out, bool) if self._after is None else self._after != 0.0
+        return tuple(map(tuple, rows)), tuple(before.tolist()), tuple(after.tolist())
+
+    @property
+    def numbers(self) -> list[float]:
+        """The coefficients in the order of :attr:`structure`, then a bias for each in and out."""
+        rows: list[list[float]] = [[] for _ in range(self.n_out)]
+        for row, place in self._terms():
+            rows[row].append(float(self._coefficient[place]))
+        before = np.zeros(self.n_in) if self._before is None else self._before
+        after = np.zeros(self.n_out) if self._after is None else self._after
+        return [*(number for row in rows for number in row), *before.tolist(), *after.tolist()]
+
+    def _terms(self) -> Iterator[tuple[int, int]]:
+        """Yield the row of each term that exists, and its place, in the order of the sums."""
+        rows = np.concatenate([np.arange(self.n_out), *(np.r_[total] for total, _ in self._sums)])
+        for place, row in enumerate(rows.tolist()):
+            if self._index[place] < self.n_in:
+                yield row, place
+
     def workspace(self) -> Workspace:
         """Return working memory for :meth:`into`, one for each thread that maps."""
         return Workspace(self)

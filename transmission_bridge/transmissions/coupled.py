@@ -62,7 +62,7 @@ class CoupledTransmission(LinearTransmission):
         is not finite.
     """
 
-    api_version: ClassVar[int] = 1
+    api_version: ClassVar[int] = 2
 
     def __init__(
         self,

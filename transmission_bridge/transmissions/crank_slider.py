@@ -5,30 +5,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import math
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import casadi as ca
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.elementary import ARRAYS, Elementary, NUMBERS, Real
-from transmission_bridge.transmissions.linear import ratios
-from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
-from transmission_bridge.transmissions.slider_linkages import (
-    GuidedSlider,
-    HingedCylinder,
-    StrokeLaw,
-)
-from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
+from transmission_bridge.transmissions.equation_transmission import EquationTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.square import Numbers
 
-__all__ = ['CrankSliderTransmission']
-
-_TURN = 2.0 * math.pi
+__all__ = ['CrankSliderTransmission', 'GuidedSlider', 'HingedCylinder', 'StrokeLaw']
 
 
-class CrankSliderTransmission(PositionDependentTransmission):
+class CrankSliderTransmission(EquationTransmission):
     """
     A linear actuator turns a revolute joint by a crank: knees, elbows, buckets, grippers.
 
@@ -46,10 +38,9 @@ class CrankSliderTransmission(PositionDependentTransmission):
     ``phi0`` the crank angle and ``s0`` the stroke at zero::
 
         phi = phi0 + jr (j - off)           a = ar (s - s0)
-        da/dj = ar jr ds/dphi               d/dt da/dj = ar jr^2 d^2s/dphi^2 j'
 
-    Every interface follows from these, see :class:`PositionDependentTransmission`; both
-    directions are closed. ``ds/dphi`` is zero at the dead centres, where crank and rod, or crank
+    Every interface follows from these, see :class:`EquationTransmission`; both directions are
+    equations. ``ds/dphi`` is zero at the dead centres, where crank and rod, or crank
     and cylinder, are in line. The domain is the range between two of them that holds ``phi0``,
     less what ``lower`` and ``upper`` leave out. For a linear actuator ``a`` is in [m] and its
     effort in [N]; for a motor with a screw ``ar`` is in [rad/m].
@@ -69,7 +60,7 @@ class CrankSliderTransmission(PositionDependentTransmission):
         finite, or the linkage cannot be closed.
     """
 
-    api_version: ClassVar[int] = 1
+    api_version: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -83,12 +74,6 @@ class CrankSliderTransmission(PositionDependentTransmission):
         lower: float = -math.inf,
         upper: float = math.inf,
     ) -> None:
-        self._law = law
-        self._angle_at_zero = crank_angle
-        self._stroke_at_zero = stroke_at_zero
-        (self._actuator_ratio,) = ratios('actuator_reduction', (actuator_reduction,), 1)
-        (self._joint_ratio,) = ratios('joint_reduction', (joint_reduction,), 1)
-        self._offset = joint_offset
         numbers = (*vars(law).values(), crank_angle, stroke_at_zero, joint_offset)
         second = law.rod if isinstance(law, GuidedSlider) else law.base
         if not all(math.isfinite(number) for number in numbers) or min(law.crank, second) <= 0.0:
@@ -100,10 +85,22 @@ class CrankSliderTransmission(PositionDependentTransmission):
             )
         if law.misfit:
             raise TransmissionError(law.misfit, found=str(law))
-        first, last, self._side = law.range_around(crank_angle)
-        self._middle = 0.5 * (first + last)
-        ends = sorted(self._joint(end) for end in (first, last))
-        super().__init__(Domain('joint', (max(ends[0], lower),), (min(ends[1], upper),)))
+        first, last, side = law.range_around(crank_angle)
+        self._ends = first - crank_angle, last - crank_angle
+        self._bounds = lower, upper
+        super().__init__(
+            {
+                **vars(law),
+                'crank_angle': crank_angle,
+                'stroke_at_zero': stroke_at_zero,
+                'side': side,
+                'middle': 0.5 * (first + last),
+            },
+            choices={'linkage': 'guided' if isinstance(law, GuidedSlider) else 'hinged'},
+            actuator_reduction=(actuator_reduction,),
+            joint_reduction=(joint_reduction,),
+            joint_offset=(joint_offset,),
+        )
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> CrankSliderTransmission:
@@ -122,75 +119,54 @@ class CrankSliderTransmission(PositionDependentTransmission):
             upper=_bound(reader, 'upper', math.inf),
         )
 
-    @property
-    def actuator_reduction(self) -> tuple[float, ...]:
-        """Reduction on the actuator's side."""
-        return (self._actuator_ratio,)
-
-    @property
-    def joint_reduction(self) -> tuple[float, ...]:
-        """Reduction between crank and joint."""
-        return (self._joint_ratio,)
-
-    @property
-    def joint_offset(self) -> tuple[float, ...]:
-        """Joint offset [rad]."""
-        return (self._offset,)
-
-    def actuator_position(self, joint_position: Array) -> Array:
-        """Return ``a`` from the stroke."""
-        return vector_of(self._actuator(component(joint_position, 0), ARRAYS)[0])
-
-    def actuator_jacobian(self, joint_position: Array) -> Array:
-        """Return ``da/dj``, shape ``(..., 1, 1)``."""
-        return matrix_of((self._actuator(component(joint_position, 0), ARRAYS)[1],))
-
-    def actuator_jacobian_rate(self, joint_position: Array, joint_velocity: Array) -> Array:
-        """Return ``d/dt da/dj``, shape ``(..., 1, 1)``."""
-        curvature = self._law.curvature(self._crank(component(joint_position, 0)), ARRAYS)
-        ratio = self._actuator_ratio * self._joint_ratio * self._joint_ratio
-        return matrix_of((ratio * (curvature * component(joint_velocity, 0)),))
-
-    def joint_position(self, actuator_position: Array) -> Array:
-        """Return ``j`` from the stroke by the triangle of the linkage."""
-        return vector_of(self._joint_of(component(actuator_position, 0), ARRAYS))
-
-    def actuator_sample(self, joint_position: Numbers) -> tuple[Numbers, Numbers]:
-        """Return ``a`` and ``da/dj`` of one sample."""
-        position, slope = self._actuator(joint_position[0], NUMBERS)
-        return (position,), (slope,)
-
-    def joint_position_sample(self, actuator_position: Numbers) -> Numbers:
-        """Return ``j`` of one sample."""
-        return (self._joint_of(actuator_position[0], NUMBERS),)
-
-    def joint_position_near(
-        self, actuator_position: Numbers, joint_position: Numbers
-    ) -> tuple[Numbers, Numbers] | None:
-        """Return ``j`` and ``da/dj`` at once; there is one only, near any start."""
-        ratio, joint_ratio = self._actuator_ratio, self._joint_ratio
-        stroke = self._stroke_at_zero + actuator_position[0] / ratio
-        angle, slope = self._law.angle_and_slope(stroke, self._side)
-        angle += _TURN * round((self._middle - angle) / _TURN)
-        return (self._joint(angle),), (ratio * joint_ratio * slope,)
-
-    def _actuator(self, position: Real, of: Elementary[Real]) -> tuple[Real, Real]:
-        stroke, slope = self._law.stroke_and_slope(self._crank(position), of)
-        return (
-            self._actuator_ratio * (stroke - self._stroke_at_zero),
-            self._actuator_ratio * self._joint_ratio * slope,
+    def range(self) -> Domain:
+        """Return the joint positions between two dead centres, less what the bounds leave out."""
+        (low,), (high,) = (
+            getattr(self.bare_range('joint', self._ends[:1], self._ends[1:]), end)
+            for end in ('lower', 'upper')
         )
+        return Domain('joint', (max(low, self._bounds[0]),), (min(high, self._bounds[1]),))
 
-    def _joint_of(self, position: Real, of: Elementary[Real]) -> Real:
-        stroke = self._stroke_at_zero + position / self._actuator_ratio
-        angle = self._law.angle(stroke, self._side, of)
-        return self._joint(angle + _TURN * of.rint((self._middle - angle) / _TURN))
+    @staticmethod
+    def actuator_position(q: Any, p: SimpleNamespace) -> Any:
+        """Return the stroke."""
+        phi = p.crank_angle + q
+        if p.linkage == 'guided':
+            lift = p.crank * ca.sin(phi) - p.offset
+            stroke = p.crank * ca.cos(phi) + ca.sqrt((p.rod - lift) * (p.rod + lift))
+        else:
+            # 1 - cos(phi) = 2 sin^2(phi / 2) does not cancel at small angles.
+            half = ca.sin(0.5 * phi)
+            square = (p.crank - p.base) * (p.crank - p.base) - p.offset * p.offset
+            stroke = ca.sqrt(square + 4.0 * p.crank * p.base * half * half)
+        return stroke - p.stroke_at_zero
 
-    def _crank(self, position: Real) -> Real:
-        return self._angle_at_zero + self._joint_ratio * (position - self._offset)
+    @staticmethod
+    def joint_position(a: Any, p: SimpleNamespace) -> Any:
+        """
+        Return the crank's angle.
 
-    def _joint(self, angle: Real) -> Real:
-        return (angle - self._angle_at_zero) / self._joint_ratio + self._offset
+        The angle at the pivot of a triangle of the crank, the rod or the base, and the distance
+        of the other joint, by its half-angle formula.
+        """
+        stroke = p.stroke_at_zero + a
+        distance = ca.hypot(stroke, p.offset)
+        if p.linkage == 'guided':
+            near = (p.rod - distance + p.crank) * (p.rod + distance - p.crank)
+            far = (distance + p.crank - p.rod) * (distance + p.crank + p.rod)
+            length, turned = p.rod, ca.atan2(p.offset, stroke)
+        else:
+            distance = ca.if_else(stroke >= 0.0, distance, math.nan)
+            near = (distance - p.crank + p.base) * (distance + p.crank - p.base)
+            far = (p.crank + p.base - distance) * (p.crank + p.base + distance)
+            length, turned = p.base, 0.0
+        phi = turned + p.side * 2.0 * ca.atan2(_root(near, length), _root(far, length))
+        return p.middle + ca.remainder(phi - p.middle, _TURN) - p.crank_angle
+
+
+def _root(square: Any, length: Any) -> Any:
+    """Return the square root, zero where rounding has carried a dead centre below zero."""
+    return ca.sqrt(ca.if_else(ca.fabs(square) < FLAT * length * length, 0.0, square))
 
 
 def _law(reader: SpecReader) -> StrokeLaw:
@@ -219,3 +195,146 @@ def _bound(reader: SpecReader, name: str, default: float) -> float:
     if not reader.text(name, default='', joint=0):
         return default  # not given, not tunable: the dead centre moves with the dimensions
     return reader.number(name, joint=0, description=f'{name.title()} end [rad].')
+
+
+# -- the two linkages ----------------------------------------------------------------------------
+
+#: Angles this near to each other [rad] are the same but for rounding.
+ROUNDING = 4e-15
+
+#: A triangle whose half-angle formulas give less, in squares of a side, is flat but for rounding.
+FLAT = 1e-14
+
+_TURN = 2.0 * math.pi
+
+
+@dataclass(frozen=True)
+class GuidedSlider:
+    """
+    A slider on a straight guide pushes the crank by a rod: the slider-crank.
+
+    The crank's pivot is the origin, the guide runs along ``x`` at ``y = e``, the slider is at
+    ``(s, e)`` with the rod pointing back to the crank::
+
+        s = r cos(phi) + sqrt(l^2 - (r sin(phi) - e)^2)
+
+    :param crank: ``r`` [m].
+    :param rod: ``l`` [m].
+    :param offset: ``e`` [m].
+    """
+
+    crank: float
+    rod: float
+    offset: float = 0.0
+
+    def range_around(self, angle: float) -> tuple[float, float, float]:
+        """
+        Return the bounds of the branch that holds ``angle``, and its side.
+
+        Bounds are the dead centres, where crank and rod are in line, or where the rod is
+        perpendicular to the guide.
+
+        :raises TransmissionError: If the linkage is not closed at ``angle``.
+        """
+        ends = [
+            _angle_of_sine(self.offset, self.crank + self.rod),
+            math.pi + _angle_of_sine(self.offset, self.rod - self.crank),
+        ]
+        for side in (self.rod, -self.rod):
+            upright = _angle_of_sine(self.offset + side, self.crank)
+            ends += [upright, math.pi - upright]
+        for first, last in _enclosing(ends, angle):
+            middle = 0.5 * (first + last)
+            lift = self.crank * math.sin(middle) - self.offset
+            if abs(lift) <= self.rod:
+                stroke = self.crank * math.cos(middle) + math.sqrt(self.rod**2 - lift**2)
+                turned = math.sin(middle - math.atan2(self.offset, stroke))
+                return first, last, math.copysign(1.0, turned)
+        raise _not_closed(self, angle)
+
+    @property
+    def misfit(self) -> str:
+        """What keeps the linkage from closing anywhere, empty if nothing does."""
+        if abs(self.offset) < self.crank + self.rod:
+            return ''
+        return 'crank and rod together are shorter than the offset of the guide'
+
+
+@dataclass(frozen=True)
+class HingedCylinder:
+    """
+    A cylinder hinged at its base and at the crank: the inverted slider-crank.
+
+    ``d`` is the distance of the base hinge from the crank's pivot, ``phi`` the angle between the
+    two, ``e`` the distance of the base hinge from the axis of the stroke::
+
+        s = sqrt(r^2 + d^2 - 2 r d cos(phi) - e^2)
+
+    :param crank: ``r`` [m].
+    :param base: ``d`` [m].
+    :param offset: ``e`` [m].
+    """
+
+    crank: float
+    base: float
+    offset: float = 0.0
+
+    def range_around(self, angle: float) -> tuple[float, float, float]:
+        """
+        Return the bounds of the branch that holds ``angle``, and its side.
+
+        :raises TransmissionError: If the linkage is not closed at ``angle``.
+        """
+        ends = [0.0, math.pi]
+        if abs(self.offset) > abs(self.crank - self.base):
+            shortest = math.acos(
+                (self.crank**2 + self.base**2 - self.offset**2) / (2.0 * self.crank * self.base)
+            )
+            ends = [shortest, -shortest, math.pi]
+        square = self.crank**2 + self.base**2 - self.offset**2
+        for first, last in _enclosing(ends, angle):
+            middle = 0.5 * (first + last)
+            if square >= 2.0 * self.crank * self.base * math.cos(middle):
+                return first, last, math.copysign(1.0, math.sin(middle))
+        raise _not_closed(self, angle)
+
+    @property
+    def misfit(self) -> str:
+        """What keeps the linkage from closing anywhere, empty if nothing does."""
+        if abs(self.offset) < self.crank + self.base:
+            return ''
+        return 'crank and base together are shorter than the offset of the axis'
+
+
+StrokeLaw = GuidedSlider | HingedCylinder
+
+
+def _angle_of_sine(side: float, hypotenuse: float) -> float:
+    """Return the angle, NaN where there is none; a triangle that is flat but for rounding is."""
+    if hypotenuse == 0.0 or abs(side) > abs(hypotenuse) * (1.0 + 1e-12):
+        return math.nan
+    return math.asin(min(1.0, max(-1.0, side / hypotenuse)))
+
+
+def _enclosing(ends: list[float], angle: float) -> list[tuple[float, float]]:
+    """
+    Return the ranges between neighbouring ends, by full turns, that hold an angle.
+
+    Two, the one above first, where it is an end but for rounding.
+    """
+    ahead = {(end - angle) % _TURN for end in ends if not math.isnan(end)}
+    others = sorted(way for way in ahead if ROUNDING < way < _TURN - ROUNDING)
+    if len(others) == len(ahead):
+        return [(angle + (others[-1] - _TURN), angle + others[0])]
+    if not others:
+        return [(angle, angle + _TURN), (angle - _TURN, angle)]
+    return [(angle, angle + others[0]), (angle + (others[-1] - _TURN), angle)]
+
+
+def _not_closed(law: StrokeLaw, angle: float) -> TransmissionError:
+    return TransmissionError(
+        'the linkage is not closed at its crank angle',
+        parameter='crank_angle',
+        expected='an angle that the other links reach',
+        found=f'{angle:g} with {law}',
+    )

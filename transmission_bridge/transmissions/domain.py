@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 import math
-from operator import and_
 from typing import Literal
 
 import numpy as np
@@ -17,7 +15,6 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.small_matrix import component
 
 __all__ = ['SLACK', 'Domain']
 
@@ -30,9 +27,9 @@ class Domain:
     """
     A box of positions, bounds included.
 
-    The box is in the space that the closed form starts from: joint positions where a transmission
+    The box is in the space that the equation starts from: joint positions where a transmission
     gives ``a = f^-1(q)``, actuator positions where it gives ``q = f(a)``. Not all of it has to be
-    reachable; a point that the closed form answers with NaN is outside as well.
+    reachable; a point that the equation answers with NaN is outside as well.
 
     :param space: ``joint`` or ``actuator``.
     :param lower: Lower bounds [rad or m], one per coordinate.
@@ -86,11 +83,8 @@ class Domain:
         :param position: Shape ``(..., n)``.
         :returns: Shape ``(...)``.
         """
-        within = [
-            (component(position, place) >= low) & (component(position, place) <= high)
-            for place, (low, high) in enumerate(self.bounds)
-        ]
-        return reduce(and_, within)
+        low, high = np.array(self.bounds).T
+        return np.asarray(((position >= low) & (position <= high)).all(axis=-1))
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from transmission_bridge.errors import UnsupportedInterfaceError
 __all__ = [
     'ACTUATOR_TO_JOINT',
     'DIRECTIONS',
+    'FIELDS',
     'INTERFACES',
     'JOINT_TO_ACTUATOR',
     'Direction',
@@ -30,6 +31,10 @@ Direction = Literal['actuator_to_joint', 'joint_to_actuator']
 ACTUATOR_TO_JOINT: Direction = 'actuator_to_joint'
 JOINT_TO_ACTUATOR: Direction = 'joint_to_actuator'
 DIRECTIONS: tuple[Direction, ...] = (ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR)
+
+
+#: The arrays of a JointState, in the order in which every array of a state holds them.
+FIELDS = ('position', 'velocity', 'effort')
 
 
 class Quantity(Enum):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 import math
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
     quantity_of,
 )
+from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
@@ -132,39 +132,23 @@ class LinearTransmission(Transmission):
             return coefficients, before, after
         return coefficients, None, None
 
-    def actuator_to_joint(
+    def map(
         self,
+        direction: Direction,
         interface: str,
         values: npt.ArrayLike,
         *,
         at: npt.ArrayLike | None = None,
         rate: npt.ArrayLike | None = None,
         guess: npt.ArrayLike | None = None,
-        report: Counter[str] | None = None,
+        report: MapReport | None = None,
     ) -> Array:
-        """Map actuator values to joint values; see :class:`Transmission`."""
-        quantity = quantity_of(interface, ACTUATOR_TO_JOINT)
+        """Map values from one space to the other; see :meth:`Transmission.map`."""
+        quantity = quantity_of(interface, direction)
+        forward = direction == ACTUATOR_TO_JOINT
+        n_in = self.n_actuators if forward else self.n_joints
         with np.errstate(invalid='ignore'):
-            return self._maps[ACTUATOR_TO_JOINT, quantity](
-                as_values('values', values, self.n_actuators)
-            )
-
-    def joint_to_actuator(
-        self,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: Counter[str] | None = None,
-    ) -> Array:
-        """Map joint values to actuator values; see :class:`Transmission`."""
-        quantity = quantity_of(interface, JOINT_TO_ACTUATOR)
-        with np.errstate(invalid='ignore'):
-            return self._maps[JOINT_TO_ACTUATOR, quantity](
-                as_values('values', values, self.n_joints)
-            )
+            return self._maps[direction, quantity](as_values('values', values, n_in))
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """Return the constant ``J``, repeated along the batch axes."""

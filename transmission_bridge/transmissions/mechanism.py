@@ -2,284 +2,556 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-One closed position map and its Jacobian, and every interface in both directions from them.
+One position map and its Jacobian, and every interface in both directions from them.
 
-The mechanism knows neither actuators nor joints: ``x`` is the space that the closed form starts
-from, ``y = g(x)`` the other one, ``G = dg/dx``.
+The mechanism knows neither actuators nor joints: ``x`` is the space in which its domain is stated,
+``y = g(x)`` the other one, ``G = dg/dx``. Arrays are ``(samples, n)``. Domain, branch and
+singularities are watched here, and the way back is solved where there is no equation for it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.closed_form import ClosedForm
-from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.interfaces import Quantity
-from transmission_bridge.transmissions.newton import solve
-from transmission_bridge.transmissions.one_sample import OneSample, SampleForm, SampleMap, State
-from transmission_bridge.transmissions.seeds import seed_table
-from transmission_bridge.transmissions.small_matrix import (
-    apply,
-    apply_transposed,
-    choose,
-    component,
-    every,
-    inverse,
-    orientation,
-    singular_values,
-)
-from transmission_bridge.transmissions.square import SQUARES
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.sparsity import inverse_pattern
 
-__all__ = ['POSITIONS', 'Mechanism']
+__all__ = ['POSITIONS', 'Evaluation', 'Mechanism', 'Seeds']
 
 POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
-
-#: Where the quantities stand in a state.
-_PLACE = {
-    Quantity.POSITION: 0,
-    Quantity.ABSOLUTE_POSITION: 0,
-    Quantity.VELOCITY: 1,
-    Quantity.EFFORT: 2,
-}
 
 Mask = npt.NDArray[np.bool_]
 
 
+class Evaluation(Protocol):
+    """What is known of a mechanism; answers are NaN where there is none."""
+
+    @property
+    def pattern(self) -> Mask:
+        """Which entries of ``G`` may differ from zero, shape ``(n_y, n_x)``."""
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """Return ``y`` and ``G``, shapes ``(samples, n_y)`` and ``(samples, n_y, n_x)``."""
+
+    def slope_rate(self, x: Array, rate: Array) -> Array:
+        """Return ``G'`` at a position and a velocity, shape ``(samples, n_y, n_x)``."""
+
+    def inverse(self, y: Array) -> Array | None:
+        """Return ``x``, or ``None`` where it has to be solved for."""
+
+    def approach(self, y: Array, start: Array, seeds: Seeds) -> tuple[Array, Array, Mask] | None:
+        """
+        Return ``x`` near a start by a few quick steps, ``G`` there, and which are solutions.
+
+        ``None`` where there is no quicker way than :func:`solve`.
+        """
+
+
 class Mechanism:
     """
-    Every interface of a closed form, with domain, singularities and branch watched.
+    Every interface of a position map, with domain, singularities and branch watched.
 
-    Arrays are ``(n,)`` or ``(samples, n)``. What cannot be answered is NaN and counted; see
+    What cannot be answered is NaN and counted; see
     :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`
-    for the reasons. The caller silences numpy. A single sample is mapped in plain numbers where
-    the mechanism is regular, see
-    :class:`~transmission_bridge.transmissions.one_sample.OneSample`.
+    for the reasons. The caller silences numpy.
 
-    :param closed_form: The maps.
-    :param sample_form: The same for one sample.
+    :param form: The map.
     :param domain: Positions ``x`` that are mapped.
     :param condition_limit: How singular ``G`` may be.
-    :raises TransmissionError: If no position can be reached or the maps do not fit together.
+    :raises TransmissionError: If no position can be reached.
     """
 
-    def __init__(
-        self,
-        closed_form: ClosedForm,
-        sample_form: SampleForm,
-        domain: Domain,
-        condition_limit: float,
-    ) -> None:
-        self._form = closed_form
+    def __init__(self, form: Evaluation, domain: Domain, condition_limit: float) -> None:
+        self._form = form
         self._domain = domain
-        self._condition_limit = condition_limit
-        self._span = domain.span
-        self.n_x = len(domain.lower)
-        self.n_y = closed_form.checked_length(domain)
-        self._seeds = seed_table(domain, closed_form.evaluate, condition_limit)
-        self._one: OneSample | None = None
-        if self.n_x == self.n_y and self.n_x in SQUARES:
-            sample_form.check(self._seeds.x[len(self._seeds.x) // 2].tolist())
-            self._one = OneSample(sample_form, domain, self._seeds, condition_limit)
+        self._limit = condition_limit
+        self.seeds = Seeds.over(domain, form.evaluate, condition_limit)
+        pattern = form.pattern
+        self.n_y, self.n_x = pattern.shape
+        inverted = inverse_pattern(pattern.astype(float))
+        #: Which terms there are along ``G``, ``G^-1``, ``G^T`` and ``G^-T``.
+        self._terms = {
+            (False, False): pattern,
+            (True, False): inverted,
+            (False, True): pattern.T,
+            (True, True): inverted.T,
+        }
 
     def mapped(
         self,
         quantity: Quantity,
         along: bool,
-        arrays: list[Array],
+        value: Array,
+        at: Array,
+        rate: Array,
         guess: Array | None,
-        counts: Counter[str],
+        report: MapReport,
     ) -> Array:
         """
         Map one quantity.
 
         :param along: From ``x`` to ``y``, else back.
-        :param arrays: The values, then the positions and the velocities where needed.
+        :param value: What is mapped.
+        :param at: Positions in the same space; those of a position are itself.
+        :param rate: Velocities there; looked at for an acceleration only.
         :param guess: Where to start a solution, in ``x``.
         """
-        value, at = arrays[0], arrays[0 if quantity in POSITIONS else 1]
-        if value.ndim == 1 and quantity is not Quantity.ACCELERATION:
-            state = self._sample_state(along, (at, value, value), guess)
-            if state is not None:
-                return np.array(state[_PLACE[quantity]])
+        x, y, slope = self._locate(along, at, guess, report)
         if quantity in POSITIONS:
-            return self._position(along, value, guess, counts)
-        x, slope = self._locate(along, at, guess, counts)
+            return y if along else x
         if quantity is Quantity.EFFORT:
-            slope = self._regular(x, slope, along, counts)
-            return apply_transposed(inverse(slope) if along else slope, value)
-        slope = self._regular(x, slope, not along, counts)
+            return self._turn(self._regular(x, slope, along, report), value, along, True)
+        inverts = not along
+        slope = self._regular(x, slope, inverts, report)
         if quantity is Quantity.VELOCITY:
-            return apply(slope if along else inverse(slope), value)
-        rate = arrays[2]
-        if along:
-            return apply(slope, value) + apply(self._slope_rate(x, rate, counts), rate)
-        inverted = inverse(slope)
-        x_rate = apply(inverted, rate)
-        bias = apply(self._slope_rate(x, x_rate, counts), x_rate)
-        return apply(inverted, value - bias)
+            return self._turn(slope, value, inverts)
+        speed = self._turn(slope, rate, inverts) if inverts else rate
+        bias = self._turn(self._slope_rate(x, speed, report), speed, False)
+        if inverts:
+            return self._turn(slope, value - bias, True)
+        return self._turn(slope, value, False) + bias
 
     def mapped_state(
         self,
         along: bool,
-        arrays: tuple[Array, Array, Array],
+        position: Array,
+        velocity: Array,
+        effort: Array,
         guess: Array | None,
-        counts: Counter[str],
+        report: MapReport,
     ) -> tuple[Array, Array, Array]:
-        """Map position, velocity and effort of one sample; the position is found once."""
-        position, velocity, effort = arrays
-        state = self._sample_state(along, arrays, guess)
-        if state is not None:
-            return np.array(state[0]), np.array(state[1]), np.array(state[2])
-        x, slope = self._locate(along, position, guess, counts)
-        here = self._regular(x, slope, False, counts)
-        steep = self._regular(x, here, True, counts)
-        if along:
-            y = self._form.value(x)
-            return y, apply(here, velocity), apply_transposed(inverse(steep), effort)
-        return x, apply(inverse(steep), velocity), apply_transposed(here, effort)
-
-    def sample_map(self, along: bool) -> SampleMap | None:
-        """Return the map of one sample in plain numbers, if there is one."""
-        if self._one is None:
-            return None
-        return self._one.along if along else self._one.back
+        """Map position, velocity and effort that belong together; the position is found once."""
+        x, y, slope = self._locate(along, position, guess, report)
+        here = self._regular(x, slope, False, report)
+        steep = self._regular(x, here, True, report)
+        return (
+            y if along else x,
+            self._turn(here if along else steep, velocity, not along),
+            self._turn(steep if along else here, effort, along, True),
+        )
 
     def jacobian(self, along: bool, at: Array) -> Array:
         """Return ``G`` at ``x``, or ``G^-1`` at ``y``; NaN where it does not exist."""
-        counts: Counter[str] = Counter()
-        x, slope = self._locate(along, at, None, counts)
-        slope = self._regular(x, slope, not along, counts)
+        report = MapReport()
+        x, _, slope = self._locate(along, at, None, report)
+        slope = self._regular(x, slope, not along, report)
         return slope if along else inverse(slope)
+
+    def _turn(self, slope: Array, value: Array, inverts: bool, transposes: bool = False) -> Array:
+        """Return ``G``, ``G^-1``, ``G^T`` or ``G^-T`` times a vector, over the terms there are."""
+        matrix = inverse(slope) if inverts else slope
+        return apply(
+            np.swapaxes(matrix, -1, -2) if transposes else matrix,
+            value,
+            self._terms[inverts, transposes],
+        )
 
     # -- where the mechanism is ------------------------------------------------------------------
 
-    def _position(
-        self, along: bool, position: Array, guess: Array | None, counts: Counter[str]
-    ) -> Array:
-        if not along:
-            return self._located(position, guess, counts)[0]
-        x = self._inside(position, _known(position), counts)
-        if not self._seeds.is_whole:
-            x = self._on_branch(x, self._form.slope(x), counts)[0]
-        y = self._form.value(x)
-        known = _known(y)
-        if not every(known):
-            _count(counts, 'domain', _known(x) & ~known)
-        return y
-
     def _locate(
-        self, along: bool, position: Array, guess: Array | None, counts: Counter[str]
-    ) -> tuple[Array, Array]:
-        """Return ``x`` and ``G`` at a position of the input's space; NaN where there is none."""
+        self, along: bool, position: Array, guess: Array | None, report: MapReport
+    ) -> tuple[Array, Array, Array]:
+        """Return ``x``, ``y`` and ``G``; NaN where there is none, or off the branch."""
         if along:
-            x, slope = self._inside(position, _known(position), counts), None
+            x = self._inside(position, known(position), report)
+            y, slope = self._form.evaluate(x)
+            if not self.seeds.is_whole:
+                x, slope = self._on_branch(x, slope, report)
+            reached = known(x) & known(y)
+            report.count('domain', known(x) & ~reached)
+            x, y = _choose(reached, x, np.nan), _choose(reached, y, np.nan)
         else:
-            x, slope = self._located(position, guess, counts)
-        if slope is None:
-            slope = self._form.slope(x)
-        return (x, slope) if self._seeds.is_whole else self._on_branch(x, slope, counts)
+            y, (x, slope) = position, self._located(position, guess, report)
+        # Also where ``G`` is a constant, nothing is known of it outside.
+        return x, y, _choose(known(x), slope, np.nan)
 
-    def _located(
-        self, y: Array, guess: Array | None, counts: Counter[str]
-    ) -> tuple[Array, Array | None]:
-        """Return ``x`` of ``y``, and ``G`` where the solver had it anyway."""
-        known = _known(y)
-        if self._form.inverse_value is not None:
-            return self._inside(self._form.inverse_value(y), known, counts), None
-        may_reach = known & self._seeds.may_reach(y)
-        if not every(may_reach):
-            _count(counts, 'domain', known & ~may_reach)
-        start = choose(may_reach, self._start(y, guess), np.nan)
-        x, slope, converged = solve(self._form.evaluate, y, start, self._span)
-        lost = may_reach & ~converged
-        if guess is not None and not every(~lost):
-            # The guess of a stream, its last solution, would fail with every further sample too.
-            start = choose(lost, self._seeds.nearest(y), np.nan)
-            other_x, other_slope, found = solve(self._form.evaluate, y, start, self._span)
-            x = choose(lost, other_x, x)
-            slope = choose(lost, other_slope, slope)
-            converged = converged | found
-        if not every(converged):
-            _count(counts, 'no_convergence', may_reach & ~converged)
-        x = choose(converged, x, np.nan)
-        slope = self._regular(x, slope, True, counts)
-        x = choose(np.isfinite(slope[..., 0, 0]), x, np.nan)
-        x, slope = self._on_branch(x, slope, counts)
-        x = self._inside(x, _known(x), counts)
-        return x, choose(_known(x), slope, np.nan)
+    def _located(self, y: Array, guess: Array | None, report: MapReport) -> tuple[Array, Array]:
+        x = self._form.inverse(y)
+        if x is None:
+            return self._solved(y, guess, report)
+        x = self._inside(x, known(y), report)
+        slope = self._form.evaluate(x)[1]
+        return (x, slope) if self.seeds.is_whole else self._on_branch(x, slope, report)
 
-    def _start(self, y: Array, guess: Array | None) -> Array:
-        if guess is None:
-            return self._seeds.nearest(y)
-        usable = self._domain.contains(guess)
-        return guess if every(usable) else choose(usable, guess, self._seeds.nearest(y))
+    def _solved(self, y: Array, guess: Array | None, report: MapReport) -> tuple[Array, Array]:
+        may_reach = known(y) & self.seeds.may_reach(y)
+        report.count('domain', known(y) & ~may_reach)
+        start = self.seeds.nearest(y)
+        if guess is not None:
+            start = _choose(self._domain.contains(guess), guess, start)
+        x, slope, converged = self._from_start(y, _choose(may_reach, start, np.nan))
+        # The guess of a stream, its last solution, would fail with every further sample too; and
+        # what leads astray may be a coarse start.
+        astray = ~(self._domain.contains(x) & (orientation(slope) * self.seeds.branch > 0.0))
+        lost = may_reach & (~converged | astray)
+        if lost.any():
+            start = self.seeds.closest(y[lost])
+            x[lost], slope[lost], converged[lost] = self._from_start(y[lost], start)
+        report.count('no_convergence', may_reach & ~converged)
+        x = _choose(converged, x, np.nan)
+        slope = self._regular(x, slope, True, report)
+        x = _choose(np.isfinite(slope[:, 0, 0]), x, np.nan)
+        x, slope = self._on_branch(x, slope, report)
+        return self._inside(x, known(x), report), slope
 
-    def _sample_state(
-        self, along: bool, arrays: tuple[Array, Array, Array], guess: Array | None
-    ) -> State | None:
-        """Map position, velocity and effort of one sample, where that takes plain numbers."""
-        sample_map = self.sample_map(along)
-        if sample_map is None:
-            return None
-        position, velocity, effort = (array.tolist() for array in arrays)
-        solves = not along and self._form.inverse_value is None
-        start = self._start(arrays[0], guess).tolist() if solves else ()
-        return sample_map(position, velocity, effort, start)
+    def _from_start(self, y: Array, start: Array) -> tuple[Array, Array, Mask]:
+        """Solve by a few quick steps, and by damped ones where these do not arrive."""
+        found = self._form.approach(y, start, self.seeds)
+        if found is None:
+            return solve(self._form.evaluate, y, start, self._domain.span)
+        x, slope, converged = found
+        # A solution elsewhere is one that quick steps have jumped to.
+        converged &= self._domain.contains(x)
+        converged &= orientation(slope) * self.seeds.branch > 0.0
+        rest = ~converged & np.isfinite(start).all(axis=-1)
+        if rest.any():
+            x[rest], slope[rest], converged[rest] = solve(
+                self._form.evaluate, y[rest], start[rest], self._domain.span
+            )
+        return x, slope, converged
 
     # -- what is watched -------------------------------------------------------------------------
 
-    def _inside(self, x: Array, known: Mask, counts: Counter[str]) -> Array:
+    def _inside(self, x: Array, is_known: Mask, report: MapReport) -> Array:
         inside = self._domain.contains(x)
-        if every(inside):
-            return x
-        _count(counts, 'domain', known & ~inside)
-        return choose(inside, x, np.nan)
+        report.count('domain', is_known & ~inside)
+        return _choose(inside, x, np.nan)
 
-    def _on_branch(self, x: Array, slope: Array, counts: Counter[str]) -> tuple[Array, Array]:
+    def _on_branch(self, x: Array, slope: Array, report: MapReport) -> tuple[Array, Array]:
         # The sign of a singular determinant is a matter of rounding.
-        off = (orientation(slope) * self._seeds.branch < 0.0) & self._is_regular(slope)
-        if every(~off):
-            return x, slope
-        _count(counts, 'branch', off & _known(x))
-        return choose(~off, x, np.nan), choose(~off, slope, np.nan)
+        off = (orientation(slope) * self.seeds.branch < 0.0) & self._is_regular(slope)
+        report.count('branch', off & known(x))
+        return _choose(~off, x, np.nan), _choose(~off, slope, np.nan)
 
-    def _regular(self, x: Array, slope: Array, inverts: bool, counts: Counter[str]) -> Array:
+    def _regular(self, x: Array, slope: Array, inverts: bool, report: MapReport) -> Array:
         """Return ``G``, NaN where it does not exist or is too singular for its use."""
         largest, _ = singular_values(slope)
-        regular = largest <= self._condition_limit * self._seeds.gain
+        regular = largest <= self._limit * self.seeds.gain
         if inverts:
-            regular = regular & self._is_regular(slope)
-        if every(regular):
-            return slope
+            regular &= self._is_regular(slope)
         missing = np.isnan(largest)
-        _count(counts, 'domain', _known(x) & missing)
-        _count(counts, 'singular', _known(x) & ~missing & ~regular)
-        return choose(regular, slope, np.nan)
+        report.count('domain', known(x) & missing)
+        report.count('singular', known(x) & ~missing & ~regular)
+        return _choose(regular, slope, np.nan)
 
     def _is_regular(self, slope: Array) -> Mask:
         largest, smallest = singular_values(slope)
-        typical = np.maximum(largest, self._seeds.gain)
-        return typical <= self._condition_limit * smallest
+        regular: Mask = np.maximum(largest, self.seeds.gain) <= self._limit * smallest
+        return regular
 
-    def _slope_rate(self, x: Array, rate: Array, counts: Counter[str]) -> Array:
+    def _slope_rate(self, x: Array, rate: Array, report: MapReport) -> Array:
         result = self._form.slope_rate(x, rate)
-        missing = _known(x) & _known(rate) & np.isnan(result).any(axis=(-2, -1))
-        _count(counts, 'domain', missing)
+        report.count('domain', known(x) & known(rate) & np.isnan(result).any(axis=(-2, -1)))
         return result
 
 
-def _known(array: Array) -> Mask:
-    known = np.isfinite(component(array, 0))
-    for place in range(1, array.shape[-1]):
-        known = known & np.isfinite(component(array, place))
-    return known
+# -- a fixed table of positions ------------------------------------------------------------------
+
+#: Points per coordinate, by the number of coordinates; three beyond the end of the list.
+POINTS = (65, 17, 9, 5)
+
+#: Cells per coordinate of what the table maps to, likewise.
+CELLS = (257, 33, 9, 5)
 
 
-def _count(counts: Counter[str], reason: str, mask: Mask) -> None:
-    count = int(np.count_nonzero(mask))
-    if count:
-        counts[reason] += count
+@dataclass(frozen=True)
+class Seeds:
+    """
+    Positions on the branch, with what they map to: starts for the solver, typical gain, branch.
+
+    Everything that the solver takes from it depends on the mechanism alone, never on what was
+    mapped before.
+
+    :param x: Shape ``(n_seeds, n)``.
+    :param y: Shape ``(n_seeds, m)``.
+    :param y_span: Range of ``y``, shape ``(m,)``.
+    :param lowest: What ``y`` may be at least, shape ``(m,)``. Exact with one coordinate on each
+        side and the whole domain on the branch, as ``y`` is then monotone; otherwise half of the
+        range is added, as the table does not hold the extremes.
+    :param highest: What ``y`` may be at most.
+    :param gain: Median of the singular values of the Jacobian: what "large" and "small" mean.
+    :param branch: Sign of the determinant on the branch.
+    :param is_whole: Whether every grid point of the domain was reachable and on the branch.
+    """
+
+    x: Array
+    y: Array
+    y_span: Array
+    lowest: Array
+    highest: Array
+    gain: float
+    branch: float
+    is_whole: bool
+
+    def nearest(self, y: Array) -> Array:
+        """
+        Return for each ``y`` the seed that maps nearest to the middle of its cell.
+
+        Cells divide what may be reached; what is outside counts to the outermost ones. Other than
+        :meth:`closest` it does not look at every seed.
+        """
+        counts, table = self._cells
+        share = (y - self.lowest) / np.maximum(self.highest - self.lowest, np.finfo(float).tiny)
+        cells = np.clip(np.nan_to_num(share * counts), 0, np.array(counts) - 1).astype(np.intp)
+        nearest: Array = self.x[table[np.ravel_multi_index(tuple(cells.T), counts)]]
+        return nearest
+
+    @cached_property
+    def _cells(self) -> tuple[tuple[int, ...], npt.NDArray[np.intp]]:
+        """The numbers of cells, and the seed of each."""
+        n = self.y.shape[1]
+        count = CELLS[n - 1] if n <= len(CELLS) else 3
+        axes = [
+            low + (np.arange(count) + 0.5) * ((high - low) / count)
+            for low, high in zip(self.lowest, self.highest, strict=True)
+        ]
+        middles = np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)
+        return (count,) * n, self._closest(middles)
+
+    def closest(self, y: Array) -> Array:
+        """Return for each ``y`` the seed that maps nearest to it, the first of equals."""
+        found: Array = self.x[self._closest(y)]
+        return found
+
+    def _closest(self, y: Array) -> npt.NDArray[np.intp]:
+        distance = np.zeros((len(y), len(self.y)))
+        for place in range(y.shape[1]):
+            distance += np.abs(y[:, place, np.newaxis] - self.y[:, place]) / self.y_span[place]
+        return np.asarray(distance.argmin(axis=1))
+
+    def may_reach(self, y: Array) -> Mask:
+        """Tell cheaply whether ``y`` may be reachable; what is far from every seed is not."""
+        return np.asarray(((y >= self.lowest) & (y <= self.highest)).all(axis=-1))
+
+    @classmethod
+    def over(
+        cls,
+        domain: Domain,
+        evaluate: Callable[[Array], tuple[Array, Array]],
+        condition_limit: float,
+    ) -> Seeds:
+        """
+        Lay a grid over the domain and keep what is on the mechanism's branch.
+
+        The branch is that of the reachable grid point nearest to the middle of the domain.
+
+        :param evaluate: ``g`` and its Jacobian ``G``.
+        :param condition_limit: Seeds more singular than this are left out.
+        :raises TransmissionError: If no point of the domain can be reached.
+        """
+        grid = _grid(domain)
+        y, slope = evaluate(grid)
+        largest, smallest = singular_values(slope)
+        reachable = known(y) & np.isfinite(largest)
+        regular = reachable & (smallest > 0.0)
+        if not regular.any():
+            raise TransmissionError(
+                'no position of the domain can be reached; do the dimensions fit together?',
+                expected='a closed mechanism',
+                found=f'none of the {domain.space} positions from {domain.lower} to '
+                f'{domain.upper}',
+            )
+        middle = np.array(domain.lower) + 0.5 * domain.span
+        off_middle = np.abs((grid - middle) / domain.span).sum(axis=-1)
+        branch = orientation(slope)
+        home = branch[np.argmin(np.where(regular, off_middle, np.inf))]
+        on_branch = regular & (branch == home)
+        gain = float(np.median(np.concatenate([largest[on_branch], smallest[on_branch]])))
+        # Rounding gives a singular position, as on the bounds of a full stroke, either sign.
+        singular = reachable & ~(np.maximum(largest, gain) <= condition_limit * smallest)
+        seeds = on_branch & ~singular
+        mapped = on_branch | singular
+        is_whole = bool(mapped.all())
+        low, high = y[mapped].min(axis=0), y[mapped].max(axis=0)
+        margin = (SLACK if slope.shape[1:] == (1, 1) and is_whole else 0.5) * (high - low)
+        arrays = (
+            grid[seeds],
+            y[seeds],
+            np.where(high > low, high - low, 1.0),
+            low - margin,
+            high + margin,
+        )
+        for array in arrays:
+            array.setflags(write=False)
+        return cls(*arrays, gain=gain, branch=float(home), is_whole=is_whole)
+
+
+def _grid(domain: Domain) -> Array:
+    n = len(domain.lower)
+    points = POINTS[n - 1] if n <= len(POINTS) else 3
+    axes = [
+        np.linspace(low, high, points)
+        for low, high in zip(domain.lower, domain.upper, strict=True)
+    ]
+    return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)
+
+
+# -- the solver ----------------------------------------------------------------------------------
+
+#: Steps at most. Newton takes four or five; a least-squares solution whose equations contradict
+#: each other takes more, as each iteration gains one binary digit.
+ITERATION_LIMIT = 60
+
+#: A step below this share of the range ends the iteration: the next one would be its square.
+STEP_TOLERANCE = 1e-13
+
+#: A step below this share that no longer improves anything is rounding, and ends it as well.
+STALL_TOLERANCE = 1e-9
+
+#: Steps below this share may be judged by the next step instead of the residual.
+END_GAME = 1e-3
+
+#: A sample whose damping falls below this is given up.
+SMALLEST_DAMPING = 2.0**-20
+
+
+def solve(
+    evaluate: Callable[[Array], tuple[Array, Array]], target: Array, start: Array, span: Array
+) -> tuple[Array, Array, Mask]:
+    """
+    Solve ``g(x) = target`` near ``start``, in the least-squares sense where ``g`` has more rows.
+
+    A step ``-G^+ (g(x) - target)`` is taken if it makes the residual smaller, of which it is a
+    direction of descent, else it is halved. Near the end, where the smallest residual of
+    contradicting equations is flat to rounding, a smaller next step will do as well. Steps are
+    measured in shares of ``span``.
+
+    :param evaluate: ``g`` and its Jacobian ``G`` at ``x``, NaN where there is no answer.
+    :param target: Shape ``(samples, m)``.
+    :param start: Shape ``(samples, n)``.
+    :param span: Range of each coordinate of ``x``, shape ``(n,)``.
+    :returns: ``x``, shape ``(samples, n)``; ``G`` there, ``(samples, m, n)``; which samples
+        converged, ``(samples,)``. ``x`` means nothing in the others.
+    """
+
+    def at(x: Array) -> tuple[Array, Array, Array, Array]:
+        value, slope = evaluate(x)
+        miss = value - target
+        step = -apply(inverse(slope), miss)
+        return slope, step, _length(miss), _length(step / span)
+
+    x = start
+    slope, step, miss, size = at(x)
+    active = np.isfinite(size)
+    converged = active & (size <= STEP_TOLERANCE)
+    active = active & ~converged
+    damping = np.ones_like(size)
+    for _ in range(ITERATION_LIMIT):
+        if not active.any():
+            break
+        next_x = x + damping[:, np.newaxis] * step
+        next_slope, next_step, next_miss, next_size = at(next_x)
+        better = (next_miss < miss) | ((next_size < size) & (size <= END_GAME))
+        taken = active & better & np.isfinite(next_size)
+        stalled = active & ~taken & (size <= STALL_TOLERANCE)
+        x, step = _choose(taken, next_x, x), _choose(taken, next_step, step)
+        slope = _choose(taken, next_slope, slope)
+        size, miss = np.where(taken, next_size, size), np.where(taken, next_miss, miss)
+        damping = np.where(taken, np.minimum(1.0, 2.0 * damping), 0.5 * damping)
+        small = active & (size <= STEP_TOLERANCE)
+        converged = converged | small | stalled
+        active = active & ~small & ~stalled & (damping >= SMALLEST_DAMPING)
+    return _choose(size <= STEP_TOLERANCE, x + step, x), slope, converged
+
+
+# -- vectors and small matrices, one per sample ---------------------------------------------------
+
+
+def known(array: Array) -> Mask:
+    """Tell which samples are known."""
+    return np.asarray(np.isfinite(array).all(axis=-1))
+
+
+def apply(matrix: Array, vector: Array, terms: Mask | None = None) -> Array:
+    """Return ``M x`` over the terms there are, shapes ``(samples, m, n)`` and ``(samples, n)``."""
+    n_rows, n_columns = matrix.shape[1:]
+    result = np.zeros((len(matrix), n_rows))
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if terms is None or terms[row, column]:
+                result[:, row] += matrix[:, row, column] * vector[:, column]
+    return result
+
+
+def inverse(matrix: Array) -> Array:
+    """
+    Return the inverse, or the pseudo-inverse of matrices that are not square.
+
+    One and two rows are written out, as a call for many small matrices costs ten times as much.
+
+    :param matrix: Shape ``(samples, m, n)``, of full rank.
+    :returns: Shape ``(samples, n, m)``; NaN or infinite where the rank is not full.
+    """
+    if matrix.shape[1:] == (1, 1):
+        return np.asarray(1.0 / matrix, dtype=np.float64)
+    if matrix.shape[1:] == (2, 2):
+        a, b, c, d = (matrix[:, i, j] for i in (0, 1) for j in (0, 1))
+        adjugate = np.stack([d, -b, -c, a], axis=-1).reshape(-1, 2, 2)
+        return np.asarray(adjugate / (a * d - b * c)[:, np.newaxis, np.newaxis])
+    usable, safe = _safe(matrix)
+    left, values, right = np.linalg.svd(safe, full_matrices=False)
+    result = np.matmul(
+        np.swapaxes(right, -1, -2) / values[..., np.newaxis, :], np.swapaxes(left, -1, -2)
+    )
+    return np.where(usable, result, np.nan)
+
+
+def singular_values(matrix: Array) -> tuple[Array, Array]:
+    """Return the largest and the smallest one of each matrix, NaN where the matrix has one."""
+    if matrix.shape[1:] == (1, 1):
+        size = np.abs(matrix[:, 0, 0])
+        return size, size
+    if matrix.shape[1:] == (2, 2):
+        a, b, c, d = (matrix[:, i, j] for i in (0, 1) for j in (0, 1))
+        # s1 + s2 and s1 - s2 are lengths of these two vectors.
+        largest = 0.5 * (np.hypot(a + d, b - c) + np.hypot(a - d, b + c))
+        # The smallest normal number stands for a largest value of zero.
+        return largest, abs(a * d - b * c) / np.maximum(largest, np.finfo(np.float64).tiny)
+    usable, safe = _safe(matrix)
+    values = np.where(usable[..., 0], np.linalg.svd(safe, compute_uv=False), np.nan)
+    return values[:, 0], values[:, -1]
+
+
+def orientation(matrix: Array) -> Array:
+    """
+    Return the sign of the determinant: it changes where a mechanism changes its branch.
+
+    :returns: Shape ``(samples,)``: -1, 0, 1 or NaN; 1 for matrices that are not square.
+    """
+    usable, safe = _safe(matrix)
+    n_rows, n_columns = matrix.shape[1:]
+    if n_rows != n_columns:
+        signs = np.ones(len(matrix))
+    elif n_rows == 2:
+        signs = np.sign(safe[:, 0, 0] * safe[:, 1, 1] - safe[:, 0, 1] * safe[:, 1, 0])
+    else:
+        signs = np.sign(np.linalg.det(safe))
+    return np.where(usable[:, 0, 0], signs, np.nan)
+
+
+def _safe(matrix: Array) -> tuple[Mask, Array]:
+    """Return which matrices are finite, ``(n, 1, 1)``, and an identity in place of the rest."""
+    usable = np.asarray(np.isfinite(matrix).all(axis=(-2, -1), keepdims=True))
+    return usable, np.where(usable, matrix, np.eye(*matrix.shape[-2:]))
+
+
+def _choose(condition: Mask, one: Array, other: Array | float) -> Array:
+    """Return ``one`` for the samples where the condition holds, else ``other``."""
+    return np.where(condition.reshape(-1, *[1] * (one.ndim - 1)), one, other)
+
+
+def _length(vector: Array) -> Array:
+    length = np.abs(vector[:, 0])
+    for place in range(1, vector.shape[1]):
+        length = np.hypot(length, vector[:, place])
+    return length

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
@@ -46,10 +49,30 @@ class MonotoneCubic:
         self._cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
         self._rising = self._sign * self.y
 
-    @property
-    def coefficients(self) -> tuple[Array, Array, Array]:
-        """Those of ``t``, ``t^2`` and ``t^3`` with ``t = x - x_k``, one each per piece."""
-        return self._linear, self._square, self._cube
+    @cached_property
+    def pieces(self) -> list[list[float]]:
+        """``x_k``, ``y_k``, the width, and the coefficients of ``t``, ``t^2`` and ``t^3``."""
+        columns = (self.x[:-1], self.y[:-1], self._width, self._linear, self._square, self._cube)
+        pieces: list[list[float]] = np.stack(columns, axis=1).tolist()
+        return pieces
+
+    def piece_of(self, x: float) -> int:
+        """Return the piece that holds ``x``, the first or last for what is outside or unknown."""
+        return min(max(bisect_right(self._xs, x) - 1, 0), len(self._width) - 1)
+
+    def piece_from(self, y: float) -> int:
+        """Return the piece that holds ``y``, likewise."""
+        return min(max(bisect_right(self._ys, self._sign * y) - 1, 0), len(self._width) - 1)
+
+    @cached_property
+    def _xs(self) -> list[float]:
+        xs: list[float] = self.x.tolist()
+        return xs
+
+    @cached_property
+    def _ys(self) -> list[float]:
+        ys: list[float] = self._rising.tolist()
+        return ys
 
     def value(self, x: Array) -> Array:
         """Return the curve, NaN outside the table."""

@@ -6,23 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+import math
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.ankle_leg import AnkleLeg, rotated, Vector
-from transmission_bridge.transmissions.ankle_solver import AnkleSolver
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.elementary import ARRAYS, Elementary, NUMBERS, Real
-from transmission_bridge.transmissions.linear import ratios
-from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
-from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
+from transmission_bridge.transmissions.equation_transmission import EquationTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.square import Numbers
 
-__all__ = ['ParallelAnkleTransmission']
+__all__ = ['AnkleLeg', 'ParallelAnkleTransmission']
+
+Vector = tuple[float, float, float]
 
 
-class ParallelAnkleTransmission(PositionDependentTransmission):
+class ParallelAnkleTransmission(EquationTransmission):
     """
     A humanoid's ankle: two motors in the shank, two push-rods, a universal joint.
 
@@ -36,12 +38,9 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
         |p_i - m_i - c_i| = l_i                             closed for t_i, two elbows
         a_i = ar_i t_i
 
-        n_i = p_i - m_i - c_i                               the rod
-        da_i/dq = ar_i (n_i dp_i/dq) / (n_i dc_i/dt_i)
-
-    The inverse ``a = f^-1(q)`` is closed, the forward map is solved. Of the two elbows the one is
-    taken whose crank is nearer to actuator zero when the foot is in the middle of the domain.
-    ``a`` is within half a turn of actuator zero.
+    The inverse ``a = f^-1(q)`` is an equation, the forward map is solved. Of the two elbows the
+    one is taken whose crank is nearer to actuator zero when the foot is in the middle of the
+    domain. ``a`` is within half a turn of actuator zero.
 
     The domain is ``lower`` to ``upper`` of both joints, less what the rods do not reach. Where a
     crank is in line with its rod, or the rods lose their lever, the mechanism is singular.
@@ -54,7 +53,9 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
     :raises TransmissionError: If a dimension cannot be used or the rods reach nowhere.
     """
 
-    api_version: ClassVar[int] = 1
+    api_version: ClassVar[int] = 2
+    actuators_turn: ClassVar[bool] = True
+    members: ClassVar[tuple[int, int]] = (2, 2)
 
     def __init__(
         self,
@@ -65,15 +66,23 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
         actuator_reduction: Sequence[float] = (1.0, 1.0),
         joint_offset: Sequence[float] = (0.0, 0.0),
     ) -> None:
-        self._ratios = ratios('actuator_reduction', actuator_reduction, 2)
-        self._offset = tuple(float(value) for value in joint_offset)
-        domain = Domain('joint', tuple(lower), tuple(upper))
-        middle = (0.5 * (low + high) for low, high in zip(domain.lower, domain.upper, strict=True))
-        pitch, roll = middle
-        cosines = self._cosines(pitch, roll, NUMBERS)
-        self._legs = tuple(leg.chosen(rotated(leg.foot, cosines)[0]) for leg in legs)
-        self._solver = AnkleSolver(self._legs, self._ratios, self._offset)
-        super().__init__(domain)
+        self._domain = Domain('joint', tuple(lower), tuple(upper))
+        middle = (
+            0.5 * (low + high) - float(offset)
+            for low, high, offset in zip(
+                self._domain.lower, self._domain.upper, joint_offset, strict=True
+            )
+        )
+        turned = _foot_in_shank(*middle)
+        numbers: dict[str, list[Any]] = {}
+        for leg in legs:
+            for name, value in leg.numbers(tuple((turned @ leg.foot).tolist())).items():
+                numbers.setdefault(name, []).append(value)
+        super().__init__(
+            {name: tuple(values) for name, values in numbers.items()},
+            actuator_reduction=actuator_reduction,
+            joint_offset=joint_offset,
+        )
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> ParallelAnkleTransmission:
@@ -94,68 +103,164 @@ class ParallelAnkleTransmission(PositionDependentTransmission):
             joint_offset=reader.joint_offsets(),
         )
 
-    @property
-    def actuator_reduction(self) -> tuple[float, ...]:
-        """Reductions between motors and cranks."""
-        return self._ratios
+    def range(self) -> Domain:
+        """Return the range of pitch and roll."""
+        return self._domain
 
-    @property
-    def joint_offset(self) -> tuple[float, ...]:
-        """Joint offsets [rad]."""
-        return self._offset
-
-    def actuator_position(self, joint_position: Array) -> Array:
-        """Return the crank angles, times the reductions."""
-        pitch, roll = component(joint_position, 0), component(joint_position, 1)
-        cosines = self._cosines(pitch, roll, ARRAYS)
-        return vector_of(
-            *(
-                ratio * leg.angle(rotated(leg.foot, cosines)[0], ARRAYS)
-                for leg, ratio in zip(self._legs, self._ratios, strict=True)
+    @staticmethod
+    def actuator_position(q: Any, p: SimpleNamespace) -> Any:
+        """Return the angle of each crank, by the triangle that it makes with its rod."""
+        angles = []
+        for leg in (0, 1):
+            along, across, distance = _seen_from_motor(q, p, leg)
+            k = (distance + (p.crank[leg] - p.rod[leg]) * (p.crank[leg] + p.rod[leg])) / (
+                2.0 * p.crank[leg]
             )
+            w = p.side[leg] * ca.sqrt(along * along + across * across - k * k)
+            angles.append(ca.atan2(across * k + along * w, along * k - across * w))
+        return angles
+
+    @staticmethod
+    def closure(a: Any, q: Any, p: SimpleNamespace) -> Any:
+        """Return by how much the square of each rod's length is missed."""
+        misses = []
+        for leg in (0, 1):
+            along, across, distance = _seen_from_motor(q, p, leg)
+            tip = along * ca.cos(a[leg]) + across * ca.sin(a[leg])
+            square = (p.crank[leg] - p.rod[leg]) * (p.crank[leg] + p.rod[leg])
+            misses.append(distance + square - 2.0 * p.crank[leg] * tip)
+        return misses
+
+
+def _seen_from_motor(q: Any, p: SimpleNamespace, leg: int) -> tuple[Any, Any, Any]:
+    """Return the rod's end on the foot in the crank's two directions, and its distance squared."""
+    cos_pitch, sin_pitch, cos_roll, sin_roll = (
+        ca.cos(q[0]),
+        ca.sin(q[0]),
+        ca.cos(q[1]),
+        ca.sin(q[1]),
+    )
+    x, y, z = ca.vertsplit(p.foot[leg])
+    height = y * sin_roll + z * cos_roll
+    end = ca.vertcat(
+        cos_pitch * x + sin_pitch * height,
+        y * cos_roll - z * sin_roll,
+        cos_pitch * height - sin_pitch * x,
+    )
+    way = end - p.motor[leg]
+    return ca.dot(way, p.ahead[leg]), ca.dot(way, p.beside[leg]), ca.dot(way, way)
+
+
+def _foot_in_shank(pitch: float, roll: float) -> Array:
+    """Return ``Ry(pitch) Rx(roll)``."""
+    cos_pitch, sin_pitch = math.cos(pitch), math.sin(pitch)
+    cos_roll, sin_roll = math.cos(roll), math.sin(roll)
+    return np.array(
+        [
+            [cos_pitch, sin_pitch * sin_roll, sin_pitch * cos_roll],
+            [0.0, cos_roll, -sin_roll],
+            [-sin_pitch, cos_pitch * sin_roll, cos_pitch * cos_roll],
+        ]
+    )
+
+
+class AnkleLeg:
+    """
+    One motor with crank and rod.
+
+    All points are in the shank's frame but ``foot``: origin at the crossing of the two joint axes,
+    x ahead, y to the left, z up, the joints being zero.
+
+    The tip of the crank is ``m + r (cos(t) u + sin(t) v)`` with ``u``, ``v`` perpendicular to the
+    motor's axis, ``u`` at the crank angle of actuator zero. The rod's length is met where
+    ``|p - m - c|^2 = l^2``, that is ``e cos(t) + f sin(t) = k`` with ``e = (p - m) u``,
+    ``f = (p - m) v``, ``k = (|p - m|^2 + r^2 - l^2) / (2 r)``, which has the two solutions
+    ``cos(t) = (e k - s f w) / (e^2 + f^2)``, ``sin(t) = (f k + s e w) / (e^2 + f^2)`` with
+    ``w = sqrt(e^2 + f^2 - k^2)`` and ``s = 1`` or ``-1``: the side to which the elbow points.
+
+    :param motor: ``m`` [m].
+    :param axis: Axis of the motor, of any length.
+    :param crank: ``r`` [m].
+    :param crank_angle: Angle of the crank at actuator zero [rad], right-handed about the axis,
+        from the x direction as seen along the axis (from z where the axis is x).
+    :param rod: ``l`` [m].
+    :param foot: ``b``, the rod's end on the foot, in the foot's frame [m].
+    :raises TransmissionError: If a length is not positive or the axis has none.
+    """
+
+    def __init__(
+        self,
+        *,
+        motor: Vector,
+        crank: float,
+        rod: float,
+        foot: Vector,
+        crank_angle: float = 0.0,
+        axis: Vector = (0.0, 1.0, 0.0),
+    ) -> None:
+        self.motor, self.crank, self.rod, self.foot = motor, crank, rod, foot
+        numbers = (*motor, crank, crank_angle, rod, *foot, *axis)
+        length = math.hypot(*axis)
+        if not all(math.isfinite(number) for number in numbers) or min(crank, rod, length) <= 0.0:
+            raise TransmissionError(
+                'the dimensions of a push-rod cannot be used',
+                expected='finite numbers, positive lengths, an axis',
+                found=f'crank {crank}, rod {rod}, axis {axis}, motor {motor}, foot {foot}',
+            )
+        self.ahead, self.beside = _crank_frame(np.array(axis) / length, crank_angle)
+
+    def numbers(self, foot: Vector) -> dict[str, Any]:
+        """
+        Return what the equations have of the leg, with the elbow that is nearer to actuator zero.
+
+        :param foot: The rod's end on the foot in the shank's frame [m], mid-range.
+        :raises TransmissionError: If the rod does not reach there.
+        """
+        way = np.subtract(foot, self.motor)
+        along, across, distance = way @ self.ahead, way @ self.beside, way @ way
+        k = (distance + (self.crank - self.rod) * (self.crank + self.rod)) / (2.0 * self.crank)
+        square = along * along + across * across - k * k
+        if square < 0.0:
+            raise TransmissionError(
+                'a push-rod does not reach the foot in the middle of the domain',
+                expected=f'a distance between {abs(self.rod - self.crank):g} and '
+                f'{self.rod + self.crank:g} in the plane of the crank',
+                found=f'rod {self.rod:g}, crank {self.crank:g}, motor {self.motor}, foot {foot}',
+            )
+        w = math.sqrt(square)
+        side = min(
+            (1.0, -1.0),
+            key=lambda side: abs(
+                math.atan2(across * k + side * along * w, along * k - side * across * w)
+            ),
         )
+        return {
+            'motor': self.motor,
+            'foot': self.foot,
+            'ahead': self.ahead,
+            'beside': self.beside,
+            'crank': self.crank,
+            'rod': self.rod,
+            'side': side,
+        }
 
-    def actuator_jacobian(self, joint_position: Array) -> Array:
-        """Return ``da/dq``, shape ``(..., 2, 2)``."""
-        return self.actuator_position_and_jacobian(joint_position)[1]
 
-    def actuator_position_and_jacobian(self, joint_position: Array) -> tuple[Array, Array]:
-        """Return ``a`` and ``da/dq``, which share most of their terms."""
-        pitch, roll = component(joint_position, 0), component(joint_position, 1)
-        angles, (a, b, c, d) = self._actuators(pitch, roll, ARRAYS)
-        return vector_of(*angles), matrix_of((a, b), (c, d))
+def _crank_frame(axis: Array, angle: float) -> tuple[Vector, Vector]:
+    """Return the crank's direction at actuator zero, and the one a quarter turn on."""
+    reference = np.array([1.0, 0.0, 0.0])
+    if abs(axis[0]) > 0.99:
+        reference = np.array([0.0, 0.0, 1.0])
+    ahead = reference - axis * (axis @ reference)
+    ahead = ahead / math.sqrt(ahead @ ahead)
+    beside = np.cross(axis, ahead)
+    turned = math.cos(angle) * ahead + math.sin(angle) * beside
+    quarter = math.cos(angle) * beside - math.sin(angle) * ahead
+    return _vector(turned), _vector(quarter)
 
-    def actuator_sample(self, joint_position: Numbers) -> tuple[Numbers, Numbers]:
-        """Return ``a`` and ``da/dq`` of one sample."""
-        pitch, roll = joint_position
-        return self._actuators(pitch, roll, NUMBERS)
 
-    def joint_position_near(
-        self, actuator_position: Numbers, joint_position: Numbers
-    ) -> tuple[Numbers, Numbers] | None:
-        """Return ``q`` near a start, and ``da/dq``; see :class:`AnkleSolver`."""
-        return self._solver(actuator_position, joint_position)
-
-    def _actuators(
-        self, pitch: Real, roll: Real, of: Elementary[Real]
-    ) -> tuple[tuple[Real, Real], tuple[Real, Real, Real, Real]]:
-        """Return ``a``, and the entries of ``da/dq`` row by row."""
-        cosines = self._cosines(pitch, roll, of)
-        left, right = self._legs
-        left_ratio, right_ratio = self._ratios
-        left_angle, a, b = left.angle_and_slopes(*rotated(left.foot, cosines), of)
-        right_angle, c, d = right.angle_and_slopes(*rotated(right.foot, cosines), of)
-        return (
-            (left_ratio * left_angle, right_ratio * right_angle),
-            (left_ratio * a, left_ratio * b, right_ratio * c, right_ratio * d),
-        )
-
-    def _cosines(
-        self, pitch: Real, roll: Real, of: Elementary[Real]
-    ) -> tuple[Real, Real, Real, Real]:
-        pitch_offset, roll_offset = self._offset
-        pitch, roll = pitch - pitch_offset, roll - roll_offset
-        return of.cos(pitch), of.sin(pitch), of.cos(roll), of.sin(roll)
+def _vector(array: Array) -> Vector:
+    x, y, z = array.tolist()
+    return (x, y, z)
 
 
 def _leg(reader: SpecReader, actuator: int) -> AnkleLeg:

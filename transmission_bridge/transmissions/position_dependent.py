@@ -1,12 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Transmissions whose ratio depends on position: one position map and its Jacobian."""
+"""Transmissions whose ratio depends on position: one function, and what follows from it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -18,13 +18,11 @@ from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
-    JOINT_TO_ACTUATOR,
     Quantity,
     quantity_of,
 )
-from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS
-from transmission_bridge.transmissions.one_sample import SampleMap
-from transmission_bridge.transmissions.position_maps import is_current, PositionMaps
+from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS, Seeds
+from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 
 __all__ = ['PositionDependentTransmission']
@@ -33,39 +31,21 @@ __all__ = ['PositionDependentTransmission']
 CHUNK_ROWS = 2048
 
 
-class PositionDependentTransmission(PositionMaps, Transmission):
+class PositionDependentTransmission(Transmission):
     """
-    A mechanism given by one position map and its Jacobian; every interface follows.
+    A mechanism given by one function, :meth:`evaluate`; every interface follows.
 
-    A plugin gives **either** the map from actuators to joints,
+    For what can be written as an equation there is
+    :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission`, which
+    needs no Jacobian and is quick in a stream. This class is for the rest: a measured table, a
+    simulation, somebody else's code.
 
-    * :meth:`joint_position` ``q = f(a)`` and :meth:`joint_jacobian` ``dq/da``,
-
-    **or** the one from joints to actuators,
-
-    * :meth:`actuator_position` ``a = f^-1(q)`` and :meth:`actuator_jacobian` ``da/dq``.
-
-    Where both position maps have a closed form, both may be given, with the Jacobian of one of
-    them. The rate of the Jacobian (:meth:`joint_jacobian_rate` or
-    :meth:`actuator_jacobian_rate`), which accelerations need, is derived numerically from the
-    Jacobian unless given. These methods take ``(n,)`` or ``(samples, n)`` arrays, answer a
-    position that the mechanism cannot reach with NaN, and need not care for warnings of numpy.
-
-    A live stream maps one sample at a time, for which the calls of numpy cost far more than the
-    arithmetic. A plugin with as many joints as actuators, one or two, may give
-    :meth:`joint_sample` or :meth:`actuator_sample` as well, and :meth:`joint_position_sample` or
-    :meth:`actuator_position_sample` for the closed inverse: the same equations in plain numbers.
-    One sample and a batch then agree to rounding. :meth:`joint_position_near` or
-    :meth:`actuator_position_near` may give the way back and its Jacobian at once, if that is
-    quicker than by these. All of them may raise ``ValueError`` or ``ArithmeticError`` where
-    there is no answer.
-
-    With ``x`` the space that the given Jacobian ``G`` starts from and ``y = g(x)`` the other one:
+    With ``x`` the space of the :attr:`domain`, ``y = g(x)`` the other one and ``G = dg/dx``:
 
     ============= ============================ ======================================
     interface     ``x`` to ``y``               ``y`` to ``x``
     ============= ============================ ======================================
-    position      ``y = g(x)``                 closed form, else solved
+    position      ``y = g(x)``                 :meth:`inverse`, else solved
     velocity      ``y' = G x'``                ``x' = G^-1 y'``
     acceleration  ``y'' = G x'' + G' x'``      ``x'' = G^-1 (y'' - G' x')``
     effort        ``tau_y = G^-T tau_x``       ``tau_x = G^T tau_y``
@@ -89,44 +69,64 @@ class PositionDependentTransmission(PositionMaps, Transmission):
     ``branch``
         The solution is on another assembly branch: the determinant of ``G`` has another sign.
 
-    The solver starts at ``guess``, where that is inside the domain, else, or where it does
-    not converge from there, at the nearest entry of a table that is laid over the domain when the
-    transmission is built. Nothing is kept between calls: the caller has the last solution and
-    gives it as ``guess``.
+    The solver starts at ``guess``, where that is inside the domain, else, or where that leads to
+    no answer, at the nearest entry of a table that is laid over the domain when the transmission
+    is built. Nothing is kept between calls: the caller has the last solution and gives it as
+    ``guess``.
 
     :param domain: Positions that are mapped, in the space ``x``.
     :raises TransmissionError: If no position of the domain can be reached, or what the plugin
-        gives does not fit together. Call this constructor last: it evaluates the plugin's maps.
+        gives does not fit together. Call this constructor last: it evaluates the function.
     """
 
     #: How singular a Jacobian may be before outputs that divide by it are NaN.
     condition_limit: ClassVar[float] = 1e8
 
     def __init__(self, domain: Domain) -> None:
-        name = type(self).__name__
         self._domain = domain
-        self._starts_at_joint = self._gives('actuator_jacobian')
-        space = 'joint' if self._starts_at_joint else 'actuator'
-        other = 'actuator' if self._starts_at_joint else 'joint'
-        if not (self._gives(f'{other}_jacobian') and self._gives(f'{other}_position')):
-            raise TransmissionError(
-                f'{name} gives no position map with its Jacobian',
-                expected='joint_position and joint_jacobian, or actuator_position and '
-                'actuator_jacobian',
-            )
-        if domain.space != space:
-            raise TransmissionError(
-                f'{name} gives {other}_jacobian, its domain is in the other space',
-                expected=f'{space} positions',
-                found=f'{domain.space} positions',
-            )
+        self._starts_at_joint = domain.space == 'joint'
         with np.errstate(all='ignore'):
-            self._mechanism = Mechanism(
-                self._closed_form(space, other),
-                self._sample_form(space, other),
-                domain,
-                self.condition_limit,
-            )
+            n_y = self._checked_length(domain)
+            self._pattern = self._slope_pattern(n_y, len(domain.lower))
+            self._mechanism = Mechanism(self, domain, self.condition_limit)
+
+    # -- what a plugin gives ---------------------------------------------------------------------
+
+    @abstractmethod
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """
+        Return ``y = g(x)`` and ``G = dg/dx``; NaN where the mechanism cannot be.
+
+        :param x: Positions in the space of the domain, shape ``(samples, n_x)``.
+        :returns: Shapes ``(samples, n_y)`` and ``(samples, n_y, n_x)``.
+        """
+
+    def inverse(self, y: Array) -> Array | None:
+        """
+        Return ``x`` where there is an equation for it, NaN where the mechanism cannot be.
+
+        :param y: Shape ``(samples, n_y)``.
+        :returns: Shape ``(samples, n_x)``; ``None``, the default, where it has to be solved for.
+        """
+        return None
+
+    def slope_rate(self, x: Array, rate: Array) -> Array:
+        """
+        Return ``G'``; by default from :meth:`evaluate` by differences, to about 1e-12.
+
+        :param x: Shape ``(samples, n_x)``.
+        :param rate: ``x'``, same shape.
+        :returns: Shape ``(samples, n_y, n_x)``.
+        """
+        return _directional_derivative(lambda at: self.evaluate(at)[1], x, rate, self._domain.span)
+
+    def approach(
+        self, y: Array, start: Array, seeds: Seeds
+    ) -> tuple[Array, Array, npt.NDArray[np.bool_]] | None:
+        """Return ``None``: there is no quicker way to solve than the one there is."""
+        return None
+
+    # -- what follows ----------------------------------------------------------------------------
 
     @property
     def domain(self) -> Domain:
@@ -134,89 +134,86 @@ class PositionDependentTransmission(PositionMaps, Transmission):
         return self._domain
 
     @property
+    def pattern(self) -> npt.NDArray[np.bool_]:
+        """Which entries of ``G`` may differ from zero, shape ``(n_y, n_x)``."""
+        return self._pattern
+
+    @property
     def n_actuators(self) -> int:
         """Number of actuators."""
-        return self._mechanism.n_y if self._starts_at_joint else self._mechanism.n_x
+        return int(self._pattern.shape[0 if self._starts_at_joint else 1])
 
     @property
     def n_joints(self) -> int:
         """Number of joints."""
-        return self._mechanism.n_x if self._starts_at_joint else self._mechanism.n_y
+        return int(self._pattern.shape[1 if self._starts_at_joint else 0])
 
-    def actuator_to_joint(
+    def map(
         self,
+        direction: Direction,
         interface: str,
         values: npt.ArrayLike,
         *,
         at: npt.ArrayLike | None = None,
         rate: npt.ArrayLike | None = None,
         guess: npt.ArrayLike | None = None,
-        report: Counter[str] | None = None,
+        report: MapReport | None = None,
     ) -> Array:
-        """Map actuator values to joint values; see :class:`Transmission`."""
-        return self._map(ACTUATOR_TO_JOINT, interface, values, at, rate, guess, report)
+        """Map values from one space to the other; see :class:`Transmission`."""
+        quantity = quantity_of(interface, direction)
+        n_in, _ = self._lengths(direction)
+        value = as_values('values', values, n_in)
+        where = moving = value
+        if quantity not in POSITIONS:
+            where = self._needed('at', at, value.shape, interface)
+        if quantity is Quantity.ACCELERATION:
+            moving = self._needed('rate', rate, value.shape, interface)
+        along, report = self._is_along(direction), report or MapReport()
 
-    def joint_to_actuator(
-        self,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: Counter[str] | None = None,
-    ) -> Array:
-        """Map joint values to actuator values; see :class:`Transmission`."""
-        return self._map(JOINT_TO_ACTUATOR, interface, values, at, rate, guess, report)
+        def mapped(
+            start: Array | None, given: Array, where: Array, moving: Array
+        ) -> tuple[Array, ...]:
+            mechanism = self._mechanism
+            return (mechanism.mapped(quantity, along, given, where, moving, start, report),)
+
+        return self._in_chunks(direction, mapped, (value, where, moving), guess)[0]
 
     def map_state(
         self,
         direction: Direction,
-        position: Array,
-        velocity: Array,
-        effort: Array,
+        position: npt.ArrayLike,
+        velocity: npt.ArrayLike,
+        effort: npt.ArrayLike,
         *,
-        guess: Array | None = None,
-        report: Counter[str] | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: MapReport | None = None,
     ) -> tuple[Array, Array, Array]:
         """Map one instant, its position found once; see :class:`Transmission`."""
-        along = self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
-        n_in = self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
-        value = as_values('position', position, n_in)
+        if type(self).map is not PositionDependentTransmission.map:  # a subclass knows better
+            return super().map_state(
+                direction, position, velocity, effort, guess=guess, report=report
+            )
+        value = as_values('position', position, self._lengths(direction)[0])
         arrays = (
             value,
             _shaped('velocity', velocity, value.shape),
             _shaped('effort', effort, value.shape),
         )
-        if value.ndim > 1 or not is_current(type(self), 'map_state', [direction]):
-            return super().map_state(direction, *arrays, guess=guess, report=report)
-        start = None
-        if guess is not None and not along:
-            start = as_values('guess', guess, self.n_actuators + self.n_joints - n_in)
-        counts: Counter[str] = Counter() if report is None else report
-        with np.errstate(all='ignore'):
-            return self._mechanism.mapped_state(along, arrays, start, counts)
+        along, report = self._is_along(direction), report or MapReport()
 
-    def sample_map(self, direction: Direction) -> SampleMap | None:
-        """
-        Return what does the same with plain numbers, for a stream that has no time for arrays.
+        def mapped(
+            start: Array | None, place: Array, speed: Array, force: Array
+        ) -> tuple[Array, ...]:
+            return self._mechanism.mapped_state(along, place, speed, force, start, report)
 
-        It maps position, velocity, effort and a start of the solution, NaN if there is none, to
-        position, velocity and effort. Numbers of the right count are taken for granted. It
-        returns ``None`` where there is something to be looked at closely, or counted:
-        :meth:`map_state` has to be asked.
-
-        :returns: ``None`` if this mechanism cannot be mapped so.
-        """
-        return self._mechanism.sample_map(
-            self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
-        )
+        places, speeds, forces = self._in_chunks(direction, mapped, arrays, guess)
+        return places, speeds, forces
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """
         Return ``J = df/da``, NaN where it does not exist; see :class:`Transmission`.
 
-        Where the plugin gives ``da/dq``, the position is solved first and the matrix inverted.
+        Where the domain is in joint space, the position is solved first and the matrix inverted.
         """
         position = as_values('actuator_position', actuator_position, self.n_actuators)
         flat = position.reshape(-1, self.n_actuators)
@@ -226,43 +223,36 @@ class PositionDependentTransmission(PositionMaps, Transmission):
                 result[rows] = self._mechanism.jacobian(not self._starts_at_joint, flat[rows])
         return result.reshape(*position.shape[:-1], self.n_joints, self.n_actuators)
 
-    def _map(
+    def _is_along(self, direction: Direction) -> bool:
+        return self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
+
+    def _lengths(self, direction: Direction) -> tuple[int, int]:
+        """Return the numbers of inputs and outputs."""
+        both = self.n_actuators, self.n_joints
+        return both if direction == ACTUATOR_TO_JOINT else both[::-1]
+
+    def _in_chunks(
         self,
         direction: Direction,
-        interface: str,
-        values: npt.ArrayLike,
-        at: npt.ArrayLike | None,
-        rate: npt.ArrayLike | None,
+        function: Callable[..., tuple[Array, ...]],
+        arrays: tuple[Array, ...],
         guess: npt.ArrayLike | None,
-        report: Counter[str] | None,
-    ) -> Array:
-        quantity = quantity_of(interface, direction)
-        forward = direction == ACTUATOR_TO_JOINT
-        along = self._starts_at_joint != forward
-        n_in, n_out = self.n_actuators, self.n_joints
-        if not forward:
-            n_in, n_out = n_out, n_in
-        value = as_values('values', values, n_in)
-        arrays = [value]
-        if quantity not in POSITIONS:
-            arrays.append(self._needed('at', at, value.shape, interface))
-        if quantity is Quantity.ACCELERATION:
-            arrays.append(self._needed('rate', rate, value.shape, interface))
+    ) -> tuple[Array, ...]:
+        """Apply a function to flat pieces of arrays of one shape, and of the guess."""
+        n_in, n_out = self._lengths(direction)
+        batch = arrays[0].shape[:-1]
         start = None
-        if guess is not None and not along:
-            start = _shaped('guess', guess, (*value.shape[:-1], n_out))
-        counts: Counter[str] = Counter() if report is None else report
+        if guess is not None and not self._is_along(direction):
+            start = _shaped('guess', guess, (*batch, n_out)).reshape(-1, n_out)
+        flat = [array.reshape(-1, n_in) for array in arrays]
         with np.errstate(all='ignore'):
-            if value.ndim == 1:
-                return self._mechanism.mapped(quantity, along, arrays, start, counts)
-            flat = [array.reshape(-1, n_in) for array in arrays]
-            starts = None if start is None else start.reshape(-1, n_out)
-            result = np.empty((len(flat[0]), n_out))
-            for rows in _chunks(len(result)):
-                part = [array[rows] for array in flat]
-                nearby = None if starts is None else starts[rows]
-                result[rows] = self._mechanism.mapped(quantity, along, part, nearby, counts)
-        return result.reshape(*value.shape[:-1], n_out)
+            parts = [
+                function(None if start is None else start[rows], *(each[rows] for each in flat))
+                for rows in _chunks(len(flat[0]))
+            ]
+        return tuple(
+            np.concatenate(part).reshape(*batch, n_out) for part in zip(*parts, strict=True)
+        )
 
     def _needed(
         self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
@@ -277,6 +267,38 @@ class PositionDependentTransmission(PositionMaps, Transmission):
             )
         return _shaped(name, values, shape)
 
+    def _slope_pattern(self, n_y: int, n_x: int) -> npt.NDArray[np.bool_]:
+        return np.ones((n_y, n_x), dtype=bool)
+
+    def _checked_length(self, domain: Domain) -> int:
+        """
+        Call everything with one sample and with three, and return the length of ``y``.
+
+        :raises TransmissionError: If an answer has another shape than the others ask for.
+        """
+        n_x, n_y = len(domain.lower), 0
+        for count in (1, 3):
+            x = np.tile(np.array(domain.lower) + 0.5 * domain.span, (count, 1))
+            y, slope = self.evaluate(x)
+            n_y = n_y or np.shape(y)[-1]
+            answers = [
+                ('evaluate', y, (count, n_y)),
+                ('evaluate', slope, (count, n_y, n_x)),
+                ('slope_rate', self.slope_rate(x, x), (count, n_y, n_x)),
+            ]
+            back = self.inverse(y)
+            if back is not None:
+                answers.append(('inverse', back, (count, n_x)))
+            for name, answer, expected in answers:
+                if np.shape(answer) != expected:
+                    raise TransmissionError(
+                        f'{type(self).__name__}.{name} answers positions of shape {x.shape} with '
+                        'another shape',
+                        expected=str(expected),
+                        found=str(np.shape(answer)),
+                    )
+        return n_y
+
 
 def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     array = as_values(name, values, shape[-1])
@@ -286,4 +308,40 @@ def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def _chunks(length: int) -> Iterator[slice]:
-    return (slice(first, first + CHUNK_ROWS) for first in range(0, length, CHUNK_ROWS))
+    # One, perhaps empty, where there is nothing: its results have the right shape.
+    return (slice(first, first + CHUNK_ROWS) for first in range(0, max(length, 1), CHUNK_ROWS))
+
+
+#: Length of a step in shares of the range. Truncation is then far below rounding, and three steps
+#: reach 0.6 % of the range to each side. The second one is for positions nearer than that to where
+#: the Jacobian ends.
+_STEPS = (2.0**-9, 2.0**-14)
+
+_WEIGHTS = ((1, 45.0 / 60.0), (2, -9.0 / 60.0), (3, 1.0 / 60.0))
+
+
+def _directional_derivative(
+    function: Callable[[Array], Array], x: Array, direction: Array, span: Array
+) -> Array:
+    """
+    Return ``d/dt G(x + t v)`` at ``t = 0`` by the central difference of sixth order.
+
+    The error is about ``1e-12 |G| |v| / span`` for a Jacobian that is smooth over the range, by
+    rounding; truncation is below it. It is ``3e-11`` within 0.6 % of the range from where ``G``
+    ends, and the result NaN within 0.02 %.
+    """
+    speed = np.abs(direction / span).max(axis=-1, keepdims=True)
+    unit = np.where(speed == 0.0, 0.0, direction / speed)
+    result = _difference(function, x, unit, _STEPS[0])
+    if np.isnan(result).any():
+        result = np.where(np.isnan(result), _difference(function, x, unit, _STEPS[1]), result)
+    return np.asarray(result * speed[..., np.newaxis])
+
+
+def _difference(function: Callable[[Array], Array], x: Array, unit: Array, step: float) -> Array:
+    total = np.zeros(1)
+    for count, weight in _WEIGHTS:
+        ahead = function(x + (count * step) * unit)
+        behind = function(x - (count * step) * unit)
+        total = total + weight * (ahead - behind)
+    return np.asarray(total / step)

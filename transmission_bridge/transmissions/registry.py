@@ -30,6 +30,14 @@ __all__ = ['ENTRY_POINT_GROUP', 'PluginInfo', 'Registry']
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
 
+#: How CasADi is had, also where the system's Python is managed by its distribution (PEP 668).
+INSTALL_CASADI = (
+    "python3 -m pip install --user --break-system-packages 'casadi>=3.6' "
+    '(in a virtual environment without the two options)'
+)
+
+_CHANGES = 'docs/writing_a_transmission.md says what has changed'
+
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
@@ -157,12 +165,7 @@ class Registry:
         try:
             loaded = known[0].load()
         except (Exception, SystemExit) as error:  # whatever a module raises stays with its type
-            raise PluginError(
-                f"transmission type '{type_name}' ({known[0].value}) failed to import: "
-                f'{type(error).__name__}: {error}',
-                type_name=type_name,
-                details=traceback.format_exc(),
-            ) from None
+            raise _broken(known[0], error) from None
         return _checked(type_name, known[0].value, loaded)
 
 
@@ -171,6 +174,14 @@ def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
         raise PluginError(
             f"transmission type '{type_name}': {target} is no subclass of "
             'transmission_bridge.Transmission',
+            type_name=type_name,
+        )
+    version = getattr(loaded, 'api_version', None)
+    if version != API_VERSION:
+        raise PluginError(
+            f"transmission type '{type_name}': {target} states api_version {version!r}, this "
+            f'transmission_bridge has {API_VERSION}; install a matching version of the plugin: '
+            f'{_CHANGES}',
             type_name=type_name,
         )
     undefined = set(loaded.__abstractmethods__)
@@ -182,14 +193,22 @@ def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
             f"transmission type '{type_name}': {target} does not define {missing}",
             type_name=type_name,
         )
-    version = getattr(loaded, 'api_version', None)
-    if version != API_VERSION:
-        raise PluginError(
-            f"transmission type '{type_name}': {target} states api_version {version!r}, this "
-            f'transmission_bridge has {API_VERSION}; install a matching version of the plugin',
-            type_name=type_name,
-        )
     return loaded
+
+
+def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
+    said = f'failed to import: {type(error).__name__}: {error}'
+    details = traceback.format_exc()
+    missing = error.name or '' if isinstance(error, ImportError) else ''
+    if missing == 'casadi':
+        said, details = f'needs CasADi, which is not installed: {INSTALL_CASADI}', ''
+    elif missing.partition('.')[0] == _PACKAGE:
+        said += f'; if it was written for another version of {_PACKAGE}, {_CHANGES}'
+    return PluginError(
+        f"transmission type '{entry_point.name}' ({entry_point.value}) {said}",
+        type_name=entry_point.name,
+        details=details,
+    )
 
 
 def _second(entry_point: importlib.metadata.EntryPoint) -> PluginInfo:

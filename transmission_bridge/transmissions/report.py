@@ -8,28 +8,40 @@ from __future__ import annotations
 from collections import Counter
 import traceback
 
+import numpy as np
+import numpy.typing as npt
+
 __all__ = ['MapReport']
 
 
 class MapReport:
     """
-    Collects what a stream wants to know of its maps; the maps themselves keep nothing.
+    Collects what a caller wants to know of maps; the maps themselves keep nothing.
 
     :ivar counts: Samples that became NaN, by ``(transmission, reason)``. Reasons are ``domain``,
-        ``singular``, ``no_convergence``, ``branch`` and ``exception``.
+        ``singular``, ``no_convergence``, ``branch`` and ``exception``. A transmission that is
+        asked by itself has the name ``''``.
     :ivar errors: Traceback of the newest exception of a plugin, by transmission.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.errors: dict[str, str] = {}
+        self._name = ''
 
-    def add_exception(self, transmission: str) -> None:
+    def of(self, transmission: str) -> MapReport:
+        """Return the same report for what is said of one transmission."""
+        part = MapReport()
+        part.counts, part.errors, part._name = self.counts, self.errors, transmission
+        return part
+
+    def count(self, reason: str, samples: npt.NDArray[np.bool_] | bool = True) -> None:
+        """Count the samples that are lost."""
+        lost = int(np.count_nonzero(samples))
+        if lost:
+            self.counts[self._name, reason] += lost
+
+    def add_exception(self) -> None:
         """Count the exception that is being handled, and keep its traceback."""
-        self.counts[transmission, 'exception'] += 1
-        self.errors[transmission] = traceback.format_exc()
-
-    def add(self, transmission: str, counts: Counter[str]) -> None:
-        """Add the counts of one transmission."""
-        for reason, count in counts.items():
-            self.counts[transmission, reason] += count
+        self.count('exception')
+        self.errors[self._name] = traceback.format_exc()

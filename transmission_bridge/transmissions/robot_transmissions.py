@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.description.control_specs import (
@@ -17,23 +16,21 @@ from transmission_bridge.description.control_specs import (
     TransmissionSpec,
 )
 from transmission_bridge.description.specs import Finding, RobotDescription
-from transmission_bridge.errors import ShapeError, UnknownNameError, UnsupportedInterfaceError
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding, Built, lay_out
 from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
-    DIRECTIONS,
-    interfaces_of,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.mapper import Mapper
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.robot_map import compile_map, RobotMap
-from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.transmissions.stream import Stream
+from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.tuning import flatten, ignored_encoders, rebuilt
+from transmission_bridge.transmissions.tuning import ignored_encoders, rebuilt, resolved
 
 __all__ = ['RobotTransmissions']
 
@@ -85,13 +82,7 @@ class RobotTransmissions:
         self._ignore_absolute_encoder = ignore_absolute_encoder
         self._may_pass_through = pass_through
         self._layout = lay_out(robot, built, pass_through=pass_through)
-        self._maps: dict[tuple[Direction, str], RobotMap] = {
-            (direction, interface): compile_map(
-                self._layout, interface, direction, ignore_absolute_encoder
-            )
-            for direction in DIRECTIONS
-            for interface in interfaces_of(direction)
-        }
+        self.mapper = Mapper(self._layout, ignore_absolute_encoder)
 
     # -- what there is ---------------------------------------------------------------------------
 
@@ -186,155 +177,59 @@ class RobotTransmissions:
         """Transmissions whose absolute positions pass from actuator to joint by role."""
         return self._ignore_absolute_encoder
 
-    def map_of(self, interface: str, direction: Direction) -> RobotMap:
-        """
-        Return the compiled map of an interface, for callers that hold it across many cycles.
-
-        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
-        """
-        found = self._maps.get((direction, interface))
-        if found is None:
-            raise UnsupportedInterfaceError(interface, direction, interfaces_of(direction))
-        return found
-
     # -- the maps --------------------------------------------------------------------------------
 
-    def actuator_to_joint(
-        self,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
-    ) -> Array:
+    def actuator_to_joint(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
         """
-        Map actuator values to joint values.
+        Map actuator values to joint values; see :meth:`Mapper.map`.
 
         :param interface: ``position``, ``velocity``, ``acceleration``, ``effort``, ``torque``,
             ``force`` or ``absolute_position``.
         :param values: Shape ``(..., n_actuators)``.
-        :param at: Actuator positions, same shape; required by velocity, acceleration and effort
-            where a Jacobian varies, else ignored.
-        :param rate: Actuator velocities, same shape; required by acceleration where a Jacobian
-            varies, else ignored.
-        :param guess: Joint positions near which an iterative solution is sought.
-        :param report: Collects what became NaN and why.
+        :param options: ``at``, ``rate``, ``guess`` and ``report``.
         :returns: Shape ``(..., n_joints)``.
-        :raises ShapeError: If a last axis has another length.
-        :raises UnsupportedInterfaceError: If the interface is unknown.
-        :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
         """
-        return self._map(ACTUATOR_TO_JOINT, interface, values, at, rate, guess, report)
+        return self.mapper.map(ACTUATOR_TO_JOINT, interface, values, **options)
 
-    def joint_to_actuator(
-        self,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
-    ) -> Array:
+    def joint_to_actuator(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
         """
-        Map joint values to actuator values.
+        Map joint values to actuator values; see :meth:`Mapper.map`.
 
-        As :meth:`actuator_to_joint` with the spaces exchanged: ``at`` and ``rate`` are joint
-        positions and velocities, ``guess`` is in actuator space. ``absolute_position`` is a
+        As :meth:`actuator_to_joint` with the spaces exchanged. ``absolute_position`` is a
         measurement and not mapped.
-
-        :param interface: Which quantity ``values`` are.
-        :param values: Shape ``(..., n_joints)``.
-        :param at: Joint positions.
-        :param rate: Joint velocities.
-        :param guess: Actuator positions near which an iterative solution is sought.
-        :param report: Collects what became NaN and why.
-        :returns: Shape ``(..., n_actuators)``.
-        :raises ShapeError: If a last axis has another length.
-        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
-        :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
         """
-        return self._map(JOINT_TO_ACTUATOR, interface, values, at, rate, guess, report)
-
-    def _map(
-        self,
-        direction: Direction,
-        interface: str,
-        values: npt.ArrayLike,
-        at: npt.ArrayLike | None,
-        rate: npt.ArrayLike | None,
-        guess: npt.ArrayLike | None,
-        report: MapReport | None,
-    ) -> Array:
-        robot_map = self.map_of(interface, direction)
-        n_in, n_out = robot_map.affine.n_in, robot_map.affine.n_out
-        # Infinity less infinity is unknown, which the result says.
-        with np.errstate(invalid='ignore'):
-            return robot_map(
-                as_values('values', values, n_in),
-                None if at is None else as_values('at', at, n_in),
-                None if rate is None else as_values('rate', rate, n_in),
-                None if guess is None else as_values('guess', guess, n_out),
-                report,
-            )
+        return self.mapper.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
     def jacobian(
         self, actuator_position: npt.ArrayLike, *, report: MapReport | None = None
     ) -> Array:
-        """
-        Return ``J = dq/da`` of the whole robot.
+        """Return ``J = dq/da`` of the whole robot; see :meth:`Mapper.jacobian`."""
+        return self.mapper.jacobian(actuator_position, report=report)
 
-        :param actuator_position: Shape ``(..., n_actuators)``.
-        :param report: Collects the exceptions of plugins.
-        :returns: Shape ``(..., n_joints, n_actuators)``, zero where a joint does not depend on an
-            actuator, NaN where a plugin raises or gives another shape.
-        :raises ShapeError: If the last axis has another length.
-        """
-        position = as_values('actuator_position', actuator_position, len(self.actuator_names))
-        jacobian = np.zeros(
-            (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
-        )
-        for joint, actuator in self._layout.pass_through:
-            jacobian[..., joint, actuator] = 1.0
-        for binding in self.bindings:
-            rows = np.array(binding.joints)[:, np.newaxis]
-            columns = np.array(binding.actuators)
-            shape = (*position.shape[:-1], len(rows), len(columns))
-            try:
-                block = np.asarray(binding.transmission.jacobian(position[..., columns]))
-                if block.shape != shape:
-                    raise ShapeError('jacobian', expected=str(shape), found=block.shape)
-                jacobian[..., rows, columns] = block
-            except (Exception, SystemExit):  # whatever a third party raises
-                jacobian[..., rows, columns] = np.nan
-                if report is not None:
-                    report.add_exception(binding.spec.name)
-        return jacobian
+    def stream(self, direction: Direction) -> Stream:
+        """Return what maps position, velocity and effort of one instant after the other."""
+        return self.mapper.stream(direction)
 
     # -- tuning ----------------------------------------------------------------------------------
 
-    def with_parameters(self, parameters: Mapping[str, Mapping[str, Any]]) -> RobotTransmissions:
+    def with_parameters(self, parameters: Mapping[str, Any]) -> RobotTransmissions:
         """
         Return the same robot with other parameter values; all are accepted or none.
 
-        ``t.with_parameters({'wrist': {'joints': {'roll': {'offset': 0.1}}}})``
+        ``t.with_parameters({'wrist.joints.roll.offset': 0.1})``
 
-        :param parameters: By transmission, then the path below it as nested mappings. Values are
-            numbers; ``ignore_absolute_encoder`` is a bool.
+        :param parameters: By transmission and path below it, joined by dots; any part may be a
+            mapping of its own. Values are numbers; ``ignore_absolute_encoder`` is a bool.
         :raises UnknownNameError: If there is no such transmission.
         :raises ParameterError: If a parameter is unknown or a value cannot be accepted.
         """
         items = {item.spec.name: item for item in self._built}
         ignored = set(self._ignore_absolute_encoder)
-        for name, nested in parameters.items():
-            if name not in items:
-                raise UnknownNameError('transmission', name, tuple(items))
-            numbers, ignore = flatten(items[name], nested)
-            if ignore is not None:
-                (ignored.add if ignore else ignored.discard)(name)
-            items[name] = rebuilt(items[name], numbers)
+        numbers, flags = resolved(items, parameters)
+        for name, flag in flags.items():
+            (ignored.add if flag else ignored.discard)(name)
+        for name, values in numbers.items():
+            items[name] = rebuilt(items[name], values)
         other = object.__new__(type(self))
         other._compile(
             self._robot,

@@ -39,7 +39,8 @@ class ScrewTransmission(LinearTransmission):
     :raises TransmissionError: If lead or reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
-    api_version: ClassVar[int] = 1
+    api_version: ClassVar[int] = 2
+    actuators_turn: ClassVar[bool] = True
 
     def __init__(
         self, lead: float, actuator_reduction: float = 1.0, joint_offset: float = 0.0

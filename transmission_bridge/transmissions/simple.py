@@ -39,7 +39,7 @@ class SimpleTransmission(LinearTransmission):
     :raises TransmissionError: If the reduction is zero or a number is not finite.
     """
 
-    api_version: ClassVar[int] = 1
+    api_version: ClassVar[int] = 2
 
     def __init__(self, reduction: float, joint_offset: float = 0.0) -> None:
         (n,) = ratios('reduction', (reduction,), 1)

@@ -6,22 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+import importlib.util
 import math
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
-from transmission_bridge.transmissions.curve_sample import CurveSample
-from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
-from transmission_bridge.transmissions.small_matrix import component, matrix_of, vector_of
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.square import Numbers
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.equations import Equations
 
 __all__ = ['TabulatedTransmission']
 
@@ -58,7 +61,7 @@ class TabulatedTransmission(PositionDependentTransmission):
         number is not finite.
     """
 
-    api_version: ClassVar[int] = 1
+    api_version: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -80,7 +83,6 @@ class TabulatedTransmission(PositionDependentTransmission):
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
             x, y = x[::-1], y[::-1]
         self._curve = MonotoneCubic(x, y)
-        self._sample = CurveSample(self._curve)
         ends = sorted((self._actuator_ratio * x[[0, -1]]).tolist())
         super().__init__(Domain('actuator', (ends[0],), (ends[1],)))
 
@@ -112,39 +114,103 @@ class TabulatedTransmission(PositionDependentTransmission):
         """Joint offset [rad or m]."""
         return (self._offset,)
 
-    def joint_position(self, actuator_position: Array) -> Array:
-        """Return ``j`` from the curve."""
-        curve = self._curve.value(component(actuator_position, 0) / self._actuator_ratio)
-        return vector_of(curve / self._joint_ratio + self._offset)
-
-    def joint_jacobian(self, actuator_position: Array) -> Array:
-        """Return ``dj/da``, shape ``(..., 1, 1)``."""
-        slope = self._curve.slope(component(actuator_position, 0) / self._actuator_ratio)
-        return matrix_of((slope / (self._actuator_ratio * self._joint_ratio),))
-
-    def joint_jacobian_rate(self, actuator_position: Array, actuator_velocity: Array) -> Array:
-        """Return ``d/dt dj/da``, shape ``(..., 1, 1)``."""
-        curvature = self._curve.curvature(component(actuator_position, 0) / self._actuator_ratio)
-        ratio = self._actuator_ratio * self._actuator_ratio * self._joint_ratio
-        return matrix_of((curvature * component(actuator_velocity, 0) / ratio,))
-
-    def actuator_position(self, joint_position: Array) -> Array:
-        """Return ``a``, solved within a piece of the curve."""
-        value = self._joint_ratio * (component(joint_position, 0) - self._offset)
-        return vector_of(self._actuator_ratio * self._curve.inverse(value))
-
-    def joint_sample(self, actuator_position: Numbers) -> tuple[Numbers, Numbers]:
-        """Return ``j`` and ``dj/da`` of one sample."""
-        curve, slope = self._sample.value_and_slope(actuator_position[0] / self._actuator_ratio)
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """Return ``j`` from the curve, and ``dj/da``."""
+        at = x / self._actuator_ratio
+        ratio = self._actuator_ratio * self._joint_ratio
         return (
-            (curve / self._joint_ratio + self._offset,),
-            (slope / (self._actuator_ratio * self._joint_ratio),),
+            self._curve.value(at) / self._joint_ratio + self._offset,
+            (self._curve.slope(at) / ratio)[..., np.newaxis],
         )
 
-    def actuator_position_sample(self, joint_position: Numbers) -> Numbers:
-        """Return ``a`` of one sample."""
-        value = self._joint_ratio * (joint_position[0] - self._offset)
-        return (self._actuator_ratio * self._sample.inverse(value),)
+    def slope_rate(self, x: Array, rate: Array) -> Array:
+        """Return ``d/dt dj/da``."""
+        curvature = self._curve.curvature(x / self._actuator_ratio)
+        ratio = self._actuator_ratio * self._actuator_ratio * self._joint_ratio
+        return np.asarray((curvature * rate / ratio)[..., np.newaxis])
+
+    def inverse(self, y: Array) -> Array:
+        """Return ``a``, solved within a piece of the curve."""
+        return self._actuator_ratio * self._curve.inverse(self._joint_ratio * (y - self._offset))
+
+    # -- one sample ------------------------------------------------------------------------------
+
+    #: A piece of the table has coefficients of its own.
+    numbers_vary: ClassVar[bool] = True
+
+    @property
+    def can_be_compiled(self) -> bool:
+        """Whether a robot may compile a piece of the curve instead of calling the transmission."""
+        return importlib.util.find_spec('casadi') is not None and all(
+            getattr(type(self), name) is getattr(TabulatedTransmission, name)
+            for name in ('map', 'map_state', 'supports', 'evaluate', 'inverse')
+        )
+
+    @property
+    def equations(self) -> Equations:
+        """A piece of the curve as an equation of its coefficients."""
+        return _piece()
+
+    @property
+    def watched(self) -> list[float]:
+        """Return what a sample is held against somewhere."""
+        return self.numbers_at(True, math.nan)[:9]
+
+    @property
+    def numbers(self) -> list[float]:
+        """Return the coefficients of some piece."""
+        return self.numbers_at(True, math.nan)[9:]
+
+    def numbers_at(self, along: bool, position: float) -> list[float]:
+        """Return the ends and the coefficients of the piece that holds a position."""
+        curve, seeds = self._curve, self._mechanism.seeds
+        ratio = self._actuator_ratio
+        if along:
+            place = curve.piece_of(position / ratio)
+        else:
+            place = curve.piece_from(self._joint_ratio * (position - self._offset))
+        x, y, width, *coefficients = curve.pieces[place]
+        low, high = sorted((ratio * x, ratio * (x + width)))
+        slack = SLACK * (high - low)
+        limit = self.condition_limit
+        return [
+            low - slack,
+            high + slack,
+            high - low,
+            float(seeds.lowest[0]),
+            float(seeds.highest[0]),
+            float(seeds.y_span[0]),
+            limit * seeds.branch,
+            seeds.gain,
+            limit * seeds.gain,
+            ratio,
+            self._joint_ratio,
+            self._offset,
+            x,
+            y,
+            *coefficients,
+        ]
+
+
+@cache
+def _piece() -> Equations:
+    from transmission_bridge.transmissions.equations import Equations
+
+    def joint_position(a: Any, p: SimpleNamespace) -> Any:
+        t = a - p.x
+        return p.y + t * (p.linear + t * (p.square + t * p.cube))
+
+    names = ('x', 'y', 'linear', 'square', 'cube')
+    shape = tuple(
+        (name, (None,)) for name in ('actuator_reduction', 'joint_reduction', 'joint_offset')
+    )
+    return Equations(
+        {'joint_position': joint_position},
+        False,
+        (1, 1),
+        (*shape, *((name, None) for name in names)),
+        (),
+    )
 
 
 def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:

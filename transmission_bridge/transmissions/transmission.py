@@ -24,8 +24,7 @@ Inverses are pseudo-inverses where the numbers of actuators and joints differ. P
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from typing import ClassVar, TYPE_CHECKING
+from typing import Any, ClassVar, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +35,9 @@ from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
     interfaces_of,
+    JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.report import MapReport
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ['API_VERSION', 'Transmission', 'as_values']
 
 #: Version of this contract. A plugin states the one it was written for as ``api_version``.
-API_VERSION = 1
+API_VERSION = 2
 
 
 class Transmission(ABC):
@@ -52,9 +53,10 @@ class Transmission(ABC):
     A map between actuator and joint space.
 
     Instances are immutable. A plugin subclasses
-    :class:`~transmission_bridge.transmissions.linear.LinearTransmission` or
+    :class:`~transmission_bridge.transmissions.linear.LinearTransmission`,
+    :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission` or
     :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`
-    rather than this class, sets ``api_version = 1`` and defines :meth:`from_spec`.
+    rather than this class, sets ``api_version = 2`` and defines :meth:`from_spec`.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` with any leading batch axes, in
     role order. An unknown value is NaN and touches only the outputs that depend on it.
@@ -65,6 +67,9 @@ class Transmission(ABC):
 
     #: Whether the Jacobian is the same everywhere; ``at`` and ``rate`` are then ignored.
     is_constant: ClassVar[bool] = False
+
+    #: Whether the mechanism itself says that its actuators turn, so that their unit is [rad].
+    actuators_turn: ClassVar[bool] = False
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> Transmission:
@@ -116,71 +121,53 @@ class Transmission(ABC):
         return interface in interfaces_of(direction)
 
     @abstractmethod
-    def actuator_to_joint(
+    def map(
         self,
+        direction: Direction,
         interface: str,
         values: npt.ArrayLike,
         *,
         at: npt.ArrayLike | None = None,
         rate: npt.ArrayLike | None = None,
         guess: npt.ArrayLike | None = None,
-        report: Counter[str] | None = None,
+        report: MapReport | None = None,
     ) -> Array:
         """
-        Map actuator values to joint values.
+        Map values from one space to the other.
 
+        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
         :param interface: Which quantity ``values`` are.
-        :param values: Actuator values, shape ``(..., n_actuators)``.
-        :param at: Actuator positions, same shape; needed by velocity, acceleration and effort
-            where the Jacobian varies, else ignored.
-        :param rate: Actuator velocities, same shape; needed by acceleration where the Jacobian
-            varies, else ignored.
-        :param guess: Joint positions to start an iterative solution from, else a fixed table.
-        :param report: Counts the samples that became NaN, by reason.
-        :returns: Joint values, shape ``(..., n_joints)``.
-        :raises ShapeError: If an array has another last axis.
+        :param values: Shape ``(..., n)`` with ``n`` the actuators or joints of the input's space.
+        :param at: Positions in the input's space, same shape; needed by velocity, acceleration and
+            effort where the Jacobian varies, else ignored.
+        :param rate: Velocities in the input's space, same shape; needed by acceleration where the
+            Jacobian varies, else ignored.
+        :param guess: Positions in the output's space to start an iterative solution from, else a
+            fixed table.
+        :param report: Collects what became NaN, and why.
+        :returns: Values in the other space, shape ``(..., m)``.
+        :raises ShapeError: If an array has another shape.
         :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
         :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
         """
 
-    @abstractmethod
-    def joint_to_actuator(
-        self,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: Counter[str] | None = None,
-    ) -> Array:
-        """
-        Map joint values to actuator values.
+    def actuator_to_joint(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
+        """Map actuator values to joint values; as :meth:`map`, which a plugin defines."""
+        return self.map(ACTUATOR_TO_JOINT, interface, values, **options)
 
-        As :meth:`actuator_to_joint` with the spaces exchanged: ``at`` and ``rate`` are joint
-        positions and velocities, ``guess`` is in actuator space.
-
-        :param interface: Which quantity ``values`` are.
-        :param values: Joint values, shape ``(..., n_joints)``.
-        :param at: Joint positions.
-        :param rate: Joint velocities.
-        :param guess: Actuator positions to start an iterative solution from.
-        :param report: Counts the samples that became NaN, by reason.
-        :returns: Actuator values, shape ``(..., n_actuators)``.
-        :raises ShapeError: If an array has another last axis.
-        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
-        :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
-        """
+    def joint_to_actuator(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
+        """Map joint values to actuator values; as :meth:`map`, which a plugin defines."""
+        return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
     def map_state(
         self,
         direction: Direction,
-        position: Array,
-        velocity: Array,
-        effort: Array,
+        position: npt.ArrayLike,
+        velocity: npt.ArrayLike,
+        effort: npt.ArrayLike,
         *,
-        guess: Array | None = None,
-        report: Counter[str] | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: MapReport | None = None,
     ) -> tuple[Array, Array, Array]:
         """
         Map position, velocity and effort of one instant together.
@@ -191,30 +178,34 @@ class Transmission(ABC):
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
         :param position: Shape ``(..., n)``; ``velocity`` and ``effort`` are of the same shape.
         :param guess: Where to start an iterative solution, in the output's space.
-        :param report: Counts the samples that became NaN, by reason, once for each position.
+        :param report: Collects what became NaN, and why, once for each position.
         :returns: Position, velocity and effort in the other space.
         :raises ShapeError: If an array has another shape.
         :raises UnsupportedInterfaceError: If one of the three is not mapped.
         """
-        function = (
-            self.actuator_to_joint if direction == ACTUATOR_TO_JOINT else (self.joint_to_actuator)
-        )
-        mapped = function('position', position, guess=guess, report=report)
+        mapped = self.map(direction, 'position', position, guess=guess, report=report)
         return (
             mapped,
-            function('velocity', velocity, at=position, guess=mapped),
-            function('effort', effort, at=position, guess=mapped),
+            self.map(direction, 'velocity', velocity, at=position, guess=mapped),
+            self.map(direction, 'effort', effort, at=position, guess=mapped),
         )
 
-    @abstractmethod
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """
-        Return ``J = df/da``.
+        Return ``J = df/da``, NaN where it does not exist.
 
         :param actuator_position: Shape ``(..., n_actuators)``.
         :returns: Shape ``(..., n_joints, n_actuators)``.
         :raises ShapeError: If the last axis has another length.
         """
+        position = as_values('actuator_position', actuator_position, self.n_actuators)
+        columns = [
+            self.map(
+                ACTUATOR_TO_JOINT, 'velocity', np.broadcast_to(unit, position.shape), at=position
+            )
+            for unit in np.eye(self.n_actuators)
+        ]
+        return np.stack(columns, axis=-1)
 
 
 def as_values(name: str, values: npt.ArrayLike, length: int) -> Array:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From nested parameter values, as users write them, to transmissions that have them."""
+"""From parameter values, as users write them, to transmissions that have them."""
 
 from __future__ import annotations
 
@@ -11,55 +11,78 @@ from numbers import Real
 from typing import Any
 
 from transmission_bridge.description.specs import Finding
-from transmission_bridge.errors import ParameterError, TransmissionError
+from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.tunable import ParameterPath
 
-__all__ = ['IGNORE_ABSOLUTE_ENCODER', 'flatten', 'ignored_encoders', 'rebuilt']
+__all__ = ['IGNORE_ABSOLUTE_ENCODER', 'ignored_encoders', 'rebuilt', 'resolved']
 
 #: The one parameter that every transmission has and that is not a number.
 IGNORE_ABSOLUTE_ENCODER = 'ignore_absolute_encoder'
 
 
-def flatten(
-    item: Built, nested: Mapping[str, Any]
-) -> tuple[dict[ParameterPath, float], bool | None]:
+def resolved(
+    items: Mapping[str, Built], parameters: Mapping[str, Any]
+) -> tuple[dict[str, dict[ParameterPath, float]], dict[str, bool]]:
     """
-    Return the numbers by path, and ``ignore_absolute_encoder`` if it was given.
+    Return the numbers of each transmission by path, and its ``ignore_absolute_encoder`` if given.
 
-    :param item: The transmission that the values are for.
-    :param nested: For example ``{'joints': {'roll': {'offset': 0.1}}}``.
-    :raises ParameterError: If a path is no parameter of it, or a value has the wrong type or
-        cannot be accepted.
+    :param items: The transmissions by name.
+    :param parameters: For example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may
+        be a mapping of its own, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
+    :raises UnknownNameError: If there is no such transmission.
+    :raises ParameterError: If a name is no parameter, or could mean two, or if a value has the
+        wrong type or cannot be accepted.
     """
-    if not isinstance(nested, Mapping):
-        raise ParameterError(
-            'parameters cannot be read',
-            transmission=item.spec.name,
-            expected='a mapping of parameter names',
-            found=repr(nested),
-        )
-    known = {tunable.path: tunable for tunable in item.tunables}
-    numbers: dict[ParameterPath, float] = {}
-    ignore: bool | None = None
-    for path, value in _leaves((), nested):
-        name = '.'.join(path)
+    known: dict[str, list[tuple[str, ParameterPath]]] = {}
+    for name, item in items.items():
+        for path in (*(tunable.path for tunable in item.tunables), (IGNORE_ABSOLUTE_ENCODER,)):
+            known.setdefault('.'.join((name, *path)), []).append((name, path))
+    numbers: dict[str, dict[ParameterPath, float]] = {}
+    ignored: dict[str, bool] = {}
+    for keys, value in _leaves((), parameters):
+        found = known.get('.'.join(keys), [])
+        if len(found) > 1:
+            # Names in the description may have dots in them: said in parts it is one of them.
+            found = [place for place in found if (place[0], *place[1]) == keys]
+        if len(found) != 1:
+            raise _unknown(items, keys, value)
+        transmission, path = found[0]
+        item = items[transmission]
         if path == (IGNORE_ABSOLUTE_ENCODER,):
-            ignore = _flag(item, value)
-        elif path not in known:
-            names = ', '.join('.'.join(other) for other in known)
-            raise ParameterError(
-                f"unknown parameter '{name}'",
-                transmission=item.spec.name,
-                parameter=name,
-                expected=f'one of {names}, {IGNORE_ABSOLUTE_ENCODER}',
-                found=repr(value),
-            )
-        else:
-            number = _number(item, name, value)
-            numbers[path] = known[path].check(number, transmission=item.spec.name)
-    return numbers, ignore
+            ignored[transmission] = _flag(item, value)
+            continue
+        (tunable,) = (each for each in item.tunables if each.path == path)
+        number = _number(item, '.'.join(path), value)
+        numbers.setdefault(transmission, {})[path] = tunable.check(
+            number, transmission=transmission
+        )
+    return numbers, ignored
+
+
+def _unknown(items: Mapping[str, Built], keys: ParameterPath, value: object) -> Exception:
+    full = '.'.join(keys)
+    owners = [name for name in items if full == name or full.startswith(f'{name}.')]
+    if not owners:
+        return UnknownNameError('transmission', keys[0], tuple(items))
+    owner = max(owners, key=len)
+    name = full[len(owner) + 1 :]
+    if not name:
+        return ParameterError(
+            'parameters cannot be read',
+            transmission=owner,
+            expected='a mapping of parameter names',
+            found=repr(value),
+        )
+    names = ', '.join('.'.join(tunable.path) for tunable in items[owner].tunables)
+    return ParameterError(
+        f"unknown parameter '{name}'",
+        transmission=owner,
+        parameter=name,
+        expected=f'one of {names}, {IGNORE_ABSOLUTE_ENCODER}',
+        found=repr(value),
+    )
 
 
 def _number(item: Built, name: str, value: object) -> float:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 import re
 
-from transmission_bridge.bridge.places import FIELDS
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['STAMP', 'TIME', 'TOPIC', 'Columns', 'nanoseconds', 'number', 'seconds']
 

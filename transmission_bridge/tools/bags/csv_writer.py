@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 import csv
 
-from transmission_bridge.bridge.places import FIELDS
 from transmission_bridge.messages.cdr_reader import JointStateReader
 from transmission_bridge.tools.bags.csv_columns import seconds, STAMP, TIME, TOPIC
 from transmission_bridge.tools.bags.model import Message, Topic
+from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['CsvWriter']
 

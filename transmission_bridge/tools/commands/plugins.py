@@ -49,6 +49,7 @@ def _show(plugins: tuple[PluginInfo, ...], console: Console) -> None:
             textwrap.fill(
                 printable(text),
                 width=console.out.width or 10**9,
+                break_on_hyphens=False,  # commands are to be copied
                 initial_indent='    ',
                 subsequent_indent='    ',
             )

@@ -5,21 +5,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 import pickle
 
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.conformance.formal_checks import maps_of
 from transmission_bridge.transmissions.conformance.mapping_checks import inputs, reverse
 from transmission_bridge.transmissions.conformance.samples import Subject
 from transmission_bridge.transmissions.interfaces import (
     Direction,
     DIRECTIONS,
+    FIELDS,
     INTERFACES,
     Quantity,
 )
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.stream import Step, Stream
 
 __all__ = ['BEHAVIOUR_CHECKS']
 
@@ -61,15 +64,14 @@ def check_state(subject: Subject) -> None:
     """Position, velocity and effort mapped together are what they are one by one."""
     part = subject.first(LOOP_COUNT)
     for direction in DIRECTIONS:
-        interfaces = ('position', 'velocity', 'effort')
-        if not all(part.transmission.supports(each, direction) for each in interfaces):
+        if not all(part.transmission.supports(each, direction) for each in FIELDS):
             continue
         at = part.positions(direction)
         drawn = inputs(part, direction, 'velocity')
         given = [at, drawn['values'], drawn['rate']]
         alone = [
             part.map(direction, interface, values, at=at)
-            for interface, values in zip(interfaces, given, strict=True)
+            for interface, values in zip(FIELDS, given, strict=True)
         ]
         together = part.transmission.map_state(direction, *given)
         # A stream begins where it found the sample before, somewhere near.
@@ -81,13 +83,50 @@ def check_state(subject: Subject) -> None:
             ]
             for guesses in ([None] * len(at), nearby)
         ]
-        for place, (interface, expected) in enumerate(zip(interfaces, alone, strict=True)):
+        for place, (interface, expected) in enumerate(zip(FIELDS, alone, strict=True)):
             allowed = BATCH * part.condition[:, np.newaxis] * np.abs(expected).max()
             one_by_one = [np.array([sample[place] for sample in loop]) for loop in loops]
             for result in (together[place], *one_by_one):
                 assert (np.abs(result - expected) <= allowed).all(), (
                     f'map_state {direction} gives another {interface}'
                 )
+
+
+def check_stream(subject: Subject) -> None:
+    """A live stream, which compiles equations, gives sample by sample what the maps give."""
+    part = subject.first(LOOP_COUNT)
+    for direction in DIRECTIONS:
+        if not all(part.transmission.supports(each, direction) for each in FIELDS):
+            continue
+        at = part.positions(direction)
+        drawn = inputs(part, direction, 'velocity')
+        given = np.stack([at, drawn['values'], drawn['rate']], axis=1)
+        expected = np.stack(
+            [
+                part.map(direction, interface, given[:, row], at=at)
+                for row, interface in enumerate(FIELDS)
+            ],
+            axis=1,
+        )
+        report = MapReport()
+        stream = _stream(part, direction)
+        # The first begins at another position, the second where it is.
+        rounds = [[stream.of_instant(each, report).copy() for _ in range(2)] for each in given]
+        allowed = BATCH * part.condition[:, np.newaxis, np.newaxis]
+        allowed = allowed * np.abs(expected).max(axis=(0, 2), keepdims=True)
+        for result in np.array(rounds).swapaxes(0, 1):
+            assert (np.abs(result - expected) <= allowed).all(), (
+                f'a live stream {direction} gives something else; lost: {dict(report.counts)}'
+                + ''.join(report.errors.values())
+            )
+
+
+def _stream(subject: Subject, direction: Direction) -> Stream:
+    """Return what a robot that has nothing but this transmission does with a stream."""
+    n_in, n_out = (subject.positions(each).shape[1] for each in (direction, reverse(direction)))
+    inputs, outputs = np.arange(n_in), np.arange(n_out)
+    step = Step('', subject.transmission, inputs, outputs, outputs, outputs)
+    return Stream(direction, [(AffineMap(np.zeros((n_out, n_in))), [step])] * len(FIELDS))
 
 
 def check_no_mutation(subject: Subject) -> None:
@@ -140,25 +179,26 @@ def check_outside(subject: Subject) -> None:
     """Positions outside the domain are NaN and counted, whatever they are; nothing is raised."""
     if subject.transmission.is_constant or subject.domain is None:
         return
-    function = getattr(subject.transmission, subject.along)
+    transmission = subject.transmission
     inside = subject.x[:1]
     far = np.array(subject.domain.upper) + subject.domain.span
     positions = np.concatenate([inside, [far], [far * 1e300], far[np.newaxis] * -np.inf])
-    counts: Counter[str] = Counter()
-    result = function('position', positions, report=counts)
+    report = MapReport()
+    result = transmission.map(subject.along, 'position', positions, report=report)
     assert np.isfinite(result[0]).all(), 'a position inside the domain is not mapped'
     assert np.isnan(result[1:]).all(), 'a position outside the domain is mapped'
-    assert counts['domain'] == 2, f'two positions are outside the domain, counted {dict(counts)}'
-    back = getattr(subject.transmission, subject.back)
+    counted = {reason: count for (_, reason), count in report.counts.items()}
+    assert counted.get('domain') == 2, f'two positions are outside the domain, counted {counted}'
     for value in (1e6, 1e300, np.inf, np.nan):
-        answer = back('position', np.full(subject.y.shape[1], value))
+        given = np.full(subject.y.shape[1], value)
+        answer = transmission.map(subject.back, 'position', given)
         assert np.isnan(answer).all(), f'the position {value} is mapped to {answer}'
     for direction, place in (
         (subject.along, far),
         (subject.back, np.full_like(subject.y[0], 1e6)),
     ):
         for interface in ('velocity', 'acceleration', 'effort'):
-            if subject.transmission.supports(interface, direction):
+            if transmission.supports(interface, direction):
                 ones = np.ones_like(place)
                 answer = subject.map(direction, interface, ones, at=place, rate=ones)
                 assert np.isnan(answer).all(), f'{interface} is mapped outside the domain'
@@ -171,7 +211,7 @@ def check_pickling(subject: Subject) -> None:
     for direction, interface in maps_of(subject, supported=True):
         given = inputs(part, direction, interface)
         original = part.map(direction, interface, **given)
-        assert np.array_equal(getattr(copy, direction)(interface, **given), original), (
+        assert np.array_equal(copy.map(direction, interface, **given), original), (
             f'{interface} {direction}: the copy differs'
         )
 
@@ -198,6 +238,7 @@ def _dependence(
 BEHAVIOUR_CHECKS = {
     'batch_equals_loop': check_batch_equals_loop,
     'state': check_state,
+    'stream': check_stream,
     'no_mutation': check_no_mutation,
     'nan_locality': check_nan_locality,
     'outside': check_outside,

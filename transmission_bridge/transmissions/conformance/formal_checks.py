@@ -61,6 +61,10 @@ def check_interfaces(subject: Subject) -> None:
         lists = {name: value.tolist() for name, value in given.items()}
         from_lists = subject.map(direction, interface, **lists)
         assert np.array_equal(result, from_lists, equal_nan=True), f'{interface}: lists differ'
+        by_name = getattr(t, direction)(interface, **given)
+        assert np.array_equal(result, by_name, equal_nan=True), (
+            f'{interface}: {direction}() is not what map() gives'
+        )
     for direction, interface in maps_of(subject, supported=False):
         _demand_error(UnsupportedInterfaceError, subject, direction, interface)
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from transmission_bridge.transmissions.affine_map import Array
@@ -20,6 +18,7 @@ from transmission_bridge.transmissions.interfaces import (
     JOINT_TO_ACTUATOR,
     Quantity,
 )
+from transmission_bridge.transmissions.report import MapReport
 
 __all__ = ['MAPPING_CHECKS', 'inputs', 'reverse']
 
@@ -95,12 +94,12 @@ def check_round_trip(subject: Subject) -> None:
 
 def check_solved_everywhere(subject: Subject) -> None:
     """Every position of the domain that is reached one way is found the other way."""
-    counts: Counter[str] = Counter()
-    function = getattr(subject.transmission, subject.back)
-    found = function('position', subject.y, report=counts)
-    lost = np.isnan(found).any(axis=-1)
+    report = MapReport()
+    found = subject.transmission.map(subject.back, 'position', subject.y, report=report)
+    lost = np.asarray(np.isnan(found).any(axis=-1))
     assert not lost.any(), (
-        f'{np.count_nonzero(lost)} of {len(lost)} positions are not found back: {dict(counts)}, '
+        f'{np.count_nonzero(lost)} of {len(lost)} positions are not found back: '
+        f'{ {reason: count for (_, reason), count in report.counts.items()} }, '
         f'the first at {subject.x[lost][0].tolist()}'
     )
 

@@ -88,9 +88,7 @@ class Subject:
         rate: Array | None = None,
     ) -> Array:
         """Map values."""
-        function = getattr(self.transmission, direction)
-        result: Array = function(interface, values, at=at, rate=rate)
-        return result
+        return self.transmission.map(direction, interface, values, at=at, rate=rate)
 
 
 def subject_of(
@@ -120,18 +118,17 @@ def subject_of(
     else:
         along = JOINT_TO_ACTUATOR if domain.space == 'joint' else ACTUATOR_TO_JOINT
         x = random.uniform(domain.lower, domain.upper, size=(count, len(domain.lower)))
-    function = getattr(transmission, along)
-    y = function('position', x)
-    reachable = np.isfinite(y).all(axis=-1)
+    y = transmission.map(along, 'position', x)
+    reachable = np.asarray(np.isfinite(y).all(axis=-1))
     x, y = x[reachable], y[reachable]
     slope = np.stack(
         [
-            function('velocity', np.broadcast_to(unit, x.shape).copy(), at=x)
+            transmission.map(along, 'velocity', np.broadcast_to(unit, x.shape).copy(), at=x)
             for unit in np.eye(x.shape[1])
         ],
         axis=-1,
     )
-    exists = np.isfinite(slope).all(axis=(-2, -1))
+    exists = np.asarray(np.isfinite(slope).all(axis=(-2, -1)))
     values = np.linalg.svd(np.where(exists[:, None, None], slope, 0.0), compute_uv=False)
     typical = np.nan if transmission.is_constant else np.median(values[exists])
     largest = np.fmax(values[:, 0], typical)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 
-from transmission_bridge.transmissions.newton import ITERATION_LIMIT, solve
+from transmission_bridge.transmissions.mechanism import ITERATION_LIMIT, solve
 
 
 def solved(function, derivative, target: list[float], start: list[float], span: float = 1.0):

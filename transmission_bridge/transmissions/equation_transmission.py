@@ -1,0 +1,332 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A mechanism that is its equation: what a type states, and what is made of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+import math
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.equations import Equations, flat, Numbers, shape_of
+from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.mechanism import Seeds
+from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.spec_reader import SpecReader
+
+__all__ = ['EquationTransmission', 'Parameter']
+
+#: What a subclass may define by itself; its equations are then not the whole of it.
+_DERIVED = (
+    *('map', 'map_state', 'actuator_to_joint', 'joint_to_actuator', 'supports'),
+    *('evaluate', 'inverse', 'slope_rate', 'approach'),
+)
+
+_EQUATIONS = ('joint_position', 'actuator_position', 'closure')
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """
+    A number of a mechanism that its description gives, and that is live.
+
+    :param name: Its name in the description, and in ``p``.
+    :param description: What it is, for the user.
+    :param unit: Its unit, empty for a number that has none.
+    :param default: Its value where it is not given; ``None``: it has to be.
+    :param minimum: Smallest value allowed.
+    :param maximum: Largest value allowed.
+    :param nonzero: Whether zero is refused.
+    """
+
+    name: str
+    description: str
+    unit: str = ''
+    default: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    nonzero: bool = False
+
+    def read(self, reader: SpecReader) -> float:
+        """Return the value in use."""
+        unit = f' [{self.unit}]' if self.unit else ''
+        return reader.number(
+            self.name,
+            description=f'{self.description}{unit}.',
+            default=self.default,
+            minimum=self.minimum,
+            maximum=self.maximum,
+            nonzero=self.nonzero,
+        )
+
+
+class EquationTransmission(PositionDependentTransmission):
+    """
+    A mechanism that is its equation: Jacobians, their rates and the way back are derived from it.
+
+    A type states its members, its :attr:`parameters` and its :meth:`range`, and one of
+
+    * ``joint_position(a, p)``: ``q = f(a)``,
+    * ``actuator_position(q, p)``: ``a = f^-1(q)``,
+    * both, where both are known,
+
+    as static methods that give expressions of CasADi (``import casadi as ca``).
+    Beside one of the first two, ``closure(a, q, p)``, which is zero where the mechanism closes,
+    may help to solve the other direction: it often has fewer roots and arc tangents.
+
+    ``a`` and ``q`` are bare: between them and the robot are the reductions and offsets, which are
+    this class's, ``a = ar a_bare`` and ``q = q_bare / jr + off``. They are vectors with one
+    element for each member, in role order. ``p`` has the numbers by name. An equation is
+    evaluated once for all mechanisms of its type: it may not ask ``if`` of a number, only of a
+    choice.
+
+    Everything else is that of :class:`PositionDependentTransmission`.
+
+    :param numbers: The numbers of ``p`` by name: a number, a vector, or a tuple of vectors. Those
+        of :attr:`parameters` that have a default may be left out.
+    :param choices: What is not a number, by name, also in ``p``: as an equation may ask it, each
+        combination is compiled for itself.
+    :param actuator_reduction: ``ar``, ones by default.
+    :param joint_reduction: ``jr``, ones by default.
+    :param joint_offset: ``off`` [rad or m], zeros by default.
+    :raises TransmissionError: If a number cannot be used, no position of the range can be reached,
+        or the equations do not fit together.
+    """
+
+    #: Numbers of actuators and joints.
+    members: ClassVar[tuple[int, int]] = (1, 1)
+
+    #: The numbers that the description gives.
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+
+    def __init__(
+        self,
+        numbers: Mapping[str, Numbers] | None = None,
+        *,
+        choices: Mapping[str, str] | None = None,
+        actuator_reduction: Sequence[float] | None = None,
+        joint_reduction: Sequence[float] | None = None,
+        joint_offset: Sequence[float] | None = None,
+    ) -> None:
+        n_actuators, n_joints = self.members
+        defaults = {each.name: each.default for each in self.parameters}
+        numbers = {
+            **{name: default for name, default in defaults.items() if default is not None},
+            **(numbers or {}),
+        }
+        self._actuator_ratios = ratios(
+            'actuator_reduction', _given(actuator_reduction, 1.0, n_actuators), n_actuators
+        )
+        self._joint_ratios = ratios(
+            'joint_reduction', _given(joint_reduction, 1.0, n_joints), n_joints
+        )
+        self._offsets = tuple(map(float, _given(joint_offset, 0.0, n_joints)))
+        if len(self._offsets) != n_joints:
+            raise TransmissionError(
+                'wrong number of values for joint_offset',
+                parameter='joint_offset',
+                expected=str(n_joints),
+                found=f'{len(self._offsets)}: {self._offsets}',
+            )
+        everything: dict[str, Numbers] = {
+            'actuator_reduction': self._actuator_ratios,
+            'joint_reduction': self._joint_ratios,
+            'joint_offset': self._offsets,
+            **numbers,
+        }
+        #: The numbers and choices, as the equations have them.
+        self.p = SimpleNamespace(**numbers, **(choices or {}))
+        #: The numbers one after the other, reductions and offsets first.
+        self.numbers = tuple(flat(everything))
+        if not all(map(math.isfinite, self.numbers)):
+            raise TransmissionError(
+                'the dimensions of the mechanism cannot be used',
+                expected='finite numbers',
+                found=str(everything),
+            )
+        domain = self.range()
+        #: What CasADi made of the equations.
+        self.equations = _compiled(
+            type(self), domain.space, shape_of(everything), tuple((choices or {}).items())
+        )
+        super().__init__(domain)
+
+    @classmethod
+    def from_spec(cls, reader: SpecReader) -> EquationTransmission:
+        """Build from the parameters, the reductions and the offsets of a description."""
+        n_actuators, n_joints = cls.members
+        reader.require_members(joints=n_joints, actuators=n_actuators)
+        return cls(
+            {parameter.name: parameter.read(reader) for parameter in cls.parameters},
+            actuator_reduction=reader.actuator_reductions(),
+            joint_reduction=reader.joint_reductions(),
+            joint_offset=reader.joint_offsets(),
+        )
+
+    @abstractmethod
+    def range(self) -> Domain:
+        """Return the positions that are mapped; every type says so, see :meth:`bare_range`."""
+
+    def bare_range(
+        self,
+        space: Literal['actuator', 'joint'],
+        lower: Sequence[float],
+        upper: Sequence[float],
+    ) -> Domain:
+        """
+        Return bare positions as the domain that they are for the robot.
+
+        :param space: ``actuator`` or ``joint``.
+        :param lower: Lower ends, in the coordinates of the equations.
+        :param upper: Upper ends.
+        """
+        ends = np.array([lower, upper], dtype=np.float64)
+        if space == 'actuator':
+            ends = ends * self._actuator_ratios
+        else:
+            ends = ends / self._joint_ratios + self._offsets
+        ends.sort(axis=0)
+        return Domain(space, tuple(ends[0].tolist()), tuple(ends[1].tolist()))
+
+    @property
+    def actuator_reduction(self) -> tuple[float, ...]:
+        """Reductions on the actuators' side, in role order."""
+        return self._actuator_ratios
+
+    @property
+    def joint_reduction(self) -> tuple[float, ...]:
+        """Reductions on the joints' side, in role order."""
+        return self._joint_ratios
+
+    @property
+    def joint_offset(self) -> tuple[float, ...]:
+        """Offsets in joint coordinates [rad or m], in role order."""
+        return self._offsets
+
+    #: The same numbers hold wherever the mechanism is.
+    numbers_vary: ClassVar[bool] = False
+
+    def numbers_at(self, along: bool, position: float) -> list[float]:
+        """Return what a robot's compiled function is given, the same everywhere."""
+        return [*self.watched, *self.numbers]
+
+    @property
+    def can_be_compiled(self) -> bool:
+        """
+        Whether a robot may compile the equations instead of calling the transmission.
+
+        Not where a subclass maps in its own way, nor where the Jacobian is not square.
+        """
+        return self.equations.can_sample and all(
+            getattr(type(self), name) is getattr(EquationTransmission, name) for name in _DERIVED
+        )
+
+    @property
+    def watched(self) -> list[float]:
+        """What a sample is held against, in the order of :class:`Watch`."""
+        seeds, bounds = self._mechanism.seeds, self.domain.bounds
+        return [
+            *(low for low, _ in bounds),
+            *(high for _, high in bounds),
+            *self.domain.span.tolist(),
+            *seeds.lowest.tolist(),
+            *seeds.highest.tolist(),
+            *seeds.y_span.tolist(),
+            self.condition_limit * seeds.branch,
+            seeds.gain,
+            self.condition_limit * seeds.gain,
+        ]
+
+    # -- what is derived -------------------------------------------------------------------------
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """Return ``y`` and ``G``; see :class:`PositionDependentTransmission`."""
+        found = _stacked(self.equations.evaluate(x.T, self.numbers), len(x))
+        n_y = self.equations.n_y
+        return found[:, :n_y], found[:, n_y:].reshape(len(x), n_y, self.equations.n_x)
+
+    def inverse(self, y: Array) -> Array | None:
+        """Return ``x``, ``None`` where it has to be solved for."""
+        function = self.equations.inverse
+        return None if function is None else _stacked(function(y.T, self.numbers), len(y))
+
+    def approach(
+        self, y: Array, start: Array, seeds: Seeds
+    ) -> tuple[Array, Array, npt.NDArray[np.bool_]] | None:
+        """Return ``x`` by Newton steps of the equation, or of the closure where there is one."""
+        if not self.equations.can_sample:
+            return None
+        spans = (*self.domain.span.tolist(), *seeds.y_span.tolist())
+        found = self.equations.solve(y.T, start.T, spans, self.numbers)
+        columns, n_x = _stacked(found, len(y)), self.equations.n_x
+        slope = columns[:, n_x:-1].reshape(len(y), self.equations.n_y, n_x)
+        return columns[:, :n_x], slope, columns[:, -1] != 0.0
+
+    def slope_rate(self, x: Array, rate: Array) -> Array:
+        """Return ``G'``, exactly."""
+        components = np.concatenate([x, rate], axis=1).T
+        found = _stacked(self.equations.slope_rate(components, self.numbers), len(x))
+        return found.reshape(len(x), self.equations.n_y, self.equations.n_x)
+
+    def _slope_pattern(self, n_y: int, n_x: int) -> npt.NDArray[np.bool_]:
+        return self.equations.slope_pattern
+
+    def __repr__(self) -> str:
+        """Return the class with its numbers."""
+        names = ('actuator_reduction', 'joint_reduction', 'joint_offset')
+        everything = {**vars(self.p), **{name: getattr(self, name) for name in names}}
+        numbers = ', '.join(f'{name}={value}' for name, value in everything.items())
+        return f'{type(self).__name__}({numbers})'
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but what CasADi made, which is compiled once for each structure."""
+        structure = self.domain.space, self.equations.shape, self.equations.choices
+        return {**vars(self), 'equations': structure}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`__getstate__` gave."""
+        space, shape, choices = state['equations']
+        vars(self).update(state, equations=_compiled(type(self), space, shape, choices))
+
+
+def _given(values: Sequence[float] | None, default: float, count: int) -> Sequence[float]:
+    return (default,) * count if values is None else values
+
+
+@lru_cache(maxsize=256)
+def _compiled(
+    cls: type[EquationTransmission],
+    space: Literal['actuator', 'joint'],
+    shape: tuple[tuple[str, Any], ...],
+    choices: tuple[tuple[str, str], ...],
+) -> Equations:
+    # ``None`` is how a subclass does without an equation of its parent.
+    equations = {name: getattr(cls, name, None) for name in _EQUATIONS}
+    functions = {name: each for name, each in equations.items() if each is not None}
+    needed = 'actuator_position' if space == 'joint' else 'joint_position'
+    if needed not in functions:
+        raise TransmissionError(
+            f'{cls.__name__} does not say how its range is mapped',
+            expected=f'{needed}, as the range is one of {space} positions',
+            found=', '.join(functions) or 'no equation',
+        )
+    return Equations(functions, space == 'joint', cls.members, shape, choices)
+
+
+def _stacked(components: Sequence[npt.ArrayLike], count: int) -> Array:
+    """Return components, arrays or constants, as the columns of an array."""
+    result = np.empty((count, len(components)))
+    for place, component in enumerate(components):
+        result[:, place] = component
+    return result

@@ -1,0 +1,493 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What CasADi makes of a mechanism's equation: Jacobians, their rates, and the way back.
+
+A mechanism is written once, as ``q = f(a)``, as ``a = f^-1(q)``, as both, or as a closure
+``g(a, q) = 0`` beside one of them. Everything is derived from it here, twice: as arithmetic on
+arrays, for batches and for the solver that looks closely, and as expressions of one sample, of
+which a robot makes one compiled function.
+
+``x`` is the space in which the domain is stated and ``y`` the other one; ``G = dy/dx``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['Equations', 'Numbers', 'all_of', 'flat', 'is_known', 'shape_of']
+
+#: A number of a mechanism, a vector of them, or a tuple of vectors.
+Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
+
+Expression: TypeAlias = Any
+
+#: Newton steps of a sample. From the last solution of a stream two are enough; a sample that
+#: needs more is left to the damped solver.
+STEPS = 3
+
+#: The same of a batch, which begins at a table of positions.
+BATCH_STEPS = 5
+
+#: A step below this share of the range is rounding, and one below that is the last.
+ROUNDING, LAST_STEP = 1e-12, 1e-9
+
+#: What is larger is unknown.
+LARGEST = 1e308
+
+
+def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
+    """Return what mechanisms of one equation share: the names of their numbers and the counts."""
+
+    def counts(value: Numbers) -> Any:
+        return tuple(map(counts, value)) if isinstance(value, Sequence) else None
+
+    return tuple((name, counts(value)) for name, value in numbers.items())
+
+
+def flat(numbers: Mapping[str, Numbers]) -> list[float]:
+    """Return the numbers one after the other."""
+
+    def each(value: Numbers) -> list[float]:
+        if isinstance(value, Sequence):
+            return [number for part in value for number in each(part)]
+        return [float(value)]
+
+    return [number for value in numbers.values() for number in each(value)]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """
+    What a sample is held against: symbols, one for each number of :meth:`of`.
+
+    :param lower: Ends of the domain, with slack.
+    :param upper: Ends of the domain, with slack.
+    :param span: Width of the domain.
+    :param lowest: What ``y`` may be at least.
+    :param highest: What ``y`` may be at most.
+    :param y_span: Range of ``y``.
+    :param branch: Sign of the determinant on the branch, times the condition limit.
+    :param gain: Typical singular value of ``G``.
+    :param largest: Largest singular value allowed.
+    """
+
+    lower: Expression
+    upper: Expression
+    span: Expression
+    lowest: Expression
+    highest: Expression
+    y_span: Expression
+    branch: Expression
+    gain: Expression
+    largest: Expression
+
+    @classmethod
+    def symbols(cls, n: int) -> tuple[Expression, Watch]:
+        """Return the symbols in one vector, and each by its name."""
+        counts = [n] * 6 + [1] * 3
+        vector = ca.SX.sym('watch', sum(counts))
+        ends = np.cumsum([0, *counts]).tolist()
+        return vector, cls(*(vector[ends[k] : ends[k + 1]] for k in range(len(counts))))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """
+    One sample of a mechanism as expressions.
+
+    :param value: Position in the other space.
+    :param rate: Velocity there.
+    :param effort: Effort there.
+    :param is_known: Whether there is a position to begin with.
+    :param is_inside: Whether it is in the domain, as far as that can be told.
+    :param is_fine: Whether the sample may be used; else somebody has to look closely.
+    """
+
+    value: Expression
+    rate: Expression
+    effort: Expression
+    is_known: Expression
+    is_inside: Expression
+    is_fine: Expression
+
+
+class Equations:
+    """
+    The equations of mechanisms of one structure; their numbers are inputs.
+
+    :param functions: ``joint_position``, ``actuator_position`` and ``closure``, those that there
+        are, in bare coordinates.
+    :param starts_at_joint: Whether ``x`` is the joints' space.
+    :param n: Numbers of actuators and joints.
+    :param shape: Of the numbers, see :func:`shape_of`.
+    :param choices: What is no number, by name.
+    :raises TransmissionError: If an equation gives another number of positions.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, Callable[..., Any]],
+        starts_at_joint: bool,
+        n: tuple[int, int],
+        shape: tuple[tuple[str, Any], ...],
+        choices: tuple[tuple[str, str], ...],
+    ) -> None:
+        n_actuators, n_joints = n
+        self.shape, self.choices = shape, choices
+        numbers: list[Expression] = []
+
+        def symbol(name: str, counts: Any) -> Expression:
+            if counts is None or all(count is None for count in counts):
+                numbers.append(ca.SX.sym(name, 1 if counts is None else len(counts)))
+                return numbers[-1]
+            return tuple(symbol(name, part) for part in counts)
+
+        own = {name: symbol(name, counts) for name, counts in shape}
+        actuator_reduction, joint_reduction, joint_offset = (
+            own.pop(name) for name in ('actuator_reduction', 'joint_reduction', 'joint_offset')
+        )
+        p = SimpleNamespace(**own, **dict(choices))
+        self.numbers = ca.vertcat(*numbers)
+        actuators = ca.SX.sym('a', n_actuators)
+        joints = ca.SX.sym('q', n_joints)
+        bare_actuators = actuators / actuator_reduction
+        bare_joints = joint_reduction * (joints - joint_offset)
+
+        def call(name: str, count: int, *arguments: Expression) -> Expression:
+            if name not in functions:
+                return None
+            found = functions[name](*arguments, p)
+            found = ca.vertcat(*found) if isinstance(found, tuple | list) else ca.SX(found)
+            if found.shape != (count, 1):
+                raise TransmissionError(
+                    f'{name} gives another number of equations',
+                    expected=str(count),
+                    found=str(found.numel()),
+                )
+            return found
+
+        to_joints = call('joint_position', n_joints, bare_actuators)
+        if to_joints is not None:
+            to_joints = to_joints / joint_reduction + joint_offset
+        to_actuators = call('actuator_position', n_actuators, bare_joints)
+        if to_actuators is not None:
+            to_actuators = to_actuators * actuator_reduction
+        self._closure = call('closure', min(n), bare_actuators, bare_joints)
+        self.x, self.y = (joints, actuators) if starts_at_joint else (actuators, joints)
+        self.n_x, self.n_y = int(self.x.numel()), int(self.y.numel())
+        given = (to_actuators, to_joints) if starts_at_joint else (to_joints, to_actuators)
+        self._value, self._inverse = given
+        self._slope = ca.jacobian(self._value, self.x)
+        #: Which entries of ``G`` may differ from zero.
+        self.slope_pattern = np.array(ca.DM(self._slope.sparsity(), 1).full() != 0.0)
+        #: What a sample is held against, see :class:`Watch`.
+        self.watch, self._watch = Watch.symbols(self.n_x)
+        self._samples: dict[bool, Any] = {}
+        #: Whether ``x`` of ``y`` has to be solved for.
+        self.solves = self._inverse is None
+
+    # -- batches ---------------------------------------------------------------------------------
+
+    @cached_property
+    def evaluate(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]]:
+        """``y`` and the entries of ``G``, row by row, of components ``x`` and the numbers."""
+        return array_function(
+            [self.x, self.numbers], [*ca.vertsplit(self._value), *_entries(self._slope)]
+        )
+
+    @cached_property
+    def inverse(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]] | None:
+        """``x`` of components ``y`` and the numbers, where there is an equation for it."""
+        if self._inverse is None:
+            return None
+        return array_function([self.y, self.numbers], ca.vertsplit(self._inverse))
+
+    @cached_property
+    def slope_rate(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]]:
+        """The entries of ``G'`` of components ``x`` and ``x'`` and the numbers."""
+        rate = ca.SX.sym('rate', self.n_x)
+        turned = ca.jtimes(ca.vertcat(*_entries(self._slope)), self.x, rate)
+        return array_function([ca.vertcat(self.x, rate), self.numbers], ca.vertsplit(turned))
+
+    @cached_property
+    def solve(self) -> Callable[..., list[Array]]:
+        """
+        ``x``, the entries of ``G``, and whether they are a solution.
+
+        Of components ``y`` and of a start, of the ranges of ``x`` and ``y``, and of the numbers.
+        """
+        start = ca.SX.sym('start', self.n_x)
+        spans = ca.SX.sym('span', self.n_x), ca.SX.sym('y_span', self.n_y)
+        x, slope, converged = self._stepped(start, *spans, BATCH_STEPS)
+        return array_function(
+            [self.y, start, ca.vertcat(*spans), self.numbers],
+            [*ca.vertsplit(x), *_entries(slope), converged],
+        )
+
+    # -- one sample ------------------------------------------------------------------------------
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether there are as many joints as actuators; else the arrays have to do."""
+        return self.n_x == self.n_y
+
+    def sample(self, along: bool) -> Any:
+        """
+        Return a function of position, velocity, effort, a start, and :attr:`watch` and numbers.
+
+        It gives them in the other space, and whether the position is known, is inside, and the
+        sample fine. Called with expressions it gives expressions.
+        """
+        if along not in self._samples:
+            names = ('position', 'velocity', 'effort')
+            position, velocity, effort = (ca.SX.sym(name, self.n_x) for name in names)
+            start = ca.SX.sym('start', self.n_x if self.solves and not along else 0)
+            found = (
+                self.along(position, velocity, effort, self._watch)
+                if along
+                else self.back(position, velocity, effort, start, self._watch)
+            )
+            self._samples[along] = ca.Function(
+                'sample',
+                [position, velocity, effort, start, ca.vertcat(self.watch, self.numbers)],
+                [
+                    found.value,
+                    found.rate,
+                    found.effort,
+                    found.is_known,
+                    found.is_inside,
+                    found.is_fine,
+                ],
+            )
+        return self._samples[along]
+
+    def along(self, x: Expression, rate: Expression, effort: Expression, watch: Watch) -> Sample:
+        """Map a sample from ``x`` to ``y``."""
+        value, slope = self._value, self._slope
+        known = all_of(is_known(each) for each in ca.vertsplit(self.x))
+        inside = _within(self.x, watch.lower, watch.upper)
+        fine = all_of(
+            (_is_regular(slope, watch), *(is_known(each) for each in ca.vertsplit(value)))
+        )
+        mapped = (value, ca.mtimes(slope, rate), _solve(slope.T, effort), known, inside, fine)
+        return Sample(*ca.substitute(mapped, [self.x], [x]))
+
+    def back(
+        self,
+        y: Expression,
+        rate: Expression,
+        effort: Expression,
+        start: Expression,
+        watch: Watch,
+    ) -> Sample:
+        """
+        Map a sample from ``y`` to ``x``.
+
+        :param start: ``x`` near which a solution is sought.
+        """
+        known = all_of(is_known(each) for each in ca.vertsplit(self.y))
+        near = _within(self.y, watch.lowest, watch.highest)
+        if self._inverse is not None:
+            x, converged, slope = self._inverse, 1, self._slope
+            slope = ca.substitute(slope, self.x, x)
+        else:
+            x, slope, converged = self._stepped(start, watch.span, watch.y_span, STEPS)
+        fine = all_of((converged, _within(x, watch.lower, watch.upper), _is_regular(slope, watch)))
+        mapped = (x, _solve(slope, rate), ca.mtimes(slope.T, effort), known, near, fine)
+        return Sample(*ca.substitute(mapped, [self.y], [y]))
+
+    def _stepped(
+        self, start: Expression, span: Expression, y_span: Expression, steps: int
+    ) -> tuple[Expression, Expression, Expression]:
+        """Return ``x`` after whole Newton steps, ``G`` there, and whether they have converged."""
+        if self._closure is None:
+            miss, turned = self._value - self.y, self._slope
+        else:
+            miss, turned = self._closure, ca.jacobian(self._closure, self.x)
+        x, sizes = start, []
+        for _ in range(steps):
+            here, slope = ca.substitute([miss, turned], [self.x], [x])
+            step = _solve(slope, here)
+            sizes.append(ca.norm_inf(step / span))
+            x = x - step
+        converged = sizes[-1] <= LAST_STEP
+        for before, after in pairwise(sizes):
+            converged = ca.logic_and(converged, after <= ca.fmax(0.5 * before, ROUNDING))
+        if self._closure is None:
+            return x, ca.substitute(self._slope, self.x, x), converged
+        # A closure has more solutions than the equation.
+        value, by_x, by_y = ca.substitute(
+            [self._value, turned, ca.jacobian(self._closure, self.y)], [self.x], [x]
+        )
+        met = ca.norm_inf((value - self.y) / y_span) <= LAST_STEP
+        return x, -_solve(by_y, by_x), ca.logic_and(converged, met)
+
+
+def _entries(matrix: Expression) -> list[Expression]:
+    return [matrix[i, j] for i in range(matrix.shape[0]) for j in range(matrix.shape[1])]
+
+
+def is_known(number: Expression) -> Expression:
+    """Return whether a number is known; CasADi would simplify a comparison with itself away."""
+    return ca.fabs(number) <= LARGEST
+
+
+def all_of(conditions: Any) -> Expression:
+    """Return whether all of the conditions hold, of which there is at least one."""
+    first, *others = conditions
+    for other in others:
+        first = ca.logic_and(first, other)
+    return first
+
+
+def _within(vector: Expression, lower: Expression, upper: Expression) -> Expression:
+    return all_of(
+        ca.logic_and(vector[k] >= lower[k], vector[k] <= upper[k]) for k in range(vector.numel())
+    )
+
+
+def _is_regular(slope: Expression, watch: Watch) -> Expression:
+    """
+    Whether ``G`` is surely regular, not too large, and on the branch.
+
+    The product of the singular values is the determinant, and none is larger than the norm: near
+    the limit it is left open here.
+    """
+    n = slope.shape[0]
+    size = ca.fabs(slope) if n == 1 else ca.norm_fro(slope)
+    scale = size ** (n - 1)
+    determinant = ca.det(slope) if n > 1 else slope
+    return ca.logic_and(
+        size <= watch.largest, ca.fmax(size, watch.gain) * scale <= watch.branch * determinant
+    )
+
+
+def _solve(matrix: Expression, right: Expression) -> Expression:
+    """Return ``M^-1 b``; of one and two unknowns written out."""
+    n = matrix.shape[0]
+    if n == 1:
+        return right / matrix
+    if n == 2:
+        a, b, c, d = _entries(matrix)
+        determinant = a * d - b * c
+        rows = ca.vertsplit(right)
+        return ca.vertcat(
+            (d * rows[0] - b * rows[1]) / determinant, (a * rows[1] - c * rows[0]) / determinant
+        )
+    return ca.solve(matrix, right)
+
+
+# -- the same as arithmetic on arrays ------------------------------------------------------------
+
+#: CasADi's operations in numpy's; those with one operand, then those with two.
+_UNARY = {
+    'OP_ASSIGN': '{0}',
+    'OP_EXP': 'np.exp({0})',
+    'OP_LOG': 'np.log({0})',
+    'OP_NEG': '-{0}',
+    'OP_SQRT': 'np.sqrt({0})',
+    'OP_SQ': '{0} * {0}',
+    'OP_TWICE': '2.0 * {0}',
+    'OP_SIN': 'np.sin({0})',
+    'OP_COS': 'np.cos({0})',
+    'OP_TAN': 'np.tan({0})',
+    'OP_ASIN': 'np.arcsin({0})',
+    'OP_ACOS': 'np.arccos({0})',
+    'OP_ATAN': 'np.arctan({0})',
+    'OP_FLOOR': 'np.floor({0})',
+    'OP_CEIL': 'np.ceil({0})',
+    'OP_FABS': 'np.abs({0})',
+    'OP_SIGN': 'np.sign({0})',
+    'OP_NOT': '({0} == 0.0) * 1.0',
+    'OP_INV': '1.0 / {0}',
+    'OP_SINH': 'np.sinh({0})',
+    'OP_COSH': 'np.cosh({0})',
+    'OP_TANH': 'np.tanh({0})',
+    'OP_ASINH': 'np.arcsinh({0})',
+    'OP_ACOSH': 'np.arccosh({0})',
+    'OP_ATANH': 'np.arctanh({0})',
+    'OP_LOG1P': 'np.log1p({0})',
+    'OP_EXPM1': 'np.expm1({0})',
+}
+_BINARY = {
+    'OP_ADD': '{0} + {1}',
+    'OP_SUB': '{0} - {1}',
+    'OP_MUL': '{0} * {1}',
+    'OP_DIV': '{0} / {1}',
+    'OP_POW': 'np.power({0}, {1})',
+    'OP_CONSTPOW': 'np.power({0}, {1})',
+    'OP_LT': '({0} < {1}) * 1.0',
+    'OP_LE': '({0} <= {1}) * 1.0',
+    'OP_EQ': '({0} == {1}) * 1.0',
+    'OP_NE': '({0} != {1}) * 1.0',
+    'OP_AND': '(({0} != 0.0) & ({1} != 0.0)) * 1.0',
+    'OP_OR': '(({0} != 0.0) | ({1} != 0.0)) * 1.0',
+    'OP_FMOD': 'np.fmod({0}, {1})',
+    'OP_REMAINDER': '_remainder({0}, {1})',
+    'OP_COPYSIGN': 'np.copysign({0}, {1})',
+    'OP_IF_ELSE_ZERO': 'np.where({0} != 0.0, {1}, 0.0)',
+    'OP_FMIN': 'np.fmin({0}, {1})',
+    'OP_FMAX': 'np.fmax({0}, {1})',
+    'OP_ATAN2': 'np.arctan2({0}, {1})',
+    'OP_HYPOT': 'np.hypot({0}, {1})',
+}
+
+
+def array_function(
+    inputs: Sequence[Expression], outputs: Sequence[Expression]
+) -> Callable[..., list[Array]]:
+    """
+    Return expressions as a function of arrays.
+
+    A function of CasADi takes nine times as long for a batch, and may not be called by two
+    threads at once.
+
+    :param inputs: Vectors of symbols; each becomes an argument, a sequence of arrays or numbers.
+    :param outputs: Scalar expressions, of which the function returns the values.
+    :raises TransmissionError: If an operation has no counterpart in numpy.
+    """
+    function = ca.Function('f', list(inputs), [ca.densify(ca.vertcat(*outputs))])
+    texts = {getattr(ca, name): text for name, text in (_UNARY | _BINARY).items()}
+    lines = []
+    for k in range(function.n_instructions()):
+        operation = function.instruction_id(k)
+        places = function.instruction_output(k)
+        operands = function.instruction_input(k)
+        if operation == ca.OP_CONST:
+            lines.append(f'w{places[0]} = {function.instruction_constant(k)!r}')
+        elif operation == ca.OP_INPUT:
+            lines.append(f'w{places[0]} = x{operands[0]}[{operands[1]}]')
+        elif operation == ca.OP_OUTPUT:
+            lines.append(f'y[{places[1]}] = w{operands[0]}')
+        elif operation in texts:
+            text = texts[operation].format(*(f'w{operand}' for operand in operands))
+            lines.append(f'w{places[0]} = {text}')
+        else:
+            raise TransmissionError(f'an equation has an operation without arrays: {operation}')
+    arguments = ', '.join(f'x{k}' for k in range(len(inputs)))
+    source = f'def f({arguments}):\n    y = [0.0] * {len(outputs)}\n'
+    source += ''.join(f'    {line}\n' for line in lines) + '    return y\n'
+    names: dict[str, Any] = {'np': np, 'nan': np.nan, 'inf': np.inf, '_remainder': _remainder}
+    exec(source, names)
+    made: Callable[..., list[Array]] = names['f']
+    return made
+
+
+def _remainder(number: Array, period: Array | float) -> Array:
+    """Return what is left beside the nearest multiple of the period, without rounding."""
+    rest = np.fmod(number, period)
+    is_over = 2.0 * np.abs(rest) > np.abs(period)
+    return np.where(is_over, rest - np.copysign(period, rest), rest)

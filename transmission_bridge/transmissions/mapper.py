@@ -1,0 +1,418 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The maps between actuators and joints: of a whole robot, or of the part that moves some joints.
+
+Everything linear is one affine map for each interface; what has to be called is called afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import (
+    ShapeError,
+    TransmissionError,
+    UnknownNameError,
+)
+from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.binding import Binding, Layout
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    DIRECTIONS,
+    FIELDS,
+    interfaces_of,
+    Quantity,
+    quantity_of,
+)
+from transmission_bridge.transmissions.linear import LinearTransmission
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.stream import Step, Stream
+from transmission_bridge.transmissions.transmission import as_values
+
+__all__ = ['Coupling', 'InterfaceMap', 'Mapper']
+
+Index = npt.NDArray[np.intp]
+
+
+class Mapper:
+    """
+    Every interface in both directions, compiled.
+
+    :param layout: Places of joints and actuators, and what connects them.
+    :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
+    """
+
+    def __init__(self, layout: Layout, ignore_absolute_encoder: frozenset[str]) -> None:
+        self._layout = layout
+        self._ignore_absolute_encoder = ignore_absolute_encoder
+        self._maps = {
+            (direction, interface): _compile(layout, interface, direction, ignore_absolute_encoder)
+            for direction in DIRECTIONS
+            for interface in interfaces_of(direction)
+        }
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints, in their order."""
+        return self._layout.joint_names
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """The actuators, in their order."""
+        return self._layout.actuator_names
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the Jacobian is the same everywhere."""
+        return all(binding.transmission.is_constant for binding in self._layout.bindings)
+
+    def map_of(self, interface: str, direction: Direction) -> InterfaceMap:
+        """
+        Return the compiled map of an interface.
+
+        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+        """
+        found = self._maps.get((direction, interface))
+        if found is None:
+            found = _compile(self._layout, interface, direction, self._ignore_absolute_encoder)
+            self._maps[direction, interface] = found
+        return found
+
+    def map(
+        self,
+        direction: Direction,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: MapReport | None = None,
+    ) -> Array:
+        """
+        Map values from one space to the other.
+
+        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+        :param interface: ``position``, ``velocity``, ``acceleration``, ``effort``, ``torque``,
+            ``force`` or, from actuators, ``absolute_position``.
+        :param values: Shape ``(..., n)`` with ``n`` the actuators or joints of the input's space.
+        :param at: Positions in the input's space, same shape; required by velocity, acceleration
+            and effort where a Jacobian varies, else ignored.
+        :param rate: Velocities in the input's space, same shape; required by acceleration where a
+            Jacobian varies, else ignored.
+        :param guess: Positions in the output's space near which iterative solutions are sought.
+        :param report: Collects what became NaN, and why.
+        :returns: Shape ``(..., m)``.
+        :raises ShapeError: If a last axis has another length.
+        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+        :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
+        """
+        compiled = self.map_of(interface, direction)
+        n_in, n_out = compiled.affine.n_in, compiled.affine.n_out
+        # Infinity less infinity is unknown, which the result says.
+        with np.errstate(invalid='ignore'):
+            return compiled(
+                as_values('values', values, n_in),
+                None if at is None else as_values('at', at, n_in),
+                None if rate is None else as_values('rate', rate, n_in),
+                None if guess is None else as_values('guess', guess, n_out),
+                report,
+            )
+
+    def jacobian(
+        self, actuator_position: npt.ArrayLike, *, report: MapReport | None = None
+    ) -> Array:
+        """
+        Return ``J = dq/da``.
+
+        :param actuator_position: Shape ``(..., n_actuators)``.
+        :param report: Collects the exceptions of plugins.
+        :returns: Shape ``(..., n_joints, n_actuators)``, zero where a joint does not depend on an
+            actuator, NaN where a plugin raises or gives another shape.
+        :raises ShapeError: If the last axis has another length.
+        """
+        position = as_values('actuator_position', actuator_position, len(self.actuator_names))
+        jacobian = np.zeros(
+            (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
+        )
+        for joint, actuator in self._layout.pass_through:
+            jacobian[..., joint, actuator] = 1.0
+        for binding in self._layout.bindings:
+            rows = np.array(binding.joints)[:, np.newaxis]
+            columns = np.array(binding.actuators)
+            shape = (*position.shape[:-1], len(rows), len(columns))
+            try:
+                block = np.asarray(binding.transmission.jacobian(position[..., columns]))
+                if block.shape != shape:
+                    raise ShapeError('jacobian', expected=str(shape), found=block.shape)
+                jacobian[..., rows, columns] = block
+            except (Exception, SystemExit):  # whatever a third party raises
+                jacobian[..., rows, columns] = np.nan
+                if report is not None:
+                    report.of(binding.spec.name).add_exception()
+        return jacobian
+
+    def stream(self, direction: Direction) -> Stream:
+        """Return what maps position, velocity and effort of one instant after the other."""
+        maps = [self.map_of(interface, direction) for interface in FIELDS]
+        return Stream(direction, [(each.affine, each.steps) for each in maps])
+
+    def stacked(self, direction: Direction) -> AffineMap | None:
+        """
+        Return position, velocity and effort as one affine map.
+
+        :returns: ``None`` where something has to be called, whose solution may depend on the one
+            before.
+        """
+        maps = [self.map_of(interface, direction) for interface in FIELDS]
+        if any(each.steps for each in maps):
+            return None
+        return AffineMap.stacked([each.affine for each in maps])
+
+    @property
+    def couplings(self) -> tuple[Coupling, ...]:
+        """Each transmission, and each joint that passes through, by itself."""
+        layout = self._layout
+        alone = replace(layout, joint_names=('',), actuator_names=('',), bindings=())
+        single = Mapper(replace(alone, pass_through=((0, 0),)), frozenset())
+        found = []
+        for each in layout.bindings:
+            joints, actuators = tuple(range(len(each.joints))), tuple(range(len(each.actuators)))
+            own = replace(
+                layout,
+                joint_names=tuple(layout.joint_names[place] for place in each.joints),
+                actuator_names=tuple(layout.actuator_names[place] for place in each.actuators),
+                bindings=(
+                    replace(
+                        each, joints=joints, actuators=actuators, owned=(True,) * len(actuators)
+                    ),
+                ),
+                pass_through=(),
+            )
+            found.append(
+                Coupling(
+                    np.array(each.joints, dtype=np.intp),
+                    np.array(each.actuators, dtype=np.intp),
+                    Mapper(own, self._ignore_absolute_encoder),
+                )
+            )
+        for joint, actuator in layout.pass_through:
+            found.append(Coupling(np.array([joint]), np.array([actuator]), single))
+        return tuple(found)
+
+    def part(self, joint_names: Sequence[str]) -> Mapper:
+        """
+        Return the maps of what moves these joints.
+
+        A transmission that moves one of them is taken whole: all its actuators count, and its
+        other joints are companions, which stand behind the joints asked for. Actuators stand in
+        the order that they have here. Of several transmissions that read an actuator the one that
+        commands it gives its position, or else the first of those here.
+
+        :raises UnknownNameError: If a joint is moved by no transmission and does not pass through.
+        """
+        return Mapper(_part(self._layout, joint_names), self._ignore_absolute_encoder)
+
+
+class Coupling(NamedTuple):
+    """
+    Joints and actuators that depend on each other and on no others.
+
+    :param joints: Their places among those of the maps that they are part of, in role order.
+    :param actuators: Likewise.
+    :param mapper: The maps between them.
+    """
+
+    joints: Index
+    actuators: Index
+    mapper: Mapper
+
+
+def _part(layout: Layout, names: Sequence[str]) -> Layout:
+    known = layout.joint_names
+    for name in names:
+        if name not in known:
+            raise UnknownNameError('joint', name, known)
+    wanted = [known.index(name) for name in names]
+    bindings = [each for each in layout.bindings if not set(wanted).isdisjoint(each.joints)]
+    passed = [pair for pair in layout.pass_through if pair[0] in wanted]
+    moved = dict.fromkeys(place for each in bindings for place in each.joints)
+    joints = [*wanted, *(place for place in moved if place not in wanted)]
+    actuators = sorted(
+        {place for each in bindings for place in each.actuators}
+        | {actuator for _, actuator in passed}
+    )
+    owners: dict[int, int] = {}
+    for number, each in enumerate(bindings):
+        for place, is_owned in zip(each.actuators, each.owned, strict=True):
+            if is_owned or place not in owners:
+                owners[place] = number
+    return replace(
+        layout,
+        joint_names=tuple(known[place] for place in joints),
+        actuator_names=tuple(layout.actuator_names[place] for place in actuators),
+        bindings=tuple(
+            replace(
+                each,
+                joints=tuple(map(joints.index, each.joints)),
+                actuators=tuple(map(actuators.index, each.actuators)),
+                owned=tuple(owners[place] == number for place in each.actuators),
+            )
+            for number, each in enumerate(bindings)
+        ),
+        pass_through=tuple(
+            (joints.index(joint), actuators.index(actuator)) for joint, actuator in passed
+        ),
+    )
+
+
+def _is_linear(binding: Binding) -> bool:
+    """Whether the robot may read the coefficients instead of calling the transmission."""
+    cls = type(binding.transmission)
+    return isinstance(binding.transmission, LinearTransmission) and all(
+        getattr(cls, name) is getattr(LinearTransmission, name)
+        for name in ('map', 'actuator_to_joint', 'joint_to_actuator', 'coefficients', 'supports')
+    )
+
+
+class InterfaceMap:
+    """
+    One interface in one direction, compiled.
+
+    :param interface: The interface.
+    :param direction: The direction.
+    :param affine: Everything linear; rows of the steps are overwritten.
+    :param steps: Transmissions that have to be called.
+    """
+
+    def __init__(
+        self,
+        interface: str,
+        direction: Direction,
+        affine: AffineMap,
+        steps: tuple[Step, ...],
+    ) -> None:
+        self.interface = interface
+        self.direction: Direction = direction
+        self.affine = affine
+        self.steps = steps
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether no transmission has to be called."""
+        return not self.steps
+
+    def __call__(
+        self,
+        values: Array,
+        at: Array | None,
+        rate: Array | None,
+        guess: Array | None,
+        report: MapReport | None,
+    ) -> Array:
+        """Map ``(..., n_in)``; ``at`` and ``rate`` as ``values``, ``guess`` as the output."""
+        mapped = self.affine(values)
+        self.bend(mapped, values, at, rate, guess, report)
+        return mapped
+
+    def bend(
+        self,
+        mapped: Array,
+        values: Array,
+        at: Array | None,
+        rate: Array | None,
+        guess: Array | None,
+        report: MapReport | None,
+    ) -> None:
+        """Overwrite in ``mapped`` what the transmissions that have to be called give."""
+        if self.steps:
+            self._require(at, rate)
+        for step in self.steps:
+            near = None if guess is None else guess[..., step.results]
+            found = step.call(self.interface, self.direction, values, at, rate, near, report)
+            mapped[..., step.outputs] = found[..., step.selected]
+
+    def _require(self, at: Array | None, rate: Array | None) -> None:
+        """Refuse a caller's mistake here, so that whatever a plugin raises is the plugin's."""
+        quantity = quantity_of(self.interface, self.direction)
+        if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
+            return
+        needed = {'at': at, 'rate': rate} if quantity is Quantity.ACCELERATION else {'at': at}
+        for step in self.steps:
+            for name, given in needed.items():
+                if given is None and not step.transmission.is_constant:
+                    raise TransmissionError(
+                        f'{self.interface} cannot be mapped without {name}=, as the Jacobian '
+                        'varies',
+                        transmission=step.name,
+                        parameter=name,
+                        expected='positions' if name == 'at' else 'velocities',
+                        found='None',
+                    )
+
+
+def _compile(
+    layout: Layout,
+    interface: str,
+    direction: Direction,
+    ignore_absolute_encoder: frozenset[str],
+) -> InterfaceMap:
+    """
+    Compile one interface in one direction.
+
+    :param layout: Places of joints and actuators.
+    :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
+    :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+    """
+    quantity = quantity_of(interface, direction)
+    forward = direction == ACTUATOR_TO_JOINT
+    shape = (len(layout.joint_names), len(layout.actuator_names))
+    matrix = np.zeros(shape if forward else shape[::-1])
+    before = np.zeros(matrix.shape[1])
+    after = np.zeros(matrix.shape[0])
+    for joint, actuator in layout.pass_through:
+        matrix[(joint, actuator) if forward else (actuator, joint)] = 1.0
+    steps = []
+    for binding in layout.bindings:
+        inputs, outputs, selected = _places(binding, direction)
+        if not binding.transmission.supports(interface, direction):
+            after[outputs] = np.nan
+        elif quantity is Quantity.ABSOLUTE_POSITION and (
+            binding.spec.name in ignore_absolute_encoder
+        ):
+            matrix[outputs, inputs] = 1.0
+        elif isinstance(binding.transmission, LinearTransmission) and _is_linear(binding):
+            coefficients, bias_in, bias_out = binding.transmission.coefficients(
+                direction, quantity
+            )
+            matrix[np.ix_(outputs, inputs)] = coefficients[selected]
+            if bias_in is not None:
+                before[inputs] = bias_in
+            if bias_out is not None:
+                after[outputs] = bias_out[selected]
+        else:
+            guesses = np.array(binding.joints if forward else binding.actuators, dtype=np.intp)
+            steps.append(
+                Step(binding.spec.name, binding.transmission, inputs, outputs, selected, guesses)
+            )
+    return InterfaceMap(
+        interface, direction, AffineMap(matrix, before=before, after=after), tuple(steps)
+    )
+
+
+def _places(binding: Binding, direction: Direction) -> tuple[Index, Index, Index]:
+    """Return input places, output places, and which of the outputs the robot takes."""
+    joints = np.array(binding.joints, dtype=np.intp)
+    actuators = np.array(binding.actuators, dtype=np.intp)
+    if direction == ACTUATOR_TO_JOINT:
+        return actuators, joints, np.arange(len(joints))
+    selected = np.flatnonzero(binding.owned)
+    return joints, actuators[selected], selected

@@ -1,0 +1,359 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Position, velocity and effort of a robot, one instant after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import ShapeError
+from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.interfaces import Direction, FIELDS
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.transmission import as_values, Transmission
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.robot_function import RobotFunction
+
+__all__ = ['FiniteCheck', 'Step', 'Stream']
+
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """
+    Where the values of one transmission come from and where they go.
+
+    :param name: Name of the transmission.
+    :param inputs: Places of its inputs in the robot's array.
+    :param outputs: Places in the robot's array of the outputs that the robot takes.
+    :param selected: Which of the transmission's outputs these are.
+    :param results: Places of all of its outputs, taken or not.
+    """
+
+    name: str
+    transmission: Transmission
+    inputs: Index
+    outputs: Index
+    selected: Index
+    results: Index
+
+    @property
+    def is_equation(self) -> bool:
+        """Whether it is mapped by nothing but its equations, one sample at a time."""
+        return bool(getattr(self.transmission, 'can_be_compiled', False))
+
+    def call(
+        self,
+        interface: str,
+        direction: Direction,
+        values: Array,
+        at: Array | None,
+        rate: Array | None,
+        guess: Array | None,
+        report: MapReport | None,
+    ) -> Array:
+        """
+        Map one interface.
+
+        :param values: The robot's inputs, shape ``(..., n_in)``; ``at``, ``rate`` as they are.
+        :param guess: The transmission's outputs, taken or not, shape ``(..., n_results)``.
+        :returns: All outputs of the transmission; NaN if it raises.
+        """
+        inputs = self.inputs
+
+        def map_values(part: MapReport) -> tuple[Array, ...]:
+            return (
+                self.transmission.map(
+                    direction,
+                    interface,
+                    values[..., inputs],
+                    at=None if at is None else at[..., inputs],
+                    rate=None if rate is None else rate[..., inputs],
+                    guess=guess,
+                    report=part,
+                ),
+            )
+
+        return self._guarded(map_values, values.shape[:-1], 1, report)[0]
+
+    def call_state(
+        self, direction: Direction, rows: Array, guess: Array, report: MapReport
+    ) -> Array:
+        """
+        Map position, velocity and effort of one instant.
+
+        :param rows: The robot's inputs, shape ``(3, n_in)``.
+        :param guess: Where a solution is sought, shape ``(n_results,)``.
+        :returns: All outputs of the transmission, shape ``(3, n_results)``; NaN if it raises.
+        """
+        arrays = rows[:, self.inputs]
+
+        def map_rows(part: MapReport) -> tuple[Array, ...]:
+            return self.transmission.map_state(direction, *arrays, guess=guess, report=part)
+
+        return np.array(self._guarded(map_rows, (), len(rows), report))
+
+    def _guarded(
+        self,
+        function: Callable[[MapReport], tuple[Array, ...]],
+        shape: tuple[int, ...],
+        count: int,
+        report: MapReport | None,
+    ) -> tuple[Array, ...]:
+        """Return checked results; a plugin's bug costs its own joints only."""
+        part = (report or MapReport()).of(self.name)
+        try:
+            results = tuple(
+                as_values('result', result, len(self.results)) for result in function(part)
+            )
+            for result in results:
+                if result.shape[:-1] != shape:
+                    raise ShapeError('result', expected=str(shape), found=result.shape)
+            if len(results) != count:
+                raise ShapeError('result', expected=f'{count} arrays', found=(len(results),))
+        except (Exception, SystemExit):  # whatever a third party raises
+            part.add_exception()
+            unknown = np.full((*shape, len(self.results)), np.nan)
+            return (unknown,) * count
+        return results
+
+
+class Stream:
+    """
+    The three interfaces of a JointState, for a stream.
+
+    The affine part of the robot is one map of all three. Where there are equations, it is compiled
+    together with them into one function; what that leaves open, and what other transmissions
+    there are, is called afterwards. Solutions begin at the last one.
+
+    Not to be shared between threads.
+
+    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+    :param maps: Of position, velocity and effort what is linear, and what has to be called.
+    """
+
+    def __init__(
+        self, direction: Direction, maps: Sequence[tuple[AffineMap, Sequence[Step]]]
+    ) -> None:
+        self._direction: Direction = direction
+        self._affine = AffineMap.stacked([affine for affine, _ in maps])
+        self._run = self._affine.workspace().run
+        self._mapped: Array = np.empty((len(FIELDS), maps[0][0].n_out))
+        self._check = FiniteCheck(self._mapped.size)
+        # A transmission that lacks an interface is called for the others.
+        called: dict[str, tuple[Step, dict[int, str]]] = {}
+        for row, (interface, (_, steps)) in enumerate(zip(FIELDS, maps, strict=True)):
+            for step in steps:
+                called.setdefault(step.name, (step, {}))[1][row] = interface
+        self._compiled = [
+            step
+            for step, interfaces in called.values()
+            if step.is_equation and len(interfaces) == len(FIELDS)
+        ]
+        self._called = [
+            _Called(step, direction, interfaces)
+            for step, interfaces in called.values()
+            if step not in self._compiled
+        ]
+        self._functions: dict[bool, RobotFunction] = {}
+        if self._compiled:
+            self._function(False)
+        self._last = self._mapped
+
+    def _function(self, commands: bool) -> RobotFunction:
+        if commands not in self._functions:
+            from transmission_bridge.transmissions.robot_function import RobotFunction
+
+            self._functions[commands] = RobotFunction(
+                self._affine, self._compiled, self._direction, commands
+            )
+        return self._functions[commands]
+
+    def forget(self) -> None:
+        """Forget the last solutions: those of other numbers may lead astray."""
+        for function in self._functions.values():
+            function.forget()
+        for called in self._called:
+            called.forget()
+
+    def of_instant(self, values: Array, report: MapReport) -> Array:
+        """
+        Map rows position, velocity, effort that belong together: Jacobians are those of row 0.
+
+        A transmission that has to find its position finds it once.
+
+        :param values: Shape ``(3, n_in)``, C-contiguous.
+        :param report: Collects what became NaN and why.
+        :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
+        """
+        if not self._compiled:
+            mapped = self._mapped
+            self._run(values.reshape(-1), mapped.reshape(-1))
+        else:
+            function = self._functions[False]
+            mapped = function.mapped
+            function.values[:] = values
+            if function():
+                self._look_closely(function, values, None, report)
+        for called in self._called:
+            called.map_instant(values, mapped, report)
+        self._last = mapped
+        return mapped
+
+    def of_command(self, values: Array, measured: Array, report: MapReport) -> Array:
+        """
+        Map rows position, velocity, effort that are commanded, NaN where they are not.
+
+        Velocity is mapped where the commanded position is, else the measured one; effort at the
+        measured position.
+
+        :param measured: Positions, shape ``(n_in,)``, NaN where unknown.
+        """
+        if not (self._compiled or self._called):
+            mapped = self._mapped
+            self._run(values.reshape(-1), mapped.reshape(-1))
+            self._last = mapped
+            return mapped
+        at = np.where(np.isnan(values[0]), measured, values[0])
+        places = (at, at, measured)
+        if not self._compiled:
+            mapped = self._mapped
+            self._run(values.reshape(-1), mapped.reshape(-1))
+        else:
+            function = self._function(True)
+            mapped = function.mapped
+            function.values[:] = values
+            function.places[0] = at
+            function.places[1] = measured
+            if function():
+                self._look_closely(function, values, places, report)
+        for called in self._called:
+            called.map_command(values, places, mapped, report)
+        self._last = mapped
+        return mapped
+
+    def _look_closely(
+        self,
+        function: RobotFunction,
+        values: Array,
+        places: Sequence[Array] | None,
+        report: MapReport,
+    ) -> None:
+        """
+        Map by arrays what the function leaves open; count what it knows to be outside.
+
+        :param places: Positions that each row is mapped at; ``None``: those of the first row.
+        """
+        for place, (step, said) in enumerate(
+            zip(self._compiled, function.said.tolist(), strict=True)
+        ):
+            if said == 2.0:
+                report.of(step.name).count('domain')
+            elif said:
+                start = function.start(place)
+                guess = start if start.size else np.full(len(step.results), math.nan)
+                if places is None:
+                    rows = step.call_state(self._direction, values, guess, report)
+                else:
+                    rows = _rows(step, self._direction, FIELDS, values, places, guess, report)
+                function.mapped[:, step.outputs] = rows[:, step.selected]
+                # Where no position is asked for, none is found.
+                if start.size and np.isfinite(values[0, step.inputs]).all():
+                    start[:] = rows[0]
+
+    @property
+    def all_finite(self) -> bool:
+        """Whether every number of the last result is known."""
+        return self._check(self._last.reshape(-1))
+
+
+class _Called:
+    """A transmission that is called for every message."""
+
+    def __init__(self, step: Step, direction: Direction, interfaces: dict[int, str]) -> None:
+        self._step = step
+        self._direction: Direction = direction
+        self._interfaces = [interfaces.get(row) for row in range(len(FIELDS))]
+        self._is_whole = len(interfaces) == len(FIELDS)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the last solution."""
+        self._start: Array = np.full(len(self._step.results), math.nan)
+
+    def map_instant(self, values: Array, mapped: Array, report: MapReport) -> None:
+        """Overwrite its rows of position, velocity and effort that belong together."""
+        step = self._step
+        if not self._is_whole:
+            self.map_command(values, (values[0],) * len(values), mapped, report)
+            return
+        if np.isnan(values[0, step.inputs]).all():
+            # Nothing follows from nothing, which need not be asked.
+            mapped[:, step.outputs] = math.nan
+            return
+        rows = step.call_state(self._direction, values, self._start, report)
+        mapped[:, step.outputs] = rows[:, step.selected]
+        self._keep(values, rows)
+
+    def map_command(
+        self, values: Array, places: Sequence[Array], mapped: Array, report: MapReport
+    ) -> None:
+        """Overwrite the rows that are mapped of position, velocity and effort."""
+        step = self._step
+        rows = _rows(step, self._direction, self._interfaces, values, places, self._start, report)
+        for row, interface in enumerate(self._interfaces):
+            if interface is not None:
+                mapped[row, step.outputs] = rows[row, step.selected]
+        self._keep(values, rows)
+
+    def _keep(self, values: Array, rows: Array) -> None:
+        """Keep a solution; where none was found though it was asked for, begin anew."""
+        if np.isfinite(rows[0]).all():
+            self._start = rows[0]
+        elif np.isfinite(values[0, self._step.inputs]).all():
+            self.forget()
+
+
+def _rows(
+    step: Step,
+    direction: Direction,
+    interfaces: Sequence[str | None],
+    values: Array,
+    places: Sequence[Array],
+    guess: Array,
+    report: MapReport,
+) -> Array:
+    """Map each interface that there is by itself."""
+    rows = np.full((len(values), len(step.results)), math.nan)
+    for row, interface in enumerate(interfaces):
+        if interface is not None and not np.isnan(values[row, step.inputs]).all():
+            rows[row] = step.call(
+                interface, direction, values[row], places[row], None, guess, report
+            )
+    return rows
+
+
+class FiniteCheck:
+    """
+    Whether all of an array is finite, at a third of the price of ``np.isfinite(x).all()``.
+
+    :param size: Number of elements of the arrays that will be asked about.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._mask = np.empty(size, dtype=np.bool_)
+        self._all = np.ones(size, dtype=np.bool_).tobytes()
+
+    def __call__(self, values: Array) -> bool:
+        """Return whether every element of ``values``, shape ``(size,)``, is finite."""
+        np.isfinite(values, self._mask)
+        return self._mask.tobytes() == self._all
