@@ -19,7 +19,8 @@ setup(
         (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),
     ],
     python_requires='>=3.10',
-    install_requires=['setuptools', 'numpy>=1.21', 'transmission_bridge'],
+    # What is an equation needs CasADi, which comes with the extra.
+    install_requires=['setuptools', 'transmission_bridge[mechanisms]'],
     extras_require={'test': ['pytest']},
     zip_safe=True,
     author='The transmission_bridge authors',

@@ -8,9 +8,8 @@ from pathlib import Path
 from custom_transmission.cardan import CardanTransmission
 import numpy as np
 
+from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.conformance import TransmissionConformance
-from transmission_bridge.description import load_description
-from transmission_bridge.transmissions import RobotTransmissions
 
 URDF = Path(__file__).parents[1] / 'urdf' / 'bent_shaft.urdf'
 
@@ -20,7 +19,7 @@ class TestCardan(TransmissionConformance):
 
     def make(self):
         """Return the transmission to be checked."""
-        return CardanTransmission(0.5, actuator_reduction=-3.0, joint_offset=0.2)
+        return CardanTransmission({'bend': 0.5}, actuator_reduction=[-3.0], joint_offset=[0.2])
 
 
 class TestStraightShaft(TransmissionConformance):
@@ -28,7 +27,7 @@ class TestStraightShaft(TransmissionConformance):
 
     def make(self):
         """Return the transmission to be checked."""
-        return CardanTransmission(0.0)
+        return CardanTransmission({'bend': 0.0})
 
 
 def test_the_robot_of_this_package_uses_it():
@@ -42,7 +41,7 @@ def test_the_robot_of_this_package_uses_it():
 
 def test_a_universal_joint_by_its_cross():
     """The arms of the cross stay perpendicular: tan(q) cos(b) = tan(t)."""
-    t = CardanTransmission(0.5)
+    t = CardanTransmission({'bend': 0.5})
     a = np.linspace(-6.0, 6.0, 1001)[:, np.newaxis]
     q = t.actuator_to_joint('position', a)
     error = np.sin(q) * np.cos(0.5) * np.cos(a) - np.cos(q) * np.sin(a)
