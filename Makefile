@@ -17,12 +17,12 @@ demo: $(VENV)/kilted.installed
 test: lint test-kilted test-jazzy
 
 test-kilted: $(VENV)/test.installed
-	$(VENV)/bin/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 # The core is the same on both distributions: only what touches rclpy is run again, and of that
 # what could differ.
 test-jazzy: $(VENV)-jazzy/jazzy.installed
-	$(VENV)-jazzy/bin/python -m pytest -n $(JOBS) --dist loadfile -m 'ros and not once' $(PYTEST_ARGS)
+	$(VENV)-jazzy/bin/python -m pytest -n $(JOBS) --dist worksteal -m 'ros and not once' $(PYTEST_ARGS)
 
 # A minute at 1 kHz both ways: every message answered, and no memory lost.
 soak: $(VENV)/kilted.installed
