@@ -68,7 +68,7 @@ class OfflinePath:
         self._view: JointView | None = None
         if direction == ACTUATOR_TO_JOINT:
             self._path = path
-            self._view = JointView(robot, options.unknown_rates, options.undeclared_interfaces)
+            self._view = path.view
             self.names = self._view.names
         else:
             called: dict[str, str] = {}

@@ -43,6 +43,7 @@ class StatePath:
     :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
         what is published goes back; 0, for recordings: at once.
     :ivar merged: What the drivers have said.
+    :ivar view: What is said of the joints.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
 
@@ -68,9 +69,9 @@ class StatePath:
             stamp_hold=stamp_hold,
         )
         self._times_out = timeout > 0.0
-        self._view = JointView(robot, unknown_rates, undeclared)
+        self.view = JointView(robot, unknown_rates, undeclared)
         # Nothing to add to and nothing to take from what the maps give.
-        self._is_plain = self._view.is_plain
+        self._is_plain = self.view.is_plain
         self.report = MapReport()
         self.use(robot)
         self.reset()
@@ -126,7 +127,7 @@ class StatePath:
             return None
         joints = self._map(self.merged.values(now)).copy()
         if self._is_plain and self._all_known:
-            return JointStateRecord(stamp, '', self._view.names, *joints)
+            return JointStateRecord(stamp, '', self.view.names, *joints)
         return self._selected(stamp, joints)
 
     def encoded(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
@@ -140,14 +141,14 @@ class StatePath:
             return None
         joints = self._map(self.merged.values(now))
         if self._is_plain and self._all_known:
-            return encoder.encode_rows(self._view.names, stamp, joints)
+            return encoder.encode_rows(self.view.names, stamp, joints)
         state = self._selected(stamp, joints)
         return None if state is None else encoder.encode(state)
 
     def _selected(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
         """Return what is to be published where not everything is."""
-        shown, known = self._view(joints)
-        names, hidden = self._view.names, self._view.hidden
+        shown, known = self.view(joints)
+        names, hidden = self.view.names, self.view.hidden
         if self._omit and not known[0].all():
             named = known[0]
             names = tuple(name for name, is_known in zip(names, named, strict=True) if is_known)

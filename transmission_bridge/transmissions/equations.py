@@ -71,7 +71,7 @@ def flat(numbers: Mapping[str, Numbers]) -> list[float]:
 @dataclass(frozen=True)
 class Watch:
     """
-    What a sample is held against: symbols, one for each number of :meth:`of`.
+    What a sample is held against: symbols, in the order of ``EquationTransmission.watched``.
 
     :param lower: Ends of the domain, with slack.
     :param upper: Ends of the domain, with slack.

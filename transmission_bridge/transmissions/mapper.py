@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +27,7 @@ from transmission_bridge.transmissions.binding import Binding, Layout
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
-    DIRECTIONS,
     FIELDS,
-    interfaces_of,
     Quantity,
     quantity_of,
 )
@@ -53,11 +52,8 @@ class Mapper:
     def __init__(self, layout: Layout, ignore_absolute_encoder: frozenset[str]) -> None:
         self._layout = layout
         self._ignore_absolute_encoder = ignore_absolute_encoder
-        self._maps = {
-            (direction, interface): _compile(layout, interface, direction, ignore_absolute_encoder)
-            for direction in DIRECTIONS
-            for interface in interfaces_of(direction)
-        }
+        #: Compiled when they are first asked for: a part of a robot needs few of them.
+        self._maps: dict[tuple[Direction, str], InterfaceMap] = {}
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -177,7 +173,7 @@ class Mapper:
             return None
         return AffineMap.stacked([each.affine for each in maps])
 
-    @property
+    @cached_property
     def couplings(self) -> tuple[Coupling, ...]:
         """Each transmission, and each joint that passes through, by itself."""
         layout = self._layout
@@ -305,11 +301,6 @@ class InterfaceMap:
         self.affine = affine
         self.steps = steps
 
-    @property
-    def is_affine(self) -> bool:
-        """Whether no transmission has to be called."""
-        return not self.steps
-
     def __call__(
         self,
         values: Array,
@@ -320,25 +311,13 @@ class InterfaceMap:
     ) -> Array:
         """Map ``(..., n_in)``; ``at`` and ``rate`` as ``values``, ``guess`` as the output."""
         mapped = self.affine(values)
-        self.bend(mapped, values, at, rate, guess, report)
-        return mapped
-
-    def bend(
-        self,
-        mapped: Array,
-        values: Array,
-        at: Array | None,
-        rate: Array | None,
-        guess: Array | None,
-        report: MapReport | None,
-    ) -> None:
-        """Overwrite in ``mapped`` what the transmissions that have to be called give."""
         if self.steps:
             self._require(at, rate)
         for step in self.steps:
             near = None if guess is None else guess[..., step.results]
             found = step.call(self.interface, self.direction, values, at, rate, near, report)
             mapped[..., step.outputs] = found[..., step.selected]
+        return mapped
 
     def _require(self, at: Array | None, rate: Array | None) -> None:
         """Refuse a caller's mistake here, so that whatever a plugin raises is the plugin's."""

@@ -23,9 +23,9 @@ from transmission_bridge.transmissions.affine_map import AffineMap, Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equations import all_of, Equations, is_known
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.stream import Step
+from transmission_bridge.transmissions.stream import DOUBTFUL, OUTSIDE, Step
 
-__all__ = ['DOUBTFUL', 'OUTSIDE', 'RobotFunction']
+__all__ = ['RobotFunction']
 
 Expression: TypeAlias = Any
 
@@ -38,18 +38,10 @@ class Compilable(Protocol):
     domain: Domain
     #: Whether the numbers depend on the position, as the pieces of a table do.
     numbers_vary: bool
-    numbers: Sequence[float]
-
-    @property
-    def watched(self) -> Sequence[float]:
-        """What a sample is held against."""
 
     def numbers_at(self, along: bool, position: float) -> Sequence[float]:
         """Return what is watched, and the numbers, at a position of the input's space."""
 
-
-#: What is said of a mechanism: somebody has to look closely, or it is known to be outside.
-DOUBTFUL, OUTSIDE = 1.0, 2.0
 
 #: Rows of a state.
 _ROWS = 3
@@ -120,7 +112,7 @@ class RobotFunction:
                 if transmission.numbers_vary:
                     part = slice(len(numbers), len(numbers) + mechanism.width)
                     self._pieces.append((transmission, along, int(step.inputs[0]), copy, part))
-                numbers += [*transmission.watched, *transmission.numbers]
+                numbers += transmission.numbers_at(along, math.nan)
             count = equations.n_x if equations.solves and not along else 0
             self._starts.append(slice(starts, starts + count))
             starts += count

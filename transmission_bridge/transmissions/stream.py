@@ -22,9 +22,13 @@ from transmission_bridge.transmissions.transmission import as_values, Transmissi
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot_function import RobotFunction
 
-__all__ = ['FiniteCheck', 'Step', 'Stream']
+__all__ = ['DOUBTFUL', 'OUTSIDE', 'FiniteCheck', 'Step', 'Stream']
 
 Index = npt.NDArray[np.intp]
+
+#: What a robot's function says of a mechanism: somebody has to look closely, or it is known to be
+#: outside.
+DOUBTFUL, OUTSIDE = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +200,7 @@ class Stream:
         :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
         if not self._compiled:
-            mapped = self._mapped
-            self._run(values.reshape(-1), mapped.reshape(-1))
+            mapped = self._of_linear(values)
         else:
             function = self._functions[False]
             mapped = function.mapped
@@ -219,15 +222,12 @@ class Stream:
         :param measured: Positions, shape ``(n_in,)``, NaN where unknown.
         """
         if not (self._compiled or self._called):
-            mapped = self._mapped
-            self._run(values.reshape(-1), mapped.reshape(-1))
-            self._last = mapped
-            return mapped
+            self._last = self._of_linear(values)
+            return self._last
         at = np.where(np.isnan(values[0]), measured, values[0])
         places = (at, at, measured)
         if not self._compiled:
-            mapped = self._mapped
-            self._run(values.reshape(-1), mapped.reshape(-1))
+            mapped = self._of_linear(values)
         else:
             function = self._function(True)
             mapped = function.mapped
@@ -240,6 +240,10 @@ class Stream:
             called.map_command(values, places, mapped, report)
         self._last = mapped
         return mapped
+
+    def _of_linear(self, values: Array) -> Array:
+        self._run(values.reshape(-1), self._mapped.reshape(-1))
+        return self._mapped
 
     def _look_closely(
         self,
@@ -256,7 +260,7 @@ class Stream:
         for place, (step, said) in enumerate(
             zip(self._compiled, function.said.tolist(), strict=True)
         ):
-            if said == 2.0:
+            if said == OUTSIDE:
                 report.of(step.name).count('domain')
             elif said:
                 start = function.start(place)

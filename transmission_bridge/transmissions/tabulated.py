@@ -151,16 +151,6 @@ class TabulatedTransmission(PositionDependentTransmission):
         """A piece of the curve as an equation of its coefficients."""
         return _piece()
 
-    @property
-    def watched(self) -> list[float]:
-        """Return what a sample is held against somewhere."""
-        return self.numbers_at(True, math.nan)[:9]
-
-    @property
-    def numbers(self) -> list[float]:
-        """Return the coefficients of some piece."""
-        return self.numbers_at(True, math.nan)[9:]
-
     def numbers_at(self, along: bool, position: float) -> list[float]:
         """Return the ends and the coefficients of the piece that holds a position."""
         curve, seeds = self._curve, self._mechanism.seeds
