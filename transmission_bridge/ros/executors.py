@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+import math
 import os
 import sys
+import threading
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 from transmission_bridge.errors import TransmissionBridgeError, UnknownNameError
@@ -33,6 +36,10 @@ NodeT = TypeVar('NodeT', bound='Node')
 #: none it waits until the end of the steady clock, which overflows in the manylinux wheels, so
 #: that it spins at full load and delivers nothing.
 _PERIOD = 1.0
+
+#: How often the events executor is asked whether it keeps up, how long it may take to answer, how
+#: long the other one relieves it, and how often that is said [s].
+_LOOK, _LATE, _RELIEF, _SAID_AGAIN = 0.5, 1.0, 10.0, 60.0
 
 _NO_ROS = (
     'rclpy is not installed: source a ROS 2 installation, or install the wheels with '
@@ -73,37 +80,80 @@ def spin(
 
 
 def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
+    """
+    Run the events executor for as long as it keeps up.
+
+    It keeps an event for each message that came, also for those that their queue has dropped, so
+    that its memory grows for as long as messages come faster than they are handled (the same in
+    C++: ros2/rclcpp#3213). The single-threaded executor asks for what there is: it takes over for
+    a while then.
+    """
+    while _spin_while_keeping_up(node, should_stop):
+        node.get_logger().warning(
+            f'callbacks wait for more than {_LATE:g} s: messages come faster than they can be '
+            f'handled; the single-threaded executor takes over for {_RELIEF:g} s, as it drops '
+            'what it cannot handle: find out who floods which topic',
+            throttle_duration_sec=_SAID_AGAIN,
+        )
+        _spin_single_threaded(node, should_stop, time.monotonic() + _RELIEF)
+
+
+def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
+    """Run the events executor; return whether it is behind rather than to stop."""
     from rclpy.experimental import EventsExecutor
     from rclpy.task import Future
 
     executor = EventsExecutor(context=node.context)
     executor.add_node(node)
     pause = Future()
+    is_over, is_behind = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        """Put a task behind what waits, again and again, and see how long it takes."""
+        answered, asked = threading.Event(), time.monotonic()
+        answered.set()
+        while not is_over.wait(_LOOK):
+            if answered.is_set():
+                answered.clear()
+                asked = time.monotonic()
+                executor.create_task(answered.set)
+            elif time.monotonic() - asked > _LATE:
+                is_behind.set()
+                pause.set_result(None)
+                return
+
+    watcher = threading.Thread(target=watch, name='keeps up', daemon=True)
+    watcher.start()
     try:
         with _waking(should_stop, lambda: pause.set_result(None)):
             while node.context.ok():
                 # A new one each time: the executor leaves a callback in it. Asked afterwards, so
                 # that a request between the two is seen in one or the other.
                 pause = Future()
-                if should_stop():
+                if should_stop() or is_behind.is_set():
                     break
                 executor.spin_until_future_complete(pause, timeout_sec=_PERIOD)
     finally:
+        is_over.set()
+        watcher.join()
         executor.remove_node(node)
         executor.shutdown()
+    return is_behind.is_set() and node.context.ok() and not should_stop()
 
 
-def _spin_single_threaded(node: Node, should_stop: Callable[[], bool]) -> None:
+def _spin_single_threaded(
+    node: Node, should_stop: Callable[[], bool], until: float = math.inf
+) -> None:
     from transmission_bridge.ros.attentive_executor import AttentiveExecutor
 
     executor = AttentiveExecutor(context=node.context)
     executor.add_node(node)
     # A limit costs a timer per wait; who can wake the executor needs none.
-    limit = None if isinstance(should_stop, StopRequest) else _PERIOD
+    limit = None if isinstance(should_stop, StopRequest) and until == math.inf else _PERIOD
     # What would wake the executor is out of the way before it is gone.
     try:
         with _waking(should_stop, lambda: executor.create_task(lambda: None)):
-            while node.context.ok() and not should_stop():
+            while node.context.ok() and not should_stop() and time.monotonic() < until:
                 executor.spin_once(timeout_sec=limit)
     finally:
         executor.remove_node(node)

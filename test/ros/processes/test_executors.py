@@ -212,6 +212,61 @@ def setup(node):
     assert 'Traceback' not in child.output
 
 
+#: Handles a message in two hundredths of a second, of which twice as many come until it is told
+#: to end; says which executor calls it whenever that has changed.
+OVERLOAD = """
+import threading, time
+from transmission_bridge.ros import executors
+executors._RELIEF = 1.0
+
+def setup(node):
+    import rclpy
+    from std_msgs.msg import String
+    told, seen = threading.Event(), []
+
+    def hear(data):
+        name = type(node.executor).__name__
+        if seen[-1:] != [name]:
+            seen.append(name)
+            print('called by', name)
+        if not told.is_set():
+            time.sleep(0.02)
+
+    def flood():
+        other = rclpy.create_node('other')
+        publisher = other.create_publisher(String, 'flood', 10)
+        print('ready')
+        while node.context.ok():
+            publisher.publish(String())
+            time.sleep(0.1 if told.is_set() else 0.01)
+
+    def listen():
+        sys.stdin.readline()
+        told.set()
+
+    node.create_subscription(String, 'flood', hear, 10, raw=True)
+    for thread in (flood, listen):
+        threading.Thread(target=thread, daemon=True).start()
+"""
+
+
+@pytest.mark.skipif('events' not in available_executors(), reason='there is no events executor')
+@pytest.mark.parametrize('ends_calm', [True, False])
+def test_events_executor_that_falls_behind_is_relieved(start, ends_calm):
+    """While messages come too fast the other executor works, and the first again afterwards."""
+    child = start('-c', PRELUDE + OVERLOAD + MAIN, 'auto')
+    child.wait_for('called by EventsExecutor')
+    child.wait_for('called by AttentiveExecutor')
+    if ends_calm:
+        child.say('end')
+        child.wait_for('called by EventsExecutor')
+    child.signal(signal.SIGINT)
+    assert child.ended(within=PROMPT) == 0
+    assert 'the single-threaded executor takes over' in child.output
+    assert 'stopping True' in child.output
+    assert 'Traceback' not in child.output
+
+
 #: Messages of a full queue, and the size of each [MiB].
 QUEUE, LARGE = 10, 8
 

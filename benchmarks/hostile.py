@@ -1,0 +1,267 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whether the bridge keeps its memory, and answers honest drivers, while somebody floods it.
+
+A second process sends as fast as it can, one kind of attack after the other: names that are no
+text, a hundred thousand names, messages of several MiB, messages that contradict themselves, and
+requests of services that make no sense. This process is an honest driver at 100 Hz meanwhile,
+counts what comes back, and looks once a second at the resident memory of the bridge. Needs rclpy
+and Linux.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+import os
+from pathlib import Path
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from bridge import bridge_command, names
+from drivers import Driver
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+import rclpy
+from rclpy.serialization import serialize_message
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+
+try:
+    from rclpy.experimental import EventsExecutor as Executor
+except ImportError:
+    from rclpy.executors import SingleThreadedExecutor as Executor
+
+JOINTS = 6
+RATE = 100.0
+
+#: Topics under attack.
+TOPICS = ('actuator_states', 'joint_commands')
+
+#: Growth that passes [MiB] of the lowest and of the highest resident memory of a minute since the
+#: first: within a minute it rises and falls with what the queues hold.
+MAX_GROWTH = 10.0
+
+#: Longest wait for what is bound to happen [s].
+PATIENCE = 60.0
+
+MIB = 1 << 20
+
+
+class Attacker:
+    """Whoever floods the bridge; each method is one kind of attack and sends once."""
+
+    def __init__(self) -> None:
+        self._node = rclpy.create_node('attacker')
+        self._random = random.Random(1)
+        self._publishers = [self._node.create_publisher(JointState, topic, 10) for topic in TOPICS]
+        self._clients = [
+            self._node.create_client(kind, f'transmission_bridge/{name}')
+            for kind, name in (
+                (SetParameters, 'set_parameters'),
+                (SetParametersAtomically, 'set_parameters_atomically'),
+            )
+        ]
+        self._executor = Executor()
+        self._executor.add_node(self._node)
+        self._no_text = bytearray(serialize_message(JointState(name=['motor_0'], position=[1.0])))
+        self._place = self._no_text.index(b'motor_')
+        self._large = [serialize_message(_long_frame(size * MIB)) for size in (1, 2, 8)]
+        self._sent = 0
+
+    def names_that_are_no_text(self) -> None:
+        """Messages that differ, so that nothing is known of them from before."""
+        self._sent += 1
+        self._no_text[self._place] = 0x80 + self._sent % 128
+        self._publish(bytes(self._no_text))
+
+    def many_names(self) -> None:
+        """A hundred thousand names."""
+        start = self._random.randrange(1 << 30)
+        self._publish(JointState(name=[f'n{start + k}' for k in range(100_000)]))
+
+    def large_messages(self) -> None:
+        """Messages of several MiB."""
+        self._publish(self._random.choice(self._large))
+
+    def contradictions(self) -> None:
+        """Unknown names, wrong counts, no numbers, impossible and far stamps."""
+        count = self._random.randrange(9)
+        message = JointState(
+            name=[f'motor_{self._random.randrange(1 << 30)}' for _ in range(count)]
+        )
+        message.position = [float('nan')] * self._random.randrange(9)
+        message.velocity = [1e308] * self._random.randrange(9)
+        message.header.stamp.sec = self._random.choice((-1, 0, 2**31 - 1))
+        message.header.frame_id = '\x1b[31m\n' * count
+        self._publish(message)
+
+    def requests(self) -> None:
+        """Parameters of types that are none, and long lists of them."""
+        kind = self._random.choice((2, 3, 9, 99, 255))
+        value = ParameterValue(type=kind, double_value=float('inf'), string_value='\0')
+        name = self._random.choice(('publish_rate', 'a\0b', '', 'x' * 5000))
+        client = self._random.choice(self._clients)
+        count = self._random.choice((1, 1, 1, 1000))
+        client.call_async(
+            client.srv_type.Request(parameters=[Parameter(name=name, value=value)] * count)
+        )
+        self._executor.spin_until_future_complete(Future(), timeout_sec=0.002)
+
+    def run(self, seconds: float, every: float) -> None:
+        """Attack in turn, each way for some seconds."""
+        attacks: tuple[Callable[[], None], ...] = (
+            self.names_that_are_no_text,
+            self.many_names,
+            self.large_messages,
+            self.contradictions,
+            self.requests,
+        )
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for attack in attacks:
+                turn = min(time.monotonic() + every, end)
+                while time.monotonic() < turn:
+                    attack()
+
+    def _publish(self, message: Any) -> None:
+        # The writer gives up where the reader is too slow.
+        with suppress(RuntimeError):
+            self._random.choice(self._publishers).publish(message)
+
+
+def _long_frame(size: int) -> JointState:
+    message = JointState(name=['motor_0'], position=[1.0])
+    message.header.frame_id = 'f' * size
+    return message
+
+
+class Honest:
+    """A driver that sends at its rate and counts what comes back."""
+
+    def __init__(self) -> None:
+        self._node = rclpy.create_node('honest')
+        publisher = self._node.create_publisher(JointState, 'actuator_states', 10)
+        self._driver = Driver(names('motor', 0, JOINTS).split(','), publisher)
+        self.sent = self.answered = 0
+        self._node.create_timer(1.0 / RATE, self._send)
+        self._node.create_subscription(JointState, 'joint_states', self._receive, 100, raw=True)
+        self._executor = Executor()
+        self._executor.add_node(self._node)
+
+    def spin(self, seconds: float) -> None:
+        """Send and receive."""
+        self._executor.spin_until_future_complete(Future(), timeout_sec=seconds)
+
+    def recover(self) -> float:
+        """Return the seconds until a second comes in which every message is answered."""
+        start = time.monotonic()
+        while (elapsed := time.monotonic() - start) < PATIENCE:
+            sent, answered = self.sent, self.answered
+            self.spin(1.0)
+            if self.answered - answered >= 0.95 * (self.sent - sent):
+                return elapsed
+        raise SystemExit(f'no recovery within {PATIENCE:g} s')
+
+    def _send(self) -> None:
+        self._driver.publish()
+        self.sent += 1
+
+    def _receive(self, data: bytes) -> None:
+        self.answered += 1
+
+
+@contextmanager
+def running(
+    command: list[str], log: int | None = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process, and end it afterwards."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def memory_of(pid: int) -> float:
+    """Return the resident memory of a process [MiB]."""
+    for line in Path(f'/proc/{pid}/status').read_text(encoding='ascii').splitlines():
+        if line.startswith('VmRSS:'):
+            return int(line.split()[1]) / 1024.0
+    raise SystemExit('the bridge has ended')
+
+
+def attacked(arguments: argparse.Namespace) -> bool:
+    """Run the bridge under attack, print what was seen, and return whether the bounds hold."""
+    attack = [sys.executable, __file__, '--attack']
+    attack += ['--seconds', str(arguments.seconds), '--every', str(arguments.every)]
+    with tempfile.TemporaryDirectory() as folder:
+        command = bridge_command(Path(folder), 'hostile', JOINTS, ('actuator_states=',))
+        command = (command[0], f'--executor={arguments.executor}', *command[1:])
+        with running(list(command)) as bridge:
+            honest = Honest()
+            while honest.answered < 20:
+                honest.spin(0.1)
+            honest.sent = honest.answered = 0
+            memory = [memory_of(bridge.pid)]
+            with running(attack, log=None) as attacker:
+                start = time.monotonic()
+                while (elapsed := time.monotonic() - start) < arguments.seconds:
+                    honest.spin(max(len(memory) - elapsed, 0.01))
+                    if time.monotonic() - start >= len(memory):
+                        memory.append(memory_of(bridge.pid))
+                    if attacker.poll():
+                        raise SystemExit('the attacker has failed')
+            sent, answered = honest.sent, honest.answered
+            recovery = honest.recover()
+            last = memory_of(bridge.pid)
+    minutes = [memory[first : first + 60] for first in range(0, len(memory) - 59, 60)]
+    print(
+        f'executor {arguments.executor}: {memory[0]:.0f} MiB at the start, {last:.0f} afterwards'
+    )
+    ranges = ', '.join(f'{min(minute):.0f} to {max(minute):.0f}' for minute in minutes)
+    print(f'lowest and highest [MiB] of each minute: {ranges}')
+    print(
+        f'{sent} honest messages, {answered} answered; all of them again '
+        f'{recovery:.1f} s after it was over'
+    )
+    growth = max(max(map(kind, minutes)) - kind(minutes[0]) for kind in (min, max))
+    return answered > 0 and growth < MAX_GROWTH
+
+
+def main() -> int:
+    """Run once and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--seconds', type=float, default=600.0)
+    parser.add_argument('--every', type=float, default=4.0, help='seconds of each kind of attack')
+    parser.add_argument('--executor', default='auto')
+    parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
+    parser.add_argument('--attack', action='store_true', help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    rclpy.init()
+    try:
+        if arguments.attack:
+            Attacker().run(arguments.seconds, arguments.every)
+            return 0
+        holds = attacked(arguments)
+    finally:
+        rclpy.try_shutdown()
+    return 1 if arguments.gate and not holds else 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
