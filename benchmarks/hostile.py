@@ -46,9 +46,12 @@ RATE = 100.0
 #: Topics under attack.
 TOPICS = ('actuator_states', 'joint_commands')
 
-#: Growth that passes [MiB] of the lowest and of the highest resident memory of a minute since the
-#: first: within a minute it rises and falls with what the queues hold.
+#: Growth of the resident memory that passes [MiB], from the end of the first attack to the end of
+#: any later one; in an attack it rises and falls with what the queues hold.
 MAX_GROWTH = 10.0
+
+#: Seconds of an attack.
+ATTACK = 60.0
 
 #: Longest wait for what is bound to happen [s].
 PATIENCE = 60.0
@@ -116,8 +119,8 @@ class Attacker:
         )
         self._executor.spin_until_future_complete(Future(), timeout_sec=0.002)
 
-    def run(self, seconds: float, every: float) -> None:
-        """Attack in turn, each way for some seconds."""
+    def run(self, every: float) -> None:
+        """Attack in turn, each way for some seconds, until somebody ends the process."""
         attacks: tuple[Callable[[], None], ...] = (
             self.names_that_are_no_text,
             self.many_names,
@@ -125,11 +128,11 @@ class Attacker:
             self.contradictions,
             self.requests,
         )
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        limit = time.monotonic() + 2.0 * ATTACK
+        while time.monotonic() < limit:
             for attack in attacks:
-                turn = min(time.monotonic() + every, end)
-                while time.monotonic() < turn:
+                end = time.monotonic() + every
+                while time.monotonic() < end:
                     attack()
 
     def _publish(self, message: Any) -> None:
@@ -204,47 +207,43 @@ def memory_of(pid: int) -> float:
 
 
 def attacked(arguments: argparse.Namespace) -> bool:
-    """Run the bridge under attack, print what was seen, and return whether the bounds hold."""
-    attack = [sys.executable, __file__, '--attack']
-    attack += ['--seconds', str(arguments.seconds), '--every', str(arguments.every)]
+    """Run the bridge under attacks, print what was seen, and return whether the bounds hold."""
+    attack = [sys.executable, __file__, '--attack', '--every', str(arguments.every)]
     with tempfile.TemporaryDirectory() as folder:
         command = bridge_command(Path(folder), 'hostile', JOINTS, ('actuator_states=',))
         command = (command[0], f'--executor={arguments.executor}', *command[1:])
         with running(list(command)) as bridge:
             honest = Honest()
-            while honest.answered < 20:
-                honest.spin(0.1)
-            honest.sent = honest.answered = 0
-            memory = [memory_of(bridge.pid)]
-            with running(attack, log=None) as attacker:
-                start = time.monotonic()
-                while (elapsed := time.monotonic() - start) < arguments.seconds:
-                    honest.spin(max(len(memory) - elapsed, 0.01))
-                    if time.monotonic() - start >= len(memory):
-                        memory.append(memory_of(bridge.pid))
-                    if attacker.poll():
-                        raise SystemExit('the attacker has failed')
-            sent, answered = honest.sent, honest.answered
-            recovery = honest.recover()
-            last = memory_of(bridge.pid)
-    minutes = [memory[first : first + 60] for first in range(0, len(memory) - 59, 60)]
-    print(
-        f'executor {arguments.executor}: {memory[0]:.0f} MiB at the start, {last:.0f} afterwards'
-    )
-    ranges = ', '.join(f'{min(minute):.0f} to {max(minute):.0f}' for minute in minutes)
-    print(f'lowest and highest [MiB] of each minute: {ranges}')
-    print(
-        f'{sent} honest messages, {answered} answered; all of them again '
-        f'{recovery:.1f} s after it was over'
-    )
-    growth = max(max(map(kind, minutes)) - kind(minutes[0]) for kind in (min, max))
-    return answered > 0 and growth < MAX_GROWTH
+            honest.recover()
+            print(f'executor {arguments.executor}: {memory_of(bridge.pid):.0f} MiB at the start')
+            left = []
+            for number in range(1, arguments.attacks + 1):
+                honest.sent = honest.answered = 0
+                highest = 0.0
+                with running(attack, log=None) as attacker:
+                    end = time.monotonic() + ATTACK
+                    while time.monotonic() < end:
+                        honest.spin(1.0)
+                        highest = max(highest, memory_of(bridge.pid))
+                        if attacker.poll() is not None:
+                            raise SystemExit('the attacker has failed')
+                share = honest.answered / honest.sent
+                recovery = honest.recover()
+                left.append(memory_of(bridge.pid))
+                print(
+                    f'attack {number}: {share:.0%} of honest messages answered, at most '
+                    f'{highest:.0f} MiB; calm after {recovery:.1f} s: {left[-1]:.1f} MiB',
+                    flush=True,
+                )
+    growth = max(left) - left[0]
+    print(f'grew by at most {growth:.1f} MiB after the first attack')
+    return growth < MAX_GROWTH
 
 
 def main() -> int:
     """Run once and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--seconds', type=float, default=600.0)
+    parser.add_argument('--attacks', type=int, default=10, help='each takes a minute')
     parser.add_argument('--every', type=float, default=4.0, help='seconds of each kind of attack')
     parser.add_argument('--executor', default='auto')
     parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
@@ -255,7 +254,9 @@ def main() -> int:
     rclpy.init()
     try:
         if arguments.attack:
-            Attacker().run(arguments.seconds, arguments.every)
+            # Ended by the other process, in the midst of it.
+            with suppress(KeyboardInterrupt):
+                Attacker().run(arguments.every)
             return 0
         holds = attacked(arguments)
     finally:

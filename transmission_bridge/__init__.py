@@ -12,7 +12,9 @@ A joint-space interface for any actuator-space driver, from the transmissions in
     t = tb.RobotTransmissions(robot)
     t.actuator_to_joint('position', actuator_positions)
 
-:mod:`tb.kinematics <transmission_bridge.kinematics>` has joints, and devices made of joints.
+:mod:`tb.kinematics <transmission_bridge.kinematics>` has joints, and devices made of joints;
+:func:`tb.apply_to_command <transmission_bridge.messages.one_joint.apply_to_command>` maps whole
+messages of one joint.
 Nothing here needs ROS; the node lives in :mod:`transmission_bridge.ros`.
 """
 
@@ -32,6 +34,19 @@ if TYPE_CHECKING:
         UnknownNameError,
         UnsupportedInterfaceError,
     )
+    from transmission_bridge.messages.one_joint import (
+        apply_to_command,
+        BeginMotion,
+        EffortCommand,
+        HoldCommand,
+        JointWaypoint,
+        PositionCommand,
+        simple_transmission,
+        StopCommand,
+        TrajectoryCommand,
+        unapply_to_feedback,
+        VelocityCommand,
+    )
     from transmission_bridge.transmissions import (
         Domain,
         EquationTransmission,
@@ -45,26 +60,37 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    'BeginMotion',
     'Domain',
+    'EffortCommand',
     'EquationTransmission',
     'Finding',
+    'HoldCommand',
+    'JointWaypoint',
     'LinearTransmission',
     'MapReport',
     'Parameter',
     'ParameterError',
+    'PositionCommand',
     'PositionDependentTransmission',
     'RobotDescription',
     'RobotTransmissions',
     'ShapeError',
     'SpecReader',
+    'StopCommand',
+    'TrajectoryCommand',
     'Transmission',
     'TransmissionBridgeError',
     'TransmissionError',
     'UnknownNameError',
     'UnsupportedInterfaceError',
+    'VelocityCommand',
     '__version__',
+    'apply_to_command',
     'kinematics',
     'load_description',
+    'simple_transmission',
+    'unapply_to_feedback',
 ]
 
 __version__ = '0.1.0'
@@ -82,6 +108,19 @@ _ROOMS = {
         'UnsupportedInterfaceError',
     ),
     'kinematics': (),
+    'messages.one_joint': (
+        'BeginMotion',
+        'EffortCommand',
+        'HoldCommand',
+        'JointWaypoint',
+        'PositionCommand',
+        'StopCommand',
+        'TrajectoryCommand',
+        'VelocityCommand',
+        'apply_to_command',
+        'simple_transmission',
+        'unapply_to_feedback',
+    ),
     'transmissions': (
         'Domain',
         'EquationTransmission',

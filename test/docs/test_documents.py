@@ -30,6 +30,7 @@ WITH_PYTHON = (
     'commands_and_states.md',
     'kinematics.md',
     'mathematics.md',
+    'one_joint.md',
     'tuning.md',
     'writing_a_transmission.md',
 )

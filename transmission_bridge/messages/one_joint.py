@@ -1,46 +1,78 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-Numbers of one joint through one transmission: position, rate and effort, there and back.
-
-``apply`` goes from the joint to the actuator, ``unapply`` back, as in Beam Bots
-(``BB.Transmission``). With ``n`` the reduction, negative where reversed, and ``off`` the joint
-offset:
-
-========= ===================== ======================
-number    apply                 unapply
-========= ===================== ======================
-position  ``a = n (j - off)``   ``j = a / n + off``
-rate      ``a = n j``           ``j = a / n``
-effort    ``a = j / n``         ``j = n a``
-========= ===================== ======================
-
-Any transmission of one actuator and one joint does. Where its ratio depends on position, rates and
-efforts need to know at which: ``at``, in the space of the number that is given.
-"""
+"""One joint and its actuator: numbers, commands and whole messages through one transmission."""
 
 from __future__ import annotations
 
-from transmission_bridge.errors import TransmissionError
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.errors import MessageError, shortened, TransmissionError
+from transmission_bridge.messages.joint_state import (
+    fill_message,
+    JointStateRecord,
+    record_from_message,
+)
+from transmission_bridge.messages.trajectory import (
+    fill_trajectory,
+    POINT_FIELDS,
+    trajectory_from_message,
+    TrajectoryRecord,
+    Waypoint,
+)
+from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
+    FIELDS,
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions.simple import SimpleTransmission
 from transmission_bridge.transmissions.transmission import Transmission
 
 __all__ = [
+    'BeginMotion',
+    'EffortCommand',
+    'HoldCommand',
+    'JointWaypoint',
+    'PositionCommand',
+    'StopCommand',
+    'TrajectoryCommand',
+    'VelocityCommand',
     'apply_acceleration',
     'apply_effort',
     'apply_position',
     'apply_rate',
+    'apply_to_command',
     'simple_transmission',
     'unapply_effort',
     'unapply_position',
     'unapply_rate',
+    'unapply_to_feedback',
 ]
+
+
+# -- Numbers of one joint through one transmission: position, rate and effort, there and back ----
+#
+# ``apply`` goes from the joint to the actuator, ``unapply`` back, as in Beam Bots
+# (``BB.Transmission``). With ``n`` the reduction, negative where reversed, and ``off`` the joint
+# offset:
+#
+# ========= ===================== ======================
+# number    apply                 unapply
+# ========= ===================== ======================
+# position  ``a = n (j - off)``   ``j = a / n + off``
+# rate      ``a = n j``           ``j = a / n``
+# effort    ``a = j / n``         ``j = n a``
+# ========= ===================== ======================
+#
+# Any transmission of one actuator and one joint does. Where its ratio depends on position, rates
+# and efforts need to know at which: ``at``, in the space of the number that is given.
 
 
 def simple_transmission(
@@ -185,3 +217,349 @@ def _map(
     where = None if at is None else [at]
     moving = None if rate is None else [rate]
     return float(function(interface, [value], at=where, rate=moving)[0])
+
+
+# -- Commands to one joint, and what its actuator reports of them, as plain data -----------------
+#
+# The kinds are those of Beam Bots (``BB.Message.Actuator``). Numbers are SI, ``None`` means not
+# given: the driver decides. Times are what the sender makes of them; no function here reads them.
+
+
+@dataclass(frozen=True, slots=True)
+class PositionCommand:
+    """
+    Go to a position.
+
+    :param position: Target [rad or m].
+    :param velocity: Velocity hint [rad/s or m/s].
+    :param duration: Duration hint.
+    :param command_id: What answers refer to.
+    """
+
+    position: float
+    velocity: float | None = None
+    duration: Any = None
+    command_id: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class VelocityCommand:
+    """
+    Move at a velocity.
+
+    :param velocity: Target [rad/s or m/s].
+    :param duration: How long; until stopped where not given.
+    :param command_id: What answers refer to.
+    """
+
+    velocity: float
+    duration: Any = None
+    command_id: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class EffortCommand:
+    """
+    Push with an effort.
+
+    :param effort: Target [N m or N].
+    :param duration: How long; until stopped where not given.
+    :param command_id: What answers refer to.
+    """
+
+    effort: float
+    duration: Any = None
+    command_id: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class JointWaypoint:
+    """
+    A point of a trajectory.
+
+    :param position: [rad or m].
+    :param time_from_start: When.
+    :param velocity: [rad/s or m/s].
+    :param acceleration: [rad/s² or m/s²].
+    """
+
+    position: float
+    time_from_start: Any
+    velocity: float | None = None
+    acceleration: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryCommand:
+    """
+    Follow waypoints.
+
+    :param waypoints: In order of time.
+    :param repeat: How often.
+    :param command_id: What answers refer to.
+    """
+
+    waypoints: tuple[JointWaypoint, ...]
+    repeat: Any = 1
+    command_id: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class HoldCommand:
+    """
+    Stay where you are.
+
+    :param command_id: What answers refer to.
+    """
+
+    command_id: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopCommand:
+    """
+    Stop moving.
+
+    :param mode: How, ``immediate`` or ``decelerate``.
+    :param command_id: What answers refer to.
+    """
+
+    mode: str = 'immediate'
+    command_id: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class BeginMotion:
+    """
+    An actuator begins to move.
+
+    :param initial_position: [rad or m].
+    :param target_position: [rad or m].
+    :param expected_arrival: When it will be there.
+    :param peak_velocity: Greatest speed on the way, a magnitude [rad/s or m/s].
+    :param acceleration: Of a trapezoidal profile, a magnitude [rad/s² or m/s²].
+    :param command_type: Kind of the command that caused it.
+    :param command_id: The command that caused it.
+    """
+
+    initial_position: float
+    target_position: float
+    expected_arrival: Any = None
+    peak_velocity: float | None = None
+    acceleration: float | None = None
+    command_type: str | None = None
+    command_id: Any = None
+
+
+# -- Whole messages through one transmission: commands to the actuator, feedback to the joint ----
+#
+# What is not given stays not given: an omitted rate never becomes zero, which would mean "do not
+# move". Messages without numbers of the joint (hold, stop) come back as they are, and so does
+# every message where there is no transmission. After Beam Bots, ``BB.Transmission``. A JointState
+# or JointTrajectory of ROS is mapped both ways, any other message of ROS is refused: what comes
+# back unmapped would be taken for mapped.
+
+
+#: The interfaces that the arrays of a waypoint hold, in the order of its fields.
+_POINT_INTERFACES = ('position', 'velocity', 'acceleration', 'effort')
+
+
+def apply_to_command(
+    command: Any, transmission: Transmission | None, *, at: float | None = None
+) -> Any:
+    """
+    Return a command to a joint as one to its actuator.
+
+    Position with its velocity hint, velocity, effort and trajectory are mapped, and JointState and
+    JointTrajectory, as messages of ROS or as records; names stay. Anything else that is not a
+    message of ROS, such as hold and stop, comes back unchanged.
+
+    :param command: In joint space [rad, m, N m, N].
+    :param transmission: One actuator, one joint; ``None`` leaves the command unchanged.
+    :param at: Joint position [rad or m] for commands that hold none; needed where the ratio
+        depends on position, else ignored.
+    :returns: A command of the same kind in actuator space, or the same object.
+    :raises MessageError: If a message has several joints (``several_joints``) or more values than
+        joints (``ragged``), as one transmission cannot be meant for all, or is another message of
+        ROS (``other_type``).
+    :raises TransmissionError: If the transmission has more actuators or joints, or a position or
+        velocity is needed and missing.
+    """
+    return command if transmission is None else _apply(command, transmission, at)
+
+
+def unapply_to_feedback(
+    feedback: Any, transmission: Transmission | None, *, at: float | None = None
+) -> Any:
+    """
+    Return what an actuator reports as what its joint does.
+
+    Begin-motion, whose peak velocity and acceleration stay magnitudes whatever the sense of the
+    transmission, JointState and JointTrajectory are mapped, the latter as messages of ROS or as
+    records; names stay. Anything else that is not a message of ROS comes back unchanged.
+
+    :param feedback: In actuator space [rad, m, N m, N].
+    :param transmission: One actuator, one joint; ``None`` leaves the feedback unchanged.
+    :param at: Actuator position [rad or m] for feedback that holds none, and for the magnitudes of
+        a begin-motion; needed where the ratio depends on position, else ignored.
+    :returns: Feedback of the same kind in joint space, or the same object.
+    :raises MessageError: If a message has several joints (``several_joints``) or more values than
+        joints (``ragged``), as one transmission cannot be meant for all, or is another message of
+        ROS (``other_type``).
+    :raises TransmissionError: If the transmission has more actuators or joints, or a position is
+        needed and missing.
+    """
+    return feedback if transmission is None else _unapply(feedback, transmission, at)
+
+
+@singledispatch
+def _apply(command: Any, transmission: Transmission, at: float | None) -> Any:
+    return _ros_message(command, JOINT_TO_ACTUATOR, transmission, at)
+
+
+@_apply.register
+def _(command: PositionCommand, transmission: Transmission, at: float | None) -> PositionCommand:
+    velocity = command.velocity
+    if velocity is not None:
+        velocity = apply_rate(velocity, transmission, at=command.position)
+    position = apply_position(command.position, transmission)
+    return replace(command, position=position, velocity=velocity)
+
+
+@_apply.register
+def _(command: VelocityCommand, transmission: Transmission, at: float | None) -> VelocityCommand:
+    return replace(command, velocity=apply_rate(command.velocity, transmission, at=at))
+
+
+@_apply.register
+def _(command: EffortCommand, transmission: Transmission, at: float | None) -> EffortCommand:
+    return replace(command, effort=apply_effort(command.effort, transmission, at=at))
+
+
+@_apply.register
+def _(
+    command: TrajectoryCommand, transmission: Transmission, at: float | None
+) -> TrajectoryCommand:
+    points = tuple(_apply_to_waypoint(point, transmission) for point in command.waypoints)
+    return replace(command, waypoints=points)
+
+
+def _apply_to_waypoint(point: JointWaypoint, transmission: Transmission) -> JointWaypoint:
+    velocity, acceleration = point.velocity, point.acceleration
+    if acceleration is not None:
+        acceleration = apply_acceleration(
+            acceleration, transmission, at=point.position, rate=velocity
+        )
+    if velocity is not None:
+        velocity = apply_rate(velocity, transmission, at=point.position)
+    position = apply_position(point.position, transmission)
+    return replace(point, position=position, velocity=velocity, acceleration=acceleration)
+
+
+@singledispatch
+def _unapply(feedback: Any, transmission: Transmission, at: float | None) -> Any:
+    return _ros_message(feedback, ACTUATOR_TO_JOINT, transmission, at)
+
+
+@_unapply.register
+def _(feedback: BeginMotion, transmission: Transmission, at: float | None) -> BeginMotion:
+    def magnitude(rate: float | None) -> float | None:
+        return None if rate is None else abs(unapply_rate(rate, transmission, at=at))
+
+    return replace(
+        feedback,
+        initial_position=unapply_position(feedback.initial_position, transmission),
+        target_position=unapply_position(feedback.target_position, transmission),
+        peak_velocity=magnitude(feedback.peak_velocity),
+        acceleration=magnitude(feedback.acceleration),
+    )
+
+
+@_apply.register
+def _(command: JointStateRecord, transmission: Transmission, at: float | None) -> JointStateRecord:
+    return _state(command, JOINT_TO_ACTUATOR, transmission, at)
+
+
+@_unapply.register
+def _(
+    feedback: JointStateRecord, transmission: Transmission, at: float | None
+) -> JointStateRecord:
+    return _state(feedback, ACTUATOR_TO_JOINT, transmission, at)
+
+
+@_apply.register
+def _(command: TrajectoryRecord, transmission: Transmission, at: float | None) -> TrajectoryRecord:
+    return _trajectory(command, JOINT_TO_ACTUATOR, transmission)
+
+
+@_unapply.register
+def _(
+    feedback: TrajectoryRecord, transmission: Transmission, at: float | None
+) -> TrajectoryRecord:
+    return _trajectory(feedback, ACTUATOR_TO_JOINT, transmission)
+
+
+def _ros_message(
+    message: Any, direction: Direction, transmission: Transmission, at: float | None
+) -> Any:
+    """Return a JointState or JointTrajectory mapped, and what is no message of ROS as it is."""
+    fields = getattr(message, 'get_fields_and_field_types', None)
+    if fields is None:
+        return message
+    names = set(fields())
+    mapped = type(message)()
+    if names >= {'name', 'position', 'velocity', 'effort'}:
+        state = record_from_message(message)
+        fill_message(mapped, _state(state, direction, transmission, at))
+    elif names >= {'joint_names', 'points'}:
+        record = _trajectory(trajectory_from_message(message), direction, transmission)
+        fill_trajectory(mapped, record, lambda: type(message.points[0])())
+    else:
+        raise MessageError(
+            'other_type',
+            f'{type(message).__name__} cannot be mapped: expected a JointState or JointTrajectory',
+        )
+    return mapped
+
+
+def _state(
+    state: JointStateRecord, direction: Direction, transmission: Transmission, at: float | None
+) -> JointStateRecord:
+    _require_one(state.names, state.lengths)
+    where = float(state.position[0]) if len(state.position) else at
+    position, velocity, effort = (
+        _array(_map(direction, name, value, transmission, where) for value in values)
+        for name, values in zip(
+            FIELDS, (state.position, state.velocity, state.effort), strict=True
+        )
+    )
+    return replace(state, position=position, velocity=velocity, effort=effort)
+
+
+def _trajectory(
+    trajectory: TrajectoryRecord, direction: Direction, transmission: Transmission
+) -> TrajectoryRecord:
+    points = []
+    for point in trajectory.points:
+        lists = [getattr(point, field) for field in POINT_FIELDS]
+        _require_one(trajectory.names, tuple(map(len, lists)))
+        at, rate = (float(values[0]) if len(values) else None for values in lists[:2])
+        positions, velocities, accelerations, effort = (
+            _array(_map(direction, name, value, transmission, at, rate) for value in values)
+            for name, values in zip(_POINT_INTERFACES, lists, strict=True)
+        )
+        points.append(Waypoint(point.time, positions, velocities, accelerations, effort))
+    return replace(trajectory, points=tuple(points))
+
+
+def _require_one(names: tuple[str, ...], lengths: tuple[int, ...]) -> None:
+    if len(names) > 1:
+        raise MessageError(
+            'several_joints', f'one transmission cannot be meant for joints {shortened(names)}'
+        )
+    if max(lengths) > len(names):
+        raise MessageError('ragged', f'more values than names: {lengths}')
+
+
+def _array(values: Iterable[float]) -> Array:
+    return np.array(list(values), dtype=np.float64)

@@ -14,28 +14,28 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import MessageError, TransmissionError
-from transmission_bridge.messages.commands import apply_to_command, unapply_to_feedback
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.motion import (
-    BeginMotion,
-    EffortCommand,
-    HoldCommand,
-    PositionCommand,
-    StopCommand,
-    TrajectoryCommand,
-    VelocityCommand,
-    Waypoint,
-)
 from transmission_bridge.messages.one_joint import (
     apply_acceleration,
     apply_effort,
     apply_position,
     apply_rate,
+    apply_to_command,
+    BeginMotion,
+    EffortCommand,
+    HoldCommand,
+    JointWaypoint,
+    PositionCommand,
     simple_transmission,
+    StopCommand,
+    TrajectoryCommand,
     unapply_effort,
     unapply_position,
     unapply_rate,
+    unapply_to_feedback,
+    VelocityCommand,
 )
+from transmission_bridge.messages.trajectory import POINT_FIELDS
 from transmission_bridge.transmissions import DifferentialTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 
@@ -146,7 +146,8 @@ def test_velocity_and_effort_commands():
 def test_trajectory_maps_point_by_point():
     """Waypoints map position and rates; an omitted rate stays omitted, times are untouched."""
     command = TrajectoryCommand(
-        (Waypoint(0.5, 250, velocity=0.3, acceleration=0.1), Waypoint(0.5, 500)), repeat='forever'
+        (JointWaypoint(0.5, 250, velocity=0.3, acceleration=0.1), JointWaypoint(0.5, 500)),
+        repeat='forever',
     )
     first, second = apply_to_command(command, REVERSED).waypoints
     assert (first.position, first.velocity, first.acceleration) == (-0.5, -0.3, -0.1)
@@ -157,7 +158,7 @@ def test_trajectory_maps_point_by_point():
 
 @pytest.mark.parametrize('message', [HoldCommand('c'), StopCommand('decelerate'), 'anything'])
 def test_what_has_no_numbers_is_unchanged(message):
-    """Hold, stop and unknown messages come back as the same object, both ways."""
+    """Hold, stop and what is no message of ROS come back as the same object, both ways."""
     assert apply_to_command(message, GEARED) is message
     assert unapply_to_feedback(message, GEARED) is message
 
@@ -168,7 +169,7 @@ def test_what_has_no_numbers_is_unchanged(message):
         PositionCommand(1.0, 2.0),
         VelocityCommand(1.0),
         EffortCommand(1.0),
-        TrajectoryCommand((Waypoint(1.0, 0),)),
+        TrajectoryCommand((JointWaypoint(1.0, 0),)),
         BeginMotion(0.5, 1.0),
     ],
 )
@@ -227,6 +228,158 @@ def test_joint_state_of_several_joints_is_refused(state, reason):
     assert unapply_to_feedback(state, None) is state
 
 
+@given(transmissions, values, values, values)
+def test_joint_state_there_and_back(transmission, position, velocity, effort):
+    """A joint state that commands is mapped number by number, and feedback is its inverse."""
+    state = record(position=[position], velocity=[velocity], effort=[effort])
+    command = apply_to_command(state, transmission)
+    assert command.position[0] == apply_position(position, transmission)
+    assert command.velocity[0] == apply_rate(velocity, transmission)
+    assert command.effort[0] == apply_effort(effort, transmission)
+    back = unapply_to_feedback(command, transmission)
+    for found, value in zip(
+        (back.position, back.velocity, back.effort), state_of(state), strict=True
+    ):
+        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
+
+
+def state_of(state):
+    """Return the three arrays of a joint state."""
+    return state.position, state.velocity, state.effort
+
+
+class _RosMessage:
+    """What generated messages have in common, as far as the mapping looks at it."""
+
+    FIELDS = ()
+
+    def __init__(self):
+        for name, value in self.FIELDS:
+            setattr(self, name, value())
+
+    @classmethod
+    def get_fields_and_field_types(cls):
+        """Return the fields; only their names matter here."""
+        return dict.fromkeys((name for name, _ in cls.FIELDS), 'any')
+
+
+class Stamp(_RosMessage):
+    """As in ROS."""
+
+    FIELDS = (('sec', int), ('nanosec', int))
+
+
+class Header(_RosMessage):
+    """As in ROS."""
+
+    FIELDS = (('stamp', Stamp), ('frame_id', str))
+
+
+class JointState(_RosMessage):
+    """As in ROS."""
+
+    FIELDS = (
+        *(('header', Header), ('name', list)),
+        *((field, list) for field in ('position', 'velocity', 'effort')),
+    )
+
+
+class Point(_RosMessage):
+    """As in ROS."""
+
+    FIELDS = (*((field, list) for field in POINT_FIELDS), ('time_from_start', Stamp))
+
+
+class JointTrajectory(_RosMessage):
+    """As in ROS."""
+
+    FIELDS = (('header', Header), ('joint_names', list), ('points', list))
+
+
+class Float64(_RosMessage):
+    """As in ROS."""
+
+    FIELDS = (('data', float),)
+
+
+@pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
+def test_joint_state_of_ros(convert):
+    """A JointState of ROS comes back as a new one, mapped as its record is."""
+    message = JointState()
+    message.header.stamp.sec, message.header.frame_id = 7, 'base'
+    message.name, message.position, message.effort = ['j'], [0.5], [2.0]
+    mapped = convert(message, GEARED)
+    expected = convert(record(position=[0.5], effort=[2.0]), GEARED)
+    assert type(mapped) is JointState
+    assert (mapped.header.stamp.sec, mapped.header.frame_id, mapped.name) == (7, 'base', ['j'])
+    for found, value in zip(state_of(mapped), state_of(expected), strict=True):
+        np.testing.assert_array_equal(found, value)
+    assert message.position == [0.5]
+
+
+def trajectory(positions, velocities=(), accelerations=(), effort=()):
+    """Return a JointTrajectory of ROS with one waypoint."""
+    point = Point()
+    point.time_from_start.sec = 3
+    for field, numbers in zip(
+        POINT_FIELDS, (positions, velocities, accelerations, effort), strict=True
+    ):
+        setattr(point, field, list(numbers))
+    message = JointTrajectory()
+    message.joint_names, message.points = ['j'], [point]
+    return message
+
+
+def test_trajectory_of_ros():
+    """A JointTrajectory of ROS is mapped waypoint by waypoint, and back."""
+    message = trajectory([0.5], [0.2], [0.3], [4.0])
+    mapped = apply_to_command(message, GEARED)
+    (point,) = mapped.points
+    assert type(mapped) is JointTrajectory
+    assert (mapped.joint_names, point.time_from_start.sec) == (['j'], 3)
+    assert list(point.positions) == [apply_position(0.5, GEARED)]
+    assert list(point.velocities) == [apply_rate(0.2, GEARED)]
+    assert list(point.accelerations) == [apply_acceleration(0.3, GEARED)]
+    assert list(point.effort) == [apply_effort(4.0, GEARED)]
+    (back,) = unapply_to_feedback(mapped, GEARED).points
+    for field, value in zip(POINT_FIELDS, (0.5, 0.2, 0.3, 4.0), strict=True):
+        assert list(getattr(back, field)) == pytest.approx([value], **CLOSE)
+    (bare,) = apply_to_command(trajectory([], [0.2]), GEARED).points
+    assert (len(bare.positions), list(bare.velocities)) == (0, [apply_rate(0.2, GEARED)])
+    assert apply_to_command(JointTrajectory(), GEARED).points == []
+
+
+@pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
+def test_other_messages_of_ros_are_refused(convert):
+    """What cannot be mapped is never handed back as if it were."""
+    with pytest.raises(MessageError, match='Float64 cannot be mapped') as caught:
+        convert(Float64(), GEARED)
+    assert caught.value.reason == 'other_type'
+    message = trajectory([0.5])
+    message.joint_names = ['j', 'k']
+    with pytest.raises(MessageError, match="'j'") as caught:
+        convert(message, GEARED)
+    assert caught.value.reason == 'several_joints'
+    with pytest.raises(MessageError, match='more values') as caught:
+        convert(trajectory([0.5, 0.6]), GEARED)
+    assert caught.value.reason == 'ragged'
+
+
+@pytest.mark.ros
+def test_messages_of_ros_itself():
+    """The same holds for the generated messages."""
+    sensor = pytest.importorskip('sensor_msgs.msg')
+    generated = pytest.importorskip('trajectory_msgs.msg')
+    state = apply_to_command(sensor.JointState(name=['j'], position=[0.5]), GEARED)
+    assert list(state.position) == [apply_position(0.5, GEARED)]
+    point = generated.JointTrajectoryPoint(positions=[0.5])
+    message = generated.JointTrajectory(joint_names=['j'], points=[point])
+    (mapped,) = apply_to_command(message, GEARED).points
+    assert list(mapped.positions) == [apply_position(0.5, GEARED)]
+    with pytest.raises(MessageError, match='BatteryState cannot be mapped'):
+        apply_to_command(sensor.BatteryState(), GEARED)
+
+
 def test_coupled_transmission_is_refused():
     """A transmission of two joints cannot map one number."""
     wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
@@ -246,7 +399,7 @@ def test_varying_ratio_takes_the_position_of_the_message():
     )
     with pytest.raises(TransmissionError):
         apply_to_command(VelocityCommand(2.0), crank)
-    point = Waypoint(0.3, 0, velocity=2.0, acceleration=0.0)
+    point = JointWaypoint(0.3, 0, velocity=2.0, acceleration=0.0)
     (mapped,) = apply_to_command(TrajectoryCommand((point,)), crank).waypoints
     later = apply_to_command(PositionCommand(0.3 + 2.0 * step, velocity=2.0), crank)
     earlier = apply_to_command(PositionCommand(0.3 - 2.0 * step, velocity=2.0), crank)
