@@ -19,19 +19,20 @@ from transmission_bridge.bridge.statistics import TopicStatistics
 
 class Driver:
     """
-    A driver on ``/a``, and what a watch that looks once a second says of it.
+    A driver, and what a watch that looks once a second says of it.
 
     :param timeout: The watch's.
     :param phase: When the watch looks first [s].
+    :param topic: The topic.
     """
 
-    def __init__(self, timeout=0.0, phase=0.5):
+    def __init__(self, timeout=0.0, phase=0.5, topic='/a'):
         self.statistics = TopicStatistics('a')
         self.publishers = {1: "'/driver'"}
         self.others = ()
         self.refuses = ''
         self.is_paused = False
-        self._watch = DriverWatch('/a', timeout)
+        self._watch = DriverWatch(topic, timeout)
         self._now = phase
         self._numbers = np.zeros(3)
 
@@ -199,8 +200,8 @@ def test_never_heard():
     assert found[3].level == WARN
     assert found[3].words == (
         "no actuator state yet: /a has 0 publishers; other JointState topics: '/left/a', '/b'; "
-        'start the driver, or name its topic, with its namespace, in the parameter '
-        'actuator_state_topics'
+        "start the driver, or the bridge in the driver's namespace (-r __ns:='/left'), or name "
+        'its topic, with its namespace, in the parameter actuator_state_topics'
     )
     driver.publishers = {1: "'/driver' of 'std_msgs/msg/String'"}
     # It is only being found.
@@ -209,6 +210,29 @@ def test_never_heard():
         "no actuator state yet: /a has 1 publisher ('/driver' of 'std_msgs/msg/String'), of "
         'which nothing was heard: look whether the driver sends'
     )
+
+
+@pytest.mark.parametrize(
+    ('others', 'namespace'),
+    [
+        ((), None),
+        (('/b',), None),
+        (('/left/b',), None),
+        (('/a',), "'/'"),
+        (('/cell/left/a',), "'/cell/left'"),
+        (('/left/a', '/right/a'), None),
+    ],
+)
+def test_the_namespace_of_a_driver(others, namespace):
+    """It is named where one topic differs by its namespace only: the commands follow it too."""
+    driver = Driver(phase=-1.0, topic='/here/a')
+    driver.publishers = {}
+    driver.others = others
+    words = driver.wait(4)[3].words
+    if namespace is None:
+        assert '__ns' not in words
+    else:
+        assert f'(-r __ns:={namespace})' in words
 
 
 def test_never_heard_with_a_timeout():

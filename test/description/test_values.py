@@ -190,3 +190,12 @@ def test_two_edits_are_forgiven(meant: tuple[str, str], edits: list[tuple[str, i
         name = name[:place] + ('' if kind == 'd' else letter) + name[place + (kind != 'i') :]
     assert field_meant(name) == field
     assert field_meant(name.upper()) == field
+
+
+@pytest.mark.parametrize('text', ['${gear}', '-${gear}', ' ${2 * pi}\n', '$(arg gear)', '1 ${x'])
+def test_a_number_that_xacro_would_compute(text: str) -> None:
+    """What xacro has not computed is recognised, and the error says what to do."""
+    with pytest.raises(ValueFault, match='xacro was not run, give what "xacro FILE" prints'):
+        number(text)
+    with pytest.raises(ValueFault, match='a decimal number such as'):
+        number(text.replace('$', ''))

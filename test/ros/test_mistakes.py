@@ -229,10 +229,11 @@ def test_no_driver(stand, timeout, level):
 
 
 def test_driver_in_another_namespace(stand):
-    """Topics that drivers publish instead are named; the bridge's own are not."""
+    """Topics that drivers publish instead are named, and how to join; the bridge's own are not."""
     stand.start_process(DRIVER, remap=['__ns:=/left'])
     stand.start()
     message = stand.is_said('actuator_states', 'no actuator state yet', "'/left/actuator_states'")
+    assert "the bridge in the driver's namespace (-r __ns:='/left')" in message
     assert "'/joint_states'" not in message
     assert "'/actuator_torque_sensors'" not in message
 
@@ -275,7 +276,9 @@ def test_driver_ends(stand, number, timeout, level):
     driver.stop(number)
     stand.mistake()
     stand.is_said('actuator_states', level=level)
-    said = 'stale' if timeout else 'silent for' if number == signal.SIGKILL else 'is gone'
+    # One that was killed is in the graph still.
+    silent = 'look whether the driver ended, or hangs'
+    said = 'stale' if timeout else silent if number == signal.SIGKILL else 'is gone'
     stand.wait(lambda: stand.in_log('actuator_states: ', said), 'the log')
     stand.pause(3.0)
     assert stand.in_log('] [transmission_bridge]: actuator_states: ') == before + 1

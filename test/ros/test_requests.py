@@ -293,6 +293,19 @@ def test_a_parameter_without_a_name(peer, active_bridge):
     assert peer.parameter_names() == before
 
 
+def test_a_parameter_that_there_is_not(peer, active_bridge):
+    """A misspelt parameter is refused with the names that are closest, in each service."""
+    active_bridge()
+    wrong = typed(LIFT.replace('offset', 'ofset'), 3, double_value=0.2)
+    (alone,) = set_each(peer, [wrong])
+    together = set_together(peer, [typed(ROLL, 3, double_value=0.2), wrong])
+    for result in (alone, together):
+        assert not result.successful
+        assert result.reason.startswith(f"there is no parameter '{wrong.name}' (closest: ")
+        assert f"'{LIFT}'" in result.reason
+    assert peer.parameters([ROLL]) == {ROLL: 0.1}
+
+
 def test_honest_request_for_a_type(peer, active_bridge):
     """The description of a type that the node uses is given."""
     from type_description_interfaces.srv import GetTypeDescription

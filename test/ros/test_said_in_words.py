@@ -269,6 +269,22 @@ def test_unexpanded_xacro(witness, urdf):
     assert 'actuator_names' not in bridge.process.output
 
 
+def test_a_number_left_to_xacro(witness, urdf):
+    """Where a number is an expression still, the error is of xacro, not of the number's form."""
+    drive = """<transmission name="t">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="hip" role="joint1"><mechanical_reduction>${gear}</mechanical_reduction></joint>
+      <actuator name="motor" role="actuator1"/>
+    </transmission>"""
+    text = XACRO.replace('<xacro:include filename="legs.xacro"/>', '')
+    text = text.replace('<xacro:quad_transmissions/>', drive)
+    bridge = witness('--urdf', urdf(text), '--ros-args', '-p', 'autostart:=true')
+    words = ('xacro was not run, give what "xacro FILE" prints', "found '${gear}'")
+    assert bridge.life('configure failed', *words, level=ERROR) <= SOON
+    assert bridge.process.stop() == 0
+    assert 'decimal number' not in bridge.process.output
+
+
 # -- names and numbers ---------------------------------------------------------------------------
 
 

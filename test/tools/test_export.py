@@ -202,7 +202,9 @@ def test_only_the_numbers_change(run, tmp_path, dialect, data):
     assert (result.code, result.err) == (0, '')
     assert (tmp_path / 'new.urdf').read_bytes() == after
     n_changed = sum(old != new for old, new in zip(texts, changed, strict=True))
-    assert f'{n_changed} numbers written, {len(values) - n_changed} were' in result.out
+    assert (
+        f'numbers written: {n_changed}; there already: {len(values) - n_changed}\n' in result.out
+    )
 
 
 def tunables(data):
@@ -382,7 +384,7 @@ def test_files_are_written_whole_and_never_by_accident(run, tmp_path):
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert math.isclose(tunables(target.read_bytes())[name], 0.125)
     again = run('export', link, *params, '--in-place')
-    assert again.out == '0 numbers written, 1 were there already\n'
+    assert again.out == 'numbers written: 0; there already: 1\n'
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         'link.urdf', 'robot.urdf', 'tuned.yaml'
     ]  # fmt: skip

@@ -355,8 +355,8 @@ def command_status(
     # Those that came while somebody listened were heard.
     if window.was_so(('unheard', topic), is_commanded and bool(unheard)) and unheard:
         words = (
-            f'nobody listens to {unheard}: start the driver, or name its topic there '
-            f'(remap {unheard})'
+            f'nobody listens to {unheard}: start the driver, or remap {unheard} to the topic '
+            'that it listens to'
         )
         troubles.append(Trouble(WARN, words, 'unheard'))
     for kind, words, by_joint in (

@@ -17,7 +17,7 @@ import numpy as np
 
 from transmission_bridge.bridge.diagnostics import ERROR, Trouble, WARN, Window
 from transmission_bridge.bridge.statistics import TopicStatistics
-from transmission_bridge.errors import shortened
+from transmission_bridge.errors import shortened, shown
 from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['GRACE', 'DriverWatch', 'Rhythm']
@@ -178,7 +178,7 @@ class DriverWatch:
         elif rhythm.is_silent:
             words = (
                 f'silent for {rhythm.silence:.0f} s, after a message every {rhythm.period:.2g} s '
-                f'(from {shortened(senders, show=str)}): look whether the driver hangs'
+                f'(from {shortened(senders, show=str)}): look whether the driver ended, or hangs'
             )
         elif is_late:
             words = f'{self._topic} has {_count(senders)}: look whether the driver sends'
@@ -211,10 +211,23 @@ class DriverWatch:
             if others:
                 words += f'; other JointState topics: {shortened(others)}'
             words += (
-                '; start the driver, or name its topic, with its namespace, in the parameter '
-                'actuator_state_topics'
+                f'; start the driver{_namespace(self._topic, others)}, or name its topic, with '
+                'its namespace, in the parameter actuator_state_topics'
             )
         return [Trouble(level, words, 'silent')]
+
+
+def _namespace(topic: str, others: Sequence[str]) -> str:
+    """
+    Return how to join a driver whose topic differs by its namespace only, in words.
+
+    A state topic that is named leaves the commands where they are; the namespace takes both.
+    """
+    name = topic.rpartition('/')[2]
+    found = [other.rpartition('/')[0] for other in others if other.rpartition('/')[2] == name]
+    if len(found) != 1:
+        return ''
+    return f", or the bridge in the driver's namespace (-r __ns:={shown(found[0] or '/')})"
 
 
 def _count(senders: Sequence[str]) -> str:

@@ -151,8 +151,7 @@ def _check_at_rest(
         if held[place]:
             raise MessageError(
                 'held',
-                f'{about} holds a position command, which would mean another place: deactivate, '
-                'activate, then zero',
+                f'{about} holds a position command, which would mean another place after zeroing',
             )
         if abs(velocity[place]) > max_velocity:
             raise MessageError(

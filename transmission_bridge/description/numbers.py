@@ -15,6 +15,8 @@ MECHANICAL_REDUCTION = 'mechanical_reduction'
 OFFSET = 'offset'
 
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
+#: What xacro replaces by its value.
+_XACRO = re.compile(r'\$[({]')
 _SEPARATORS = re.compile(r'[\W_]+')
 _CAMEL_CASE = re.compile('(?<=[a-z0-9])(?=[A-Z])')
 _RATIO = re.compile('reduction|ratio(?!n)')
@@ -39,6 +41,8 @@ def parse_number(text: str) -> float:
     """
     stripped = text.strip(' \t\r\n')
     if _NUMBER.fullmatch(stripped) is None:
+        if _XACRO.search(stripped):
+            raise ValueError('a number: xacro was not run, give what "xacro FILE" prints')
         raise ValueError('a decimal number such as 50, -1.5 or 2e-3')
     value = float(stripped)
     if math.isinf(value):

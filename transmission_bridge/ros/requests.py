@@ -16,7 +16,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.service import Service
 
-from transmission_bridge.errors import MessageError, ParameterError, shown, TransmissionBridgeError
+from transmission_bridge.errors import (
+    closest,
+    MessageError,
+    ParameterError,
+    shown,
+    TransmissionBridgeError,
+)
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['guard_requests']
@@ -44,16 +50,16 @@ def guard_requests(node: Node) -> None:
     """
     log = ThrottledLog(node)
     for service in node.services:
-        _guard(service, log)
+        _guard(service, node, log)
 
 
-def _guard(service: Service, log: ThrottledLog) -> None:
+def _guard(service: Service, node: Node, log: ThrottledLog) -> None:
     serve, send = service.callback, service.send_response
     name, srv_type = service.srv_name, service.srv_type
 
     def guarded(request: Any, response: Any) -> Any:
         try:
-            _check(request)
+            _check(request, node)
             if srv_type is SetParametersAtomically and not request.parameters:
                 response.result.successful = True  # rclpy refuses to set nothing
                 return response
@@ -79,11 +85,12 @@ def _guard(service: Service, log: ThrottledLog) -> None:
     service.send_response = guarded_send
 
 
-def _check(request: Any) -> None:
+def _check(request: Any, node: Node) -> None:
     """
     Refuse what rclpy would raise for or overlook, and what rcl would log as it came.
 
-    :raises ParameterError: If a parameter has no name, or a type that rclpy does not know.
+    :raises ParameterError: If a parameter has no name, one that there is not, or a type that
+        rclpy does not know.
     :raises MessageError: If a label cannot be that of a transition, or a hash not that of a type.
     """
     if isinstance(request, ChangeState.Request):
@@ -98,6 +105,11 @@ def _check(request: Any) -> None:
         for parameter in request.parameters:
             if not parameter.name:  # rclpy would declare it
                 raise ParameterError('a parameter without a name cannot be set')
+            if not node.has_parameter(parameter.name):  # rclpy names no parameter at all
+                raise ParameterError(
+                    f'there is no parameter {shown(parameter.name)}'
+                    f'{closest(parameter.name, node._parameters)}'
+                )
             if parameter.value.type not in _TYPES:
                 raise ParameterError(
                     f'parameter {shown(parameter.name)} has an unknown type',

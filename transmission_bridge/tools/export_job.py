@@ -79,6 +79,4 @@ def _print(data: bytes, console: Console) -> None:
 def _tell(exported: Exported, console: Console) -> None:
     for change in exported.changes:
         console.out.line(printable(f'{change.name}: {change.before!r} -> {change.after!r}'))
-    console.out.line(
-        f'{len(exported.changes)} numbers written, {exported.n_same} were there already'
-    )
+    console.out.line(f'numbers written: {len(exported.changes)}; there already: {exported.n_same}')
