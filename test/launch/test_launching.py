@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 import sys
 
@@ -245,6 +246,18 @@ def test_an_empty_description(tmp_path):
         empty.write_text(text, encoding='utf-8')
         with pytest.raises(DescriptionError, match=f"file '{empty}' is empty: .*xacro"):
             description_text(str(empty))
+
+
+@pytest.mark.parametrize(
+    ('file', 'error', 'reason'),
+    [('/dev/zero', DescriptionError, 'too long'), ('pipe', OSError, 'nobody has written to this')],
+)
+def test_a_description_without_end(monkeypatch, tmp_path, file, error, reason):
+    """A launch reads as much as ``--urdf`` does, and waits for a pipe no longer."""
+    monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
+    os.mkfifo(tmp_path / 'pipe')
+    with pytest.raises(error, match=reason):
+        description_text(str(tmp_path / file))
 
 
 def test_the_files_are_thin():

@@ -40,14 +40,20 @@ def read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
     """
     Return the text of the file, empty where none was named.
 
-    A file that cannot be read ends the process with exit code 2, as argparse does.
+    A file that cannot be read ends the process with exit code 2, as argparse does; Ctrl-C while
+    it is read ends it with 130.
     """
     if path is None:
         return ''
-    # Here, because it imports what takes a while, which a signal must not meet.
-    from transmission_bridge.description.source import description_text, read_file
-
     try:
+        # Here, because it imports what takes a while, which a signal must not meet.
+        from transmission_bridge.description.source import description_text, read_file
+
         return description_text(read_file(path), name=str(path))
+    except KeyboardInterrupt:
+        # A pipe may keep it waiting; nothing has been started yet, so this ends as a command does.
+        from transmission_bridge.tools.command import Exit
+
+        raise SystemExit(Exit.INTERRUPTED) from None
     except (OSError, ValueError) as error:
         parser.error(f'--urdf {path}: {getattr(error, "strerror", None) or error}')

@@ -127,13 +127,14 @@ def description_text(path: str, xacro_arguments: str = '') -> str:
 
     :param path: The file.
     :param xacro_arguments: Arguments for xacro, as ``name:=value ...``.
-    :raises DescriptionError: If it is empty or cannot be decoded.
+    :raises DescriptionError: If it is empty, too long, or cannot be decoded.
+    :raises OSError: If it cannot be read, or is a pipe that does not end.
     :raises RuntimeError: If it is a xacro file and xacro is not installed.
     :raises ValueError: If the arguments have another form.
     """
     mappings = xacro_mappings(xacro_arguments)
     if Path(path).suffix != '.xacro':
-        return source.description_text(Path(path).read_bytes(), name=path)
+        return source.description_text(source.read_file(path), name=path)
     try:
         import xacro
     except ModuleNotFoundError as error:

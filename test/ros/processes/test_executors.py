@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -25,6 +26,9 @@ URDF = resource('urdf', 'one_joint.urdf')
 
 #: Seconds in which a signal must have ended a process.
 PROMPT = 3.0
+
+#: Longest wait for anything that is bound to happen [s].
+PATIENCE = 30.0
 
 PRELUDE = """
 import sys
@@ -457,6 +461,33 @@ def test_pipe_that_nobody_writes_to_is_given_up(monkeypatch, capsys, tmp_path):
     assert end.value.code == 2
     sentence = f'error: --urdf {pipe}: nobody has written to this pipe after 0.1 s\n'
     assert capsys.readouterr().err.endswith(sentence)
+
+
+@pytest.mark.parametrize('module', ['bridge_main', 'simulated_driver_main'])
+def test_interrupt_while_a_pipe_is_waited_for(start, tmp_path, module):
+    """Ctrl-C while ``--urdf`` waits for a pipe ends as that of a command: 130, without a word."""
+    pipe = tmp_path / 'robot.urdf'
+    os.mkfifo(pipe)
+    child = start('-m', f'transmission_bridge.ros.{module}', '--urdf', pipe)
+    writer = writing_end(pipe)
+    try:
+        child.signal(signal.SIGINT)
+        assert child.ended(within=PROMPT) == 130
+    finally:
+        os.close(writer)
+    assert child.output == ''
+
+
+def writing_end(pipe):
+    """Open a pipe for writing once somebody reads it; nothing is written."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)
 
 
 def test_without_rclpy_the_reader_learns_what_to_install():
