@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+import signal
 
 __all__ = ['add_urdf', 'own_arguments', 'read_urdf']
 
@@ -52,8 +53,6 @@ def read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
         return description_text(read_file(path), name=str(path))
     except KeyboardInterrupt:
         # A pipe may keep it waiting; nothing has been started yet, so this ends as a command does.
-        from transmission_bridge.tools.command import Exit
-
-        raise SystemExit(Exit.INTERRUPTED) from None
+        raise SystemExit(128 + signal.SIGINT) from None
     except (OSError, ValueError) as error:
         parser.error(f'--urdf {path}: {getattr(error, "strerror", None) or error}')
