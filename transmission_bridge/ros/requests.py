@@ -108,7 +108,7 @@ def _check(request: Any, node: Node) -> None:
             if not node.has_parameter(parameter.name):  # rclpy names no parameter at all
                 raise ParameterError(
                     f'there is no parameter {shown(parameter.name)}'
-                    f'{closest(parameter.name, node._parameters)}'
+                    f'{closest(parameter.name, node.get_parameters_by_prefix(""))}'
                 )
             if parameter.value.type not in _TYPES:
                 raise ParameterError(
