@@ -188,10 +188,8 @@ def names_of_their_own(system, peer, folder):
     start(
         system,
         namespace='cell',
-        joint_states_topic='/all/joint_states',
-        joint_commands_topic='orders',
-        actuator_states_topic='motors/measured',
-        actuator_commands_topic='motors/wanted',
+        remappings='joint_states:=/all/joint_states joint_commands:=orders '
+        'actuator_states:=motors/measured actuator_commands:=motors/wanted',
     )
     active(peer, 'cell/transmission_bridge')
     move(Listener(peer, '/all/joint_states'), -0.25, 'cell/orders')
@@ -267,7 +265,7 @@ def wrong_description(system, peer, folder):
 def late_description(system, peer, folder):
     """A description that comes late is waited for, which is said, and used when it comes."""
     said = 'no robot_description yet: topic /late_description has 0 publishers'
-    chosen = values(robot_description_file='', robot_description_topic='late_description')
+    chosen = values(robot_description_file='', remappings='robot_description:=late_description')
     system.start(launch_plan.bridge_plan(chosen))
     system.start(launch_plan.driver_plan(chosen))
     peer.spin_until(lambda: said in system.output('transmission_bridge'), 'what is missing')

@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launch_plan import TOPICS
 
@@ -22,7 +23,7 @@ def values(**given):
     return {**launch_plan.defaults(DECLARED), **given}
 
 
-def test_every_topic_of_the_readme_has_an_argument():
+def test_every_topic_of_the_readme_can_be_renamed():
     """The topics that can be renamed are those of the README's table."""
     text = (ROOT / 'README.md').read_text(encoding='utf-8')
     table = text.split('## Topics and services')[1].split('\n## ')[0]
@@ -33,8 +34,7 @@ def test_every_topic_of_the_readme_has_an_argument():
         if 'service' not in row[3]
         for name in re.findall(r'`([^`]+)`', row[1])
     }
-    assert set(TOPICS.values()) == topics
-    assert {f'{stem}_topic' for stem in TOPICS} <= {argument.name for argument in DECLARED}
+    assert set(TOPICS) == topics
 
 
 def test_every_argument_says_what_it_means():
@@ -53,14 +53,42 @@ def test_defaults_change_no_name():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize('stem', TOPICS)
-def test_one_topic_is_renamed(stem):
-    """A topic's argument renames this topic of the bridge, and the driver's if it has it."""
-    chosen = values(**{f'{stem}_topic': 'elsewhere'})
-    rename = ((TOPICS[stem], 'elsewhere'),)
-    assert launch_plan.bridge_plan(chosen).remappings == rename
-    shared = stem in {'actuator_states', 'actuator_commands', 'robot_description'}
-    assert launch_plan.driver_plan(chosen).remappings == (rename if shared else ())
+@pytest.mark.parametrize('topic', TOPICS)
+@pytest.mark.parametrize('form', ['{}:={}', dict, list])
+def test_one_topic_is_renamed(topic, form):
+    """A remapping renames this topic of the bridge, and the driver's if it has it."""
+    rename = (topic, 'elsewhere')
+    given = form.format(*rename) if isinstance(form, str) else form([rename])
+    chosen = values(remappings=given)
+    assert launch_plan.bridge_plan(chosen).remappings == (rename,)
+    shared = topic in {'actuator_states', 'actuator_commands', 'robot_description'}
+    assert launch_plan.driver_plan(chosen).remappings == ((rename,) if shared else ())
+
+
+def test_several_topics_are_renamed():
+    """Remappings are split as a shell does, and the order stays."""
+    chosen = values(remappings='joint_states:=/a  left/actuator_states:=b')
+    assert launch_plan.bridge_plan(chosen).remappings == (
+        ('joint_states', '/a'),
+        ('left/actuator_states', 'b'),
+    )
+
+
+def test_misspelt_remappings_are_refused():
+    """ROS would ignore a topic that there is not, and two robots would share motors."""
+    with pytest.raises(UnknownNameError, match="unknown topic 'joint_state'"):
+        launch_plan.remappings('joint_state:=/a')
+    with pytest.raises(ValueError, match="remappings: expected 'name:=value', found '/a'"):
+        launch_plan.remappings('joint_states:=/b /a')
+
+
+@pytest.mark.parametrize('topic', TOPICS)
+def test_arguments_for_each_topic_are_refused(topic):
+    """They are gone; the error says what to write."""
+    name = f'{topic.rpartition("/")[2]}_topic'
+    with pytest.raises(ParameterError, match=re.escape(f"remappings:='{topic}:=NAME'")):
+        launch_plan.refuse_gone(['namespace', name])
+    launch_plan.refuse_gone(argument.name for argument in DECLARED)
 
 
 def test_the_driver_does_not_read_the_file_of_the_bridge():

@@ -21,7 +21,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.utilities import evaluate_parameters
 
-from transmission_bridge.errors import DescriptionError, UnknownNameError
+from transmission_bridge.errors import DescriptionError, ParameterError, UnknownNameError
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launching import bridge_node, description_text
 from transmission_bridge.tools.resources import resource
@@ -89,7 +89,7 @@ def test_demo_is_moved_on_request(kind):
     """A node moves the arm, on the topics and in the namespace of the bridge."""
     context = LaunchContext()
     context.launch_configurations.update(
-        {'rviz': 'false', 'namespace': 'cell', 'joint_commands_topic': 'wishes'}
+        {'rviz': 'false', 'namespace': 'cell', 'remappings': 'joint_commands:=wishes'}
     )
     movers = [
         node for node in nodes_of(included('demo', kind), context) if node.node_package is None
@@ -109,7 +109,7 @@ def test_arguments_reach_the_node():
     arguments = {
         'robot_description_file': str(URDF),
         'namespace': 'cell',
-        'joint_states_topic': '/all/joint_states',
+        'remappings': 'joint_states:=/all/joint_states',
         'autostart': 'false',
         'use_sim_time': 'true',
         'log_level': 'debug',
@@ -145,27 +145,37 @@ def test_no_description_file_leaves_the_parameter_alone():
 def test_a_launch_file_of_somebody_else():
     """bridge_node takes texts, booleans, paths and substitutions, and parameters on top."""
     context = LaunchContext()
-    context.launch_configurations['side'] = 'left'
+    context.launch_configurations.update(side='left', states='/joint_states')
     node = bridge_node(
         robot_description_file=URDF,
         namespace=LaunchConfiguration('side'),
         autostart=False,
-        joint_states_topic='/joint_states',
+        remappings={'joint_states': LaunchConfiguration('states')},
         parameters=[{'state_timeout': 0.5}],
     )
     assert isinstance(node, Node)
     node._perform_substitutions(context)
     assert node.node_name == '/left/transmission_bridge'
+    assert node.expanded_remapping_rules == [('joint_states', '/joint_states')]
     values = [each for each in parameters_of(node, context) if isinstance(each, dict)]
     assert values[-1] == {'state_timeout': 0.5}
     assert values[0]['autostart'] is False
+
+
+def test_arguments_for_each_topic_fail():
+    """Launch ignores what it does not know: an argument that is gone is refused."""
+    with pytest.raises(ParameterError, match='remappings'):
+        started('bridge', joint_states_topic='/a')
+    with pytest.raises(ParameterError, match='remappings'):
+        bridge_node(joint_states_topic='/a')
 
 
 def test_two_robots_in_a_file_of_somebody_else(tmp_path):
     """Two bridges that an XML file includes in groups keep their arguments apart."""
     group = (
         '<group><include file="$(find-pkg-share transmission_bridge)/launch/bridge.launch.xml">'
-        '<arg name="namespace" value="{0}"/><arg name="joint_states_topic" value="/{0}/joints"/>'
+        '<arg name="namespace" value="{0}"/>'
+        '<arg name="remappings" value="joint_states:=/{0}/joints"/>'
         '</include></group>'
     )
     file = tmp_path / 'two.launch.xml'

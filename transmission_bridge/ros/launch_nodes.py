@@ -53,8 +53,9 @@ def bridge_node(
     :param parameters: Further parameters as launch_ros takes them; they stand above all others.
     :param node_arguments: Further arguments of :class:`launch_ros.actions.Node`.
     :param given: Arguments of ``bridge.launch.py`` by name, for example ``namespace='left'`` or
-        ``joint_states_topic='/joint_states'``; texts, booleans, paths or substitutions.
-    :raises UnknownNameError: If there is no such argument.
+        ``remappings={'joint_states': '/joint_states'}``; texts, booleans, paths or substitutions.
+    :raises ParameterError: If an argument is one that there was for each topic.
+    :raises UnknownNameError: If there is no such argument, or no such topic.
     """
     return node_of(bridge_plan(_values(given)), parameters, node_arguments)
 
@@ -201,6 +202,7 @@ def bridge_arguments() -> tuple[Argument, ...]:
 
 
 def _values(given: Mapping[str, Any]) -> dict[str, Any]:
+    launch_plan.refuse_gone(given)
     values: dict[str, Any] = launch_plan.defaults(bridge_arguments())
     for name in given:
         if name not in values:

@@ -10,13 +10,16 @@ there is no launch, :func:`command_line` starts the same processes with the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import fspath, PathLike
 import shlex
 from typing import Any
 
+from transmission_bridge.errors import ParameterError, UnknownNameError
+
 __all__ = [
+    'MOVER_TOPICS',
     'TOPICS',
     'Argument',
     'NodePlan',
@@ -25,29 +28,28 @@ __all__ = [
     'command_line',
     'defaults',
     'driver_plan',
+    'refuse_gone',
+    'remappings',
     'xacro_mappings',
 ]
 
-#: Every topic of the bridge by the stem of its argument.
-TOPICS = {
-    **{
-        name: name
-        for name in (
-            'actuator_states', 'joint_states', 'joint_commands',
-            'position_commands', 'velocity_commands', 'effort_commands',
-            'actuator_commands', 'actuator_position_commands', 'actuator_velocity_commands',
-            'actuator_effort_commands', 'joint_trajectory', 'actuator_trajectory',
-            'actuator_absolute_positions', 'joint_absolute_positions',
-            'actuator_torque_sensors', 'joint_torque_sensors', 'robot_description',
-        )
-    },
-    'tip_twist': '~/tip_twist',
-    'tip_wrench': '~/tip_wrench',
-    'diagnostics': '/diagnostics',
-}  # fmt: skip
+#: Every topic of the bridge, by its name where nobody renames it.
+TOPICS = (
+    'actuator_states', 'joint_states', 'joint_commands',
+    'position_commands', 'velocity_commands', 'effort_commands',
+    'actuator_commands', 'actuator_position_commands', 'actuator_velocity_commands',
+    'actuator_effort_commands', 'joint_trajectory', 'actuator_trajectory',
+    'actuator_absolute_positions', 'joint_absolute_positions',
+    'actuator_torque_sensors', 'joint_torque_sensors', 'robot_description',
+    '~/tip_twist', '~/tip_wrench', '/diagnostics',
+)  # fmt: skip
 
-#: Topics that the driver has as well, on its side.
+#: Topics that the driver has as well, on its side, and the node that moves the demo.
 _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
+MOVER_TOPICS = ('joint_states', 'joint_commands', 'actuator_commands')
+
+#: Arguments that there were for each topic.
+_GONE = {f'{topic.rpartition("/")[2]}_topic': topic for topic in TOPICS}
 
 _BOOLEAN = ('true', 'false')
 
@@ -100,18 +102,12 @@ class NodePlan:
     respawn: Any
 
 
-def arguments(
-    *,
-    params_file: str,
-    description_file: str = '',
-    topics: Mapping[str, str] | None = None,
-) -> tuple[Argument, ...]:
+def arguments(*, params_file: str, description_file: str = '') -> tuple[Argument, ...]:
     """
     Return the arguments of a launch file with a bridge in it.
 
     :param params_file: Default parameter file.
     :param description_file: Default description.
-    :param topics: Topics that have another name here by default.
     """
     return (
         Argument(
@@ -150,13 +146,10 @@ def arguments(
             'Whether a node of this package that ended is started again, after a second.',
             _BOOLEAN,
         ),
-        *(
-            Argument(
-                f'{stem}_topic',
-                (topics or {}).get(stem, topic),
-                f"What the bridge's topic {topic} is called here.",
-            )
-            for stem, topic in TOPICS.items()
+        Argument(
+            'remappings',
+            '',
+            "Other names for topics of the nodes, as 'joint_states:=/a joint_commands:=/b'.",
         ),
     )
 
@@ -172,20 +165,20 @@ def bridge_plan(values: Mapping[str, Any]) -> NodePlan:
 
     :param values: Values of the arguments by name, texts or things that launch makes texts of.
     """
-    return _plan('bridge_node', 'transmission_bridge', values, TOPICS, switches=('autostart',))
+    return _plan('bridge_node', 'transmission_bridge', values, switches=('autostart',))
 
 
 def driver_plan(values: Mapping[str, Any]) -> NodePlan:
     """Return the simulated driver, connected to the bridge of the same arguments."""
-    return _plan('simulated_driver', 'simulated_driver', values, _DRIVER_TOPICS)
+    return _plan('simulated_driver', 'simulated_driver', values, topics=_DRIVER_TOPICS)
 
 
 def _plan(
     executable: str,
     name: str,
     values: Mapping[str, Any],
-    topics: Mapping[str, str] | tuple[str, ...],
     *,
+    topics: tuple[str, ...] | None = None,
     switches: tuple[str, ...] = (),
 ) -> NodePlan:
     values = {key: _text(value) for key, value in values.items()}
@@ -199,9 +192,9 @@ def _plan(
         params_file=values['params_file'] if switches else '',
         switches={switch: values[switch] for switch in (*switches, 'use_sim_time')},
         remappings=tuple(
-            (TOPICS[stem], values[f'{stem}_topic'])
-            for stem in topics
-            if values[f'{stem}_topic'] != TOPICS[stem]
+            (old, new)
+            for old, new in remappings(values['remappings']).items()
+            if topics is None or old in topics
         ),
         log_level=values['log_level'],
         respawn=values['respawn'],
@@ -234,6 +227,36 @@ def command_line(plan: NodePlan) -> list[str]:
     return line
 
 
+def remappings(given: Any) -> dict[str, Any]:
+    """
+    Return new names of topics by their old ones.
+
+    :param given: As ``joint_states:=/a joint_commands:=/b``, or a mapping, or pairs.
+    :raises UnknownNameError: If an old name without a slash is no topic of the bridge.
+    :raises ValueError: If a part of a text has another form.
+    """
+    pairs = _pairs('remappings', given) if isinstance(given, str) else dict(given)
+    for name in pairs:
+        if '/' not in name and name not in TOPICS:
+            raise UnknownNameError('topic', name, TOPICS)
+    return pairs
+
+
+def refuse_gone(given: Iterable[str]) -> None:
+    """
+    Refuse arguments that there were for each topic: launch ignores what it does not know.
+
+    :raises ParameterError: If there is one of them.
+    """
+    for name in given:
+        if name in _GONE:
+            raise ParameterError(
+                f'there is no argument {name} any more',
+                expected=f"remappings:='{_GONE[name]}:=NAME'",
+                found=f'{name}:=NAME',
+            )
+
+
 def xacro_mappings(text: str) -> dict[str, str]:
     """
     Return the arguments of a xacro file by name.
@@ -241,10 +264,14 @@ def xacro_mappings(text: str) -> dict[str, str]:
     :param text: As ``name:=value other:='a value'``.
     :raises ValueError: If a part of it is not of this form.
     """
-    mappings = {}
+    return _pairs('xacro_arguments', text)
+
+
+def _pairs(argument: str, text: str) -> dict[str, str]:
+    pairs = {}
     for part in shlex.split(text):
         name, sign, value = part.partition(':=')
         if not (name and sign):
-            raise ValueError(f"xacro_arguments: expected 'name:=value', found {part!r}")
-        mappings[name] = value
-    return mappings
+            raise ValueError(f"{argument}: expected 'name:=value', found {part!r}")
+        pairs[name] = value
+    return pairs

@@ -36,7 +36,7 @@ from transmission_bridge.ros.launch_nodes import (
     RobotDescription,
     simulated_driver,
 )
-from transmission_bridge.ros.launch_plan import Argument, bridge_plan, driver_plan
+from transmission_bridge.ros.launch_plan import Argument, bridge_plan, driver_plan, MOVER_TOPICS
 from transmission_bridge.tools.resources import resource
 
 __all__ = [
@@ -72,18 +72,18 @@ def topic_based_launch() -> LaunchDescription:
     declared = launch_plan.arguments(
         params_file=_config('topic_based.yaml'),
         description_file=str(resource('urdf', 'topic_based.urdf')),
-        # Where the hardware component of that description is.
-        topics={
-            'joint_states': '/robot_joint_states',
-            'joint_commands': '/robot_joint_commands',
-        },
     )
     controllers = Argument(
         'controllers_file',
         _config('topic_based_controllers.yaml'),
         'Parameters of the controller manager and its controllers.',
     )
-    return _launch((*declared, controllers), [_driver, _bridge, _state_publisher, _controllers])
+    return _launch(
+        (*declared, controllers),
+        [_driver, _bridge, _state_publisher, _controllers],
+        # Where the hardware component of that description is.
+        topics={'joint_states': '/robot_joint_states', 'joint_commands': '/robot_joint_commands'},
+    )
 
 
 _RVIZ = Argument(
@@ -101,17 +101,31 @@ _CONTROLLERS = (
     'joint_state_broadcaster', 'turntable_controller', 'arm_controller', 'gripper_controller',
 )  # fmt: skip
 
-_Values = Mapping[str, str]
+_Values = Mapping[str, Any]
 _Part = Callable[[_Values], Iterable[LaunchDescriptionEntity]]
 
 
-def _launch(declared: Sequence[Argument], parts: Sequence[_Part]) -> LaunchDescription:
-    """Return a description of arguments, and of parts that are made of their values."""
+def _launch(
+    declared: Sequence[Argument],
+    parts: Sequence[_Part],
+    *,
+    topics: Mapping[str, str] | None = None,
+) -> LaunchDescription:
+    """
+    Return a description of arguments, and of parts that are made of their values.
+
+    :param topics: Topics that have another name here where nobody names them.
+    """
 
     def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        values = {
+        launch_plan.refuse_gone(context.launch_configurations)
+        values: dict[str, Any] = {
             argument.name: LaunchConfiguration(argument.name).perform(context)
             for argument in declared
+        }
+        values['remappings'] = {
+            **(topics or {}),
+            **launch_plan.remappings(values['remappings']),
         }
         return [entity for part in parts for entity in part(values)]
 
@@ -146,8 +160,7 @@ def _mover(values: _Values) -> list[LaunchDescriptionEntity]:
         name=demo_mover.NAME,
         namespace=values['namespace'],
         remappings=[
-            (name, values[f'{name}_topic'])
-            for name in ('joint_states', 'joint_commands', 'actuator_commands')
+            (old, new) for old, new in values['remappings'].items() if old in MOVER_TOPICS
         ],
         arguments=['-m', demo_mover.__name__, '--ros-args', '--log-level', values['log_level']],
         output='screen',
