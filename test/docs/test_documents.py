@@ -72,6 +72,11 @@ DESCRIBED = {
         },
         {'base', 'crank', 'rod', 'rocker', 'lower', 'upper'},
     ),
+    'RodLinkage': (
+        1,
+        {'base': '0.1', 'crank': '0.04', 'rod': '0.1', 'rocker': '0.06'},
+        {'base', 'crank', 'rod', 'rocker'},
+    ),
     'FittedCam': (
         1,
         {'lift': '0 0.01 0.004', 'lower': '0', 'upper': '2'},

@@ -86,6 +86,19 @@ class Domain:
         low, high = np.array(self.bounds).T
         return np.asarray(((position >= low) & (position <= high)).all(axis=-1))
 
+    def grid(self, points: int) -> Array:
+        """
+        Return positions that fill the box evenly, its bounds among them, the last axis fastest.
+
+        :param points: How many there are along each coordinate.
+        :returns: Shape ``(points ** n, n)``.
+        """
+        axes = [
+            np.linspace(low, high, points)
+            for low, high in zip(self.lower, self.upper, strict=True)
+        ]
+        return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))
+
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(value) for value in values)

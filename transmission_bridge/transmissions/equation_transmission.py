@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.assembly import Assembly
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equations import Equations, flat, Numbers, shape_of
 from transmission_bridge.transmissions.linear import ratios
-from transmission_bridge.transmissions.mechanism import Seeds
+from transmission_bridge.transmissions.mechanism import Seeds, stacked
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
@@ -80,10 +81,11 @@ class EquationTransmission(PositionDependentTransmission):
     * ``joint_position(a, p)``: ``q = f(a)``,
     * ``actuator_position(q, p)``: ``a = f^-1(q)``,
     * both, where both are known,
+    * ``closure(a, q, p)``, which is zero where the mechanism closes, with a :meth:`pose`,
 
     as static methods that give expressions of CasADi (``import casadi as ca``).
-    Beside one of the first two, ``closure(a, q, p)``, which is zero where the mechanism closes,
-    may help to solve the other direction: it often has fewer roots and arc tangents.
+    Beside one of the first two a closure may help to solve the other direction: it often has fewer
+    roots and arc tangents.
 
     ``a`` and ``q`` are bare: between them and the robot are the reductions and offsets, which are
     this class's, ``a = ar a_bare`` and ``q = q_bare / jr + off``. They are vectors with one
@@ -160,6 +162,8 @@ class EquationTransmission(PositionDependentTransmission):
         self.equations = _compiled(
             type(self), domain.space, shape_of(everything), tuple((choices or {}).items())
         )
+        #: What a closure alone leaves open: which of its solutions is the mechanism.
+        self._assembly = self._assembled(domain) if self.equations.is_implicit else None
         super().__init__(domain)
 
     @classmethod
@@ -198,6 +202,33 @@ class EquationTransmission(PositionDependentTransmission):
             ends = ends / self._joint_ratios + self._offsets
         ends.sort(axis=0)
         return Domain(space, tuple(ends[0].tolist()), tuple(ends[1].tolist()))
+
+    def pose(self) -> tuple[Sequence[float], Sequence[float]]:
+        """
+        Return bare positions of actuators and joints at which the mechanism closes.
+
+        They say which of a closure's solutions is meant, and are needed by a closure alone. The
+        one of the range's space is taken as it is, and has to be in the range; the other one may
+        be rough. It must not be at a dead centre.
+        """
+        raise TransmissionError(
+            f'{type(self).__name__} has a closure alone and does not say how it is assembled',
+            expected='pose(), positions of actuators and joints at which it closes',
+            found='none',
+        )
+
+    def _assembled(self, domain: Domain) -> Assembly:
+        actuators, joints = (np.asarray(each, dtype=np.float64) for each in self.pose())
+        if (actuators.shape, joints.shape) != tuple((count,) for count in self.members):
+            raise TransmissionError(
+                f'{type(self).__name__}.pose gives another number of positions',
+                expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
+                found=f'{actuators.tolist()} and {joints.tolist()}',
+            )
+        actuators = actuators * self._actuator_ratios
+        joints = joints / self._joint_ratios + self._offsets
+        pose = (joints, actuators) if domain.space == 'joint' else (actuators, joints)
+        return Assembly.over(self.equations, self.numbers, domain, pose)
 
     @property
     def actuator_reduction(self) -> tuple[float, ...]:
@@ -246,20 +277,23 @@ class EquationTransmission(PositionDependentTransmission):
             self.condition_limit * seeds.branch,
             seeds.gain,
             self.condition_limit * seeds.gain,
+            *([] if self._assembly is None else self._assembly.steps),
         ]
 
     # -- what is derived -------------------------------------------------------------------------
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """Return ``y`` and ``G``; see :class:`PositionDependentTransmission`."""
-        found = _stacked(self.equations.evaluate(x.T, self.numbers), len(x))
+        if self._assembly is not None:
+            return self._assembly.evaluate(self.equations, x)
+        found = stacked(self.equations.evaluate(x.T, self.numbers), len(x))
         n_y = self.equations.n_y
         return found[:, :n_y], found[:, n_y:].reshape(len(x), n_y, self.equations.n_x)
 
     def inverse(self, y: Array) -> Array | None:
         """Return ``x``, ``None`` where it has to be solved for."""
         function = self.equations.inverse
-        return None if function is None else _stacked(function(y.T, self.numbers), len(y))
+        return None if function is None else stacked(function(y.T, self.numbers), len(y))
 
     def approach(
         self, y: Array, start: Array, seeds: Seeds
@@ -269,14 +303,18 @@ class EquationTransmission(PositionDependentTransmission):
             return None
         spans = (*self.domain.span.tolist(), *seeds.y_span.tolist())
         found = self.equations.solve(y.T, start.T, spans, self.numbers)
-        columns, n_x = _stacked(found, len(y)), self.equations.n_x
+        columns, n_x = stacked(found, len(y)), self.equations.n_x
         slope = columns[:, n_x:-1].reshape(len(y), self.equations.n_y, n_x)
-        return columns[:, :n_x], slope, columns[:, -1] != 0.0
+        x, converged = columns[:, :n_x], columns[:, -1] != 0.0
+        if self._assembly is not None:
+            converged &= self._assembly.holds(self.equations, x, y)
+        return x, slope, converged
 
     def slope_rate(self, x: Array, rate: Array) -> Array:
         """Return ``G'``, exactly."""
-        components = np.concatenate([x, rate], axis=1).T
-        found = _stacked(self.equations.slope_rate(components, self.numbers), len(x))
+        place = (x,) if self._assembly is None else (x, self.evaluate(x)[0])
+        components = np.concatenate([*place, rate], axis=1).T
+        found = stacked(self.equations.slope_rate(components, self.numbers), len(x))
         return found.reshape(len(x), self.equations.n_y, self.equations.n_x)
 
     def _slope_pattern(self, n_y: int, n_x: int) -> npt.NDArray[np.bool_]:
@@ -315,18 +353,10 @@ def _compiled(
     equations = {name: getattr(cls, name, None) for name in _EQUATIONS}
     functions = {name: each for name, each in equations.items() if each is not None}
     needed = 'actuator_position' if space == 'joint' else 'joint_position'
-    if needed not in functions:
+    if needed not in functions and 'closure' not in functions:
         raise TransmissionError(
             f'{cls.__name__} does not say how its range is mapped',
-            expected=f'{needed}, as the range is one of {space} positions',
+            expected=f'{needed}, as the range is one of {space} positions, or a closure',
             found=', '.join(functions) or 'no equation',
         )
     return Equations(functions, space == 'joint', cls.members, shape, choices)
-
-
-def _stacked(components: Sequence[npt.ArrayLike], count: int) -> Array:
-    """Return components, arrays or constants, as the columns of an array."""
-    result = np.empty((count, len(components)))
-    for place, component in enumerate(components):
-        result[:, place] = component
-    return result

@@ -5,9 +5,9 @@
 What CasADi makes of a mechanism's equation: Jacobians, their rates, and the way back.
 
 A mechanism is written once, as ``q = f(a)``, as ``a = f^-1(q)``, as both, or as a closure
-``g(a, q) = 0`` beside one of them. Everything is derived from it here, twice: as arithmetic on
-arrays, for batches and for the solver that looks closely, and as expressions of one sample, of
-which a robot makes one compiled function.
+``g(a, q) = 0``, alone or beside one of them. Everything is derived from it here, twice: as
+arithmetic on arrays, for batches and for the solver that looks closely, and as expressions of one
+sample, of which a robot makes one compiled function.
 
 ``x`` is the space in which the domain is stated and ``y`` the other one; ``G = dy/dx``.
 """
@@ -23,9 +23,11 @@ from typing import Any, TypeAlias
 
 import casadi as ca
 import numpy as np
+import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.sparsity import inverse_pattern
 
 __all__ = ['Equations', 'Numbers', 'all_of', 'flat', 'is_known', 'shape_of']
 
@@ -82,6 +84,8 @@ class Watch:
     :param branch: Sign of the determinant on the branch, times the condition limit.
     :param gain: Typical singular value of ``G``.
     :param largest: Largest singular value allowed.
+    :param x_near: How far a closure alone is followed in ``x`` at once; else without an element.
+    :param y_near: The same in ``y``.
     """
 
     lower: Expression
@@ -93,11 +97,13 @@ class Watch:
     branch: Expression
     gain: Expression
     largest: Expression
+    x_near: Expression
+    y_near: Expression
 
     @classmethod
-    def symbols(cls, n: int) -> tuple[Expression, Watch]:
+    def symbols(cls, n: int, is_implicit: bool) -> tuple[Expression, Watch]:
         """Return the symbols in one vector, and each by its name."""
-        counts = [n] * 6 + [1] * 3
+        counts = [n] * 6 + [1] * 3 + [n if is_implicit else 0] * 2
         vector = ca.SX.sym('watch', sum(counts))
         ends = np.cumsum([0, *counts]).tolist()
         return vector, cls(*(vector[ends[k] : ends[k + 1]] for k in range(len(counts))))
@@ -134,7 +140,8 @@ class Equations:
     :param n: Numbers of actuators and joints.
     :param shape: Of the numbers, see :func:`shape_of`.
     :param choices: What is no number, by name.
-    :raises TransmissionError: If an equation gives another number of positions.
+    :raises TransmissionError: If an equation gives another number of positions, or a closure does
+        not hold every member.
     """
 
     def __init__(
@@ -185,19 +192,38 @@ class Equations:
         to_actuators = call('actuator_position', n_actuators, bare_joints)
         if to_actuators is not None:
             to_actuators = to_actuators * actuator_reduction
-        self._closure = call('closure', min(n), bare_actuators, bare_joints)
         self.x, self.y = (joints, actuators) if starts_at_joint else (actuators, joints)
         self.n_x, self.n_y = int(self.x.numel()), int(self.y.numel())
         given = (to_actuators, to_joints) if starts_at_joint else (to_joints, to_actuators)
         self._value, self._inverse = given
-        self._slope = ca.jacobian(self._value, self.x)
+        #: Whether there is nothing but a closure that gives ``y`` of ``x``.
+        self.is_implicit = self._value is None
+        self._closure = call(
+            'closure', self.n_y if self.is_implicit else min(n), bare_actuators, bare_joints
+        )
+        self._by_x: Expression
+        self._by_y: Expression
+        self._by_x, self._by_y = (
+            None if self._closure is None else ca.jacobian(self._closure, each)
+            for each in (self.x, self.y)
+        )
+        if self.is_implicit:
+            if ca.sprank(self._by_y) < self.n_y:
+                raise TransmissionError(
+                    'closure does not hold every member',
+                    expected=f'{self.n_y} equations that determine {self.y}',
+                    found=str(self._closure),
+                )
+            self._slope = -_solve(self._by_y, self._by_x)
+            pattern = inverse_pattern(_pattern(self._by_y).astype(float)) @ _pattern(self._by_x)
+        else:
+            self._slope = ca.jacobian(self._value, self.x)
+            pattern = _pattern(self._slope)
         #: Which entries of ``G`` may differ from zero.
-        self.slope_pattern = np.array(ca.DM(self._slope.sparsity(), 1).full() != 0.0)
+        self.slope_pattern = pattern
         #: What a sample is held against, see :class:`Watch`.
-        self.watch, self._watch = Watch.symbols(self.n_x)
+        self.watch, self._watch = Watch.symbols(self.n_x, self.is_implicit)
         self._samples: dict[bool, Any] = {}
-        #: Whether ``x`` of ``y`` has to be solved for.
-        self.solves = self._inverse is None
 
     # -- batches ---------------------------------------------------------------------------------
 
@@ -217,10 +243,18 @@ class Equations:
 
     @cached_property
     def slope_rate(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]]:
-        """The entries of ``G'`` of components ``x`` and ``x'`` and the numbers."""
+        """
+        The entries of ``G'`` of components ``x`` and ``x'`` and the numbers.
+
+        With a closure alone ``y`` is between the two.
+        """
         rate = ca.SX.sym('rate', self.n_x)
-        turned = ca.jtimes(ca.vertcat(*_entries(self._slope)), self.x, rate)
-        return array_function([ca.vertcat(self.x, rate), self.numbers], ca.vertsplit(turned))
+        place, along = self.x, rate
+        if self.is_implicit:
+            place = ca.vertcat(place, self.y)
+            along = ca.vertcat(along, ca.mtimes(self._slope, rate))
+        turned = ca.jtimes(ca.vertcat(*_entries(self._slope)), place, along)
+        return array_function([ca.vertcat(place, rate), self.numbers], ca.vertsplit(turned))
 
     @cached_property
     def solve(self) -> Callable[..., list[Array]]:
@@ -237,12 +271,45 @@ class Equations:
             [*ca.vertsplit(x), *_entries(slope), converged],
         )
 
+    @cached_property
+    def follow(self) -> Callable[..., list[Array]]:
+        """
+        ``y`` by a closure alone, the entries of ``G``, ``det(dg/dy)``, and whether it is closed.
+
+        Of components ``x`` and of a start, of the typical size of ``y``, and of the numbers.
+        """
+        start, size = ca.SX.sym('start', self.n_y), ca.SX.sym('size', self.n_y)
+        y, converged = _newton(self._closure, self._by_y, self.y, start, size, BATCH_STEPS)
+        slope, by_y = ca.substitute([self._slope, self._by_y], [self.y], [y])
+        return array_function(
+            [self.x, start, size, self.numbers],
+            [*ca.vertsplit(y), *_entries(slope), ca.det(by_y), converged],
+        )
+
+    @cached_property
+    def closure(self) -> Callable[..., list[Array]]:
+        """By how much a closure is missed, and the entries of ``dg/dy``, of ``x`` and ``y``."""
+        return array_function(
+            [self.x, self.y, self.numbers],
+            [*ca.vertsplit(self._closure), *_entries(self._by_y)],
+        )
+
     # -- one sample ------------------------------------------------------------------------------
 
     @property
     def can_sample(self) -> bool:
         """Whether there are as many joints as actuators; else the arrays have to do."""
         return self.n_x == self.n_y
+
+    def starts(self, along: bool) -> int:
+        """
+        Return how many numbers the start of a sample has, none where nothing is solved.
+
+        They are a solution, and with a closure alone the position that it belongs to.
+        """
+        if self.is_implicit and (along or self._inverse is None):
+            return self.n_x + self.n_y
+        return 0 if along or self._inverse is not None else self.n_x
 
     def sample(self, along: bool) -> Any:
         """
@@ -254,12 +321,9 @@ class Equations:
         if along not in self._samples:
             names = ('position', 'velocity', 'effort')
             position, velocity, effort = (ca.SX.sym(name, self.n_x) for name in names)
-            start = ca.SX.sym('start', self.n_x if self.solves and not along else 0)
-            found = (
-                self.along(position, velocity, effort, self._watch)
-                if along
-                else self.back(position, velocity, effort, start, self._watch)
-            )
+            start = ca.SX.sym('start', self.starts(along))
+            function = self.along if along else self.back
+            found = function(position, velocity, effort, start, self._watch)
             self._samples[along] = ca.Function(
                 'sample',
                 [position, velocity, effort, start, ca.vertcat(self.watch, self.numbers)],
@@ -274,14 +338,34 @@ class Equations:
             )
         return self._samples[along]
 
-    def along(self, x: Expression, rate: Expression, effort: Expression, watch: Watch) -> Sample:
-        """Map a sample from ``x`` to ``y``."""
-        value, slope = self._value, self._slope
+    def along(
+        self,
+        x: Expression,
+        rate: Expression,
+        effort: Expression,
+        start: Expression,
+        watch: Watch,
+    ) -> Sample:
+        """
+        Map a sample from ``x`` to ``y``.
+
+        :param start: ``y`` and ``x`` from which a closure alone is followed.
+        """
         known = all_of(is_known(each) for each in ca.vertsplit(self.x))
         inside = _within(self.x, watch.lower, watch.upper)
-        fine = all_of(
-            (_is_regular(slope, watch), *(is_known(each) for each in ca.vertsplit(value)))
-        )
+        if self.is_implicit:
+            at_y, at_x = start[: self.n_y], start[self.n_y :]
+            ahead = at_y + ca.mtimes(self._at(self._slope, at_x, at_y), self.x - at_x)
+            value, converged = _newton(
+                self._closure, self._by_y, self.y, ahead, watch.y_span, STEPS
+            )
+            near = self._is_near(self.x, value, at_x, at_y, watch)
+            slope = ca.substitute(self._slope, self.y, value)
+            reached = ca.logic_and(converged, near)
+        else:
+            value, slope = self._value, self._slope
+            reached = all_of(is_known(each) for each in ca.vertsplit(value))
+        fine = ca.logic_and(_is_regular(slope, watch), reached)
         mapped = (value, ca.mtimes(slope, rate), _solve(slope.T, effort), known, inside, fine)
         return Sample(*ca.substitute(mapped, [self.x], [x]))
 
@@ -296,15 +380,23 @@ class Equations:
         """
         Map a sample from ``y`` to ``x``.
 
-        :param start: ``x`` near which a solution is sought.
+        :param start: ``x`` near which a solution is sought, and with a closure alone its ``y``.
         """
         known = all_of(is_known(each) for each in ca.vertsplit(self.y))
         near = _within(self.y, watch.lowest, watch.highest)
         if self._inverse is not None:
-            x, converged, slope = self._inverse, 1, self._slope
-            slope = ca.substitute(slope, self.x, x)
+            converged: Expression = 1
+            x = self._inverse
+            slope = ca.substitute(self._slope, self.x, x)
         else:
-            x, slope, converged = self._stepped(start, watch.span, watch.y_span, STEPS)
+            at_x, at_y = start[: self.n_x], start[self.n_x :]
+            ahead = at_x
+            if self.is_implicit:
+                ahead += _solve(self._at(self._slope, at_x, at_y), self.y - at_y)
+            x, slope, converged = self._stepped(ahead, watch.span, watch.y_span, STEPS)
+            if self.is_implicit:
+                is_near = self._is_near(x, self.y, at_x, at_y, watch)
+                converged = ca.logic_and(converged, is_near)
         fine = all_of((converged, _within(x, watch.lower, watch.upper), _is_regular(slope, watch)))
         mapped = (x, _solve(slope, rate), ca.mtimes(slope.T, effort), known, near, fine)
         return Sample(*ca.substitute(mapped, [self.y], [y]))
@@ -314,26 +406,58 @@ class Equations:
     ) -> tuple[Expression, Expression, Expression]:
         """Return ``x`` after whole Newton steps, ``G`` there, and whether they have converged."""
         if self._closure is None:
-            miss, turned = self._value - self.y, self._slope
-        else:
-            miss, turned = self._closure, ca.jacobian(self._closure, self.x)
-        x, sizes = start, []
-        for _ in range(steps):
-            here, slope = ca.substitute([miss, turned], [self.x], [x])
-            step = _solve(slope, here)
-            sizes.append(ca.norm_inf(step / span))
-            x = x - step
-        converged = sizes[-1] <= LAST_STEP
-        for before, after in pairwise(sizes):
-            converged = ca.logic_and(converged, after <= ca.fmax(0.5 * before, ROUNDING))
-        if self._closure is None:
+            x, converged = _newton(self._value - self.y, self._slope, self.x, start, span, steps)
             return x, ca.substitute(self._slope, self.x, x), converged
+        x, converged = _newton(self._closure, self._by_x, self.x, start, span, steps)
+        by_x, by_y = ca.substitute([self._by_x, self._by_y], [self.x], [x])
+        slope = -_solve(by_y, by_x)
+        if self.is_implicit:
+            return x, slope, converged
         # A closure has more solutions than the equation.
-        value, by_x, by_y = ca.substitute(
-            [self._value, turned, ca.jacobian(self._closure, self.y)], [self.x], [x]
-        )
+        value = ca.substitute(self._value, self.x, x)
         met = ca.norm_inf((value - self.y) / y_span) <= LAST_STEP
-        return x, -_solve(by_y, by_x), ca.logic_and(converged, met)
+        return x, slope, ca.logic_and(converged, met)
+
+    def _at(self, expression: Expression, x: Expression, y: Expression) -> Expression:
+        return ca.substitute(expression, ca.vertcat(self.x, self.y), ca.vertcat(x, y))
+
+    def _is_near(
+        self, x: Expression, y: Expression, at_x: Expression, at_y: Expression, watch: Watch
+    ) -> Expression:
+        """Whether a solution of a closure alone is so near another that it is of its assembly."""
+        here, there = (ca.det(self._at(self._by_y, *each)) for each in ((x, y), (at_x, at_y)))
+        return all_of(
+            (
+                here * there > 0.0,
+                _within(x - at_x, -watch.x_near, watch.x_near),
+                _within(y - at_y, -watch.y_near, watch.y_near),
+            )
+        )
+
+
+def _newton(
+    miss: Expression,
+    turned: Expression,
+    unknown: Expression,
+    start: Expression,
+    span: Expression,
+    steps: int,
+) -> tuple[Expression, Expression]:
+    """Return the unknown after whole Newton steps, and whether they have converged."""
+    found, sizes = start, []
+    for _ in range(steps):
+        here, slope = ca.substitute([miss, turned], [unknown], [found])
+        step = _solve(slope, here)
+        sizes.append(ca.norm_inf(step / span))
+        found = found - step
+    converged = sizes[-1] <= LAST_STEP
+    for before, after in pairwise(sizes):
+        converged = ca.logic_and(converged, after <= ca.fmax(0.5 * before, ROUNDING))
+    return found, converged
+
+
+def _pattern(matrix: Expression) -> npt.NDArray[np.bool_]:
+    return np.asarray(ca.DM(matrix.sparsity(), 1).full() != 0.0)
 
 
 def _entries(matrix: Expression) -> list[Expression]:
@@ -376,17 +500,14 @@ def _is_regular(slope: Expression, watch: Watch) -> Expression:
 
 
 def _solve(matrix: Expression, right: Expression) -> Expression:
-    """Return ``M^-1 b``; of one and two unknowns written out."""
+    """Return ``M^-1 B``; of one and two unknowns written out."""
     n = matrix.shape[0]
     if n == 1:
         return right / matrix
     if n == 2:
         a, b, c, d = _entries(matrix)
-        determinant = a * d - b * c
-        rows = ca.vertsplit(right)
-        return ca.vertcat(
-            (d * rows[0] - b * rows[1]) / determinant, (a * rows[1] - c * rows[0]) / determinant
-        )
+        above, below = ca.vertsplit(right)
+        return ca.vertcat(d * above - b * below, a * below - c * above) / (a * d - b * c)
     return ca.solve(matrix, right)
 
 

@@ -11,7 +11,7 @@ singularities are watched here, and the way back is solved where there is no equ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -26,7 +26,17 @@ from transmission_bridge.transmissions.interfaces import Quantity
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 
-__all__ = ['POSITIONS', 'Evaluation', 'Mechanism', 'Seeds']
+__all__ = [
+    'POSITIONS',
+    'Evaluation',
+    'Mechanism',
+    'Seeds',
+    'apply',
+    'known',
+    'points_of',
+    'solve',
+    'stacked',
+]
 
 POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
 
@@ -349,7 +359,7 @@ class Seeds:
         :param condition_limit: Seeds more singular than this are left out.
         :raises TransmissionError: If no point of the domain can be reached.
         """
-        grid = _grid(domain)
+        grid = domain.grid(points_of(len(domain.lower)))
         y, slope = evaluate(grid)
         largest, smallest = singular_values(slope)
         reachable = known(y) & np.isfinite(largest)
@@ -386,14 +396,9 @@ class Seeds:
         return cls(*arrays, gain=gain, branch=float(home), is_whole=is_whole)
 
 
-def _grid(domain: Domain) -> Array:
-    n = len(domain.lower)
-    points = POINTS[n - 1] if n <= len(POINTS) else 3
-    axes = [
-        np.linspace(low, high, points)
-        for low, high in zip(domain.lower, domain.upper, strict=True)
-    ]
-    return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)
+def points_of(n: int) -> int:
+    """Return how many points a table has per coordinate."""
+    return POINTS[n - 1] if n <= len(POINTS) else 3
 
 
 # -- the solver ----------------------------------------------------------------------------------
@@ -465,6 +470,14 @@ def solve(
 
 
 # -- vectors and small matrices, one per sample ---------------------------------------------------
+
+
+def stacked(components: Sequence[npt.ArrayLike], count: int) -> Array:
+    """Return components, arrays or constants, as the columns of an array."""
+    result = np.empty((count, len(components)))
+    for place, component in enumerate(components):
+        result[:, place] = component
+    return result
 
 
 def known(array: Array) -> Mask:

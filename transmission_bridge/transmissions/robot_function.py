@@ -113,7 +113,7 @@ class RobotFunction:
                     part = slice(len(numbers), len(numbers) + mechanism.width)
                     self._pieces.append((transmission, along, int(step.inputs[0]), copy, part))
                 numbers += transmission.numbers_at(along, math.nan)
-            count = equations.n_x if equations.solves and not along else 0
+            count = equations.starts(along)
             self._starts.append(slice(starts, starts + count))
             starts += count
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS
@@ -175,10 +175,7 @@ def _compiled(
 ) -> Any:
     values = ca.SX.sym('values', _ROWS * n_in)
     places = ca.SX.sym('places', 2 * n_in)
-    counts = [
-        each.equations.n_x if each.equations.solves and not each.along else 0
-        for each in mechanisms
-    ]
+    counts = [each.equations.starts(each.along) for each in mechanisms]
     start = ca.SX.sym('start', max(sum(counts), 1))
     taken = sum(map(len, affine.terms)) + len(affine.before) + len(affine.after)
     # One more, as an array of the function has an element.
@@ -254,7 +251,7 @@ def _instant(
     *found, known, inside, fine = sample(*rows, start, numbers)
     good = all_of((known, inside, fine))
     said = _said(known, inside, good)
-    after = _after(start, found[0], good, said)
+    after = _after(start, ca.vertcat(found[0], rows[0]), good, said)
     return [_either(good, row, math.nan) for row in found], said, after
 
 
@@ -281,19 +278,24 @@ def _commanded(
     ]
     first = _either(ca.logic_or(is_placed, is_moving), _said(known, inside, good), 0.0)
     second = _either(is_pushed, _said(there, within, holds), 0.0)
+    after = _after(start, ca.vertcat(places, at[0]), good, first)
     # Where one of two positions is outside, the other may still have to be looked at.
     is_doubtful = ca.logic_or(first == DOUBTFUL, second == DOUBTFUL)
     said = _either(is_doubtful, DOUBTFUL, ca.fmax(first, second))
-    return found, said, _either(is_placed, _after(start, places, good, first), start)
+    return found, said, _either(is_placed, after, start)
 
 
 def _after(
     start: Expression, solution: Expression, good: Expression, said: Expression
 ) -> Expression:
-    """Return where the next solution begins: anew after a position that was outside."""
+    """
+    Return where the next solution begins: anew after a position that was outside.
+
+    :param solution: It, and the position that it belongs to; as much as a start has of it is kept.
+    """
     if not start.numel():
         return start
-    return _either(good, solution, _either(said == OUTSIDE, math.nan, start))
+    return _either(good, solution[: start.numel()], _either(said == OUTSIDE, math.nan, start))
 
 
 def _either(condition: Expression, one: Expression, other: Expression) -> Expression:

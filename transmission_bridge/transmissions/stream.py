@@ -264,7 +264,8 @@ class Stream:
                 report.of(step.name).count('domain')
             elif said:
                 start = function.start(place)
-                guess = start if start.size else np.full(len(step.results), math.nan)
+                guess = np.full(len(step.results), math.nan)
+                guess[: start.size] = start[: guess.size]
                 if places is None:
                     rows = step.call_state(self._direction, values, guess, report)
                 else:
@@ -272,7 +273,7 @@ class Stream:
                 function.mapped[:, step.outputs] = rows[:, step.selected]
                 # Where no position is asked for, none is found.
                 if start.size and np.isfinite(values[0, step.inputs]).all():
-                    start[:] = rows[0]
+                    start[:] = np.concatenate([rows[0], values[0, step.inputs]])[: start.size]
 
     @property
     def all_finite(self) -> bool:
