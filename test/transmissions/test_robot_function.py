@@ -151,6 +151,26 @@ class Shear(EquationTransmission):
         return a[0] + a[1] ** 3 / 3.0, a[1] + 0.5 * ca.sin(a[0])
 
 
+class Bent(Shear):
+    """A singular line of two by two, both ways by equations: ``q = (a1 + a2, a1 a2)``."""
+
+    @staticmethod
+    def joint_position(a, p):
+        """Return sum and product."""
+        return a[0] + a[1], a[0] * a[1]
+
+    @staticmethod
+    def actuator_position(q, p):
+        """Return the roots, the larger one first."""
+        square = q[0] * q[0] - 4.0 * q[1]
+        width = ca.sqrt(ca.if_else(ca.fabs(square) < 1e-15, 0.0, square))
+        return 0.5 * (q[0] + width), 0.5 * (q[0] - width)
+
+    def range(self):
+        """Return a box with a corner on the line ``a1 = a2``."""
+        return self.bare_range('actuator', (0.5, -0.5), (1.5, 0.5))
+
+
 class Chain(EquationTransmission):
     """Three joints, of which each depends on the actuators before it only."""
 
@@ -240,7 +260,7 @@ class Cubed(EquationTransmission):
     @classmethod
     def from_spec(cls, reader):
         """Build one with the gain of its description."""
-        return cls({'gain': reader.number('gain', description='Gain.')})
+        return cls({'gain': reader.number('gain', description='Gain.', default=1.0)})
 
     def range(self):
         """Return a range about the singular point."""
@@ -273,7 +293,7 @@ class Wrist(DifferentialTransmission):
 SIZES = {
     Gear: (1, 1), Crank: (1, 1), Ankle: (2, 2), Wrist: (2, 2), Cylinder: (1, 1), Cardan: (1, 1),
     Swing: (1, 1), Shear: (2, 2), Chain: (3, 3), Tendons: (2, 1), Own: (1, 1), Table: (1, 1),
-    Squared: (2, 2),
+    Squared: (2, 2), Cubed: (1, 1), Bent: (2, 2),
 }  # fmt: skip
 
 #: What an instant of any of them is like.
@@ -509,6 +529,103 @@ def test_near_a_singularity_it_is_what_the_arrays_say(robot_of) -> None:
                 assert same(stream.of_instant(rows, report), expected, 1e-14 / share**2)
                 assert np.isfinite(expected).all()
                 assert not report.counts
+
+
+def at_rest(robot: RobotTransmissions, direction: str, share: float) -> list[np.ndarray]:
+    """Return positions by a share of the range beside dead centres, all mechanisms alike."""
+    result = []
+    for upper in (False, True):
+        position = np.empty(len(inputs_of(robot, direction)))
+        for binding in robot.bindings:
+            t, name = binding.transmission, binding.spec.name
+            low, high = np.array(t.domain.lower), np.array(t.domain.upper)
+            x = high - share * t.domain.span if upper else low + share * t.domain.span
+            if isinstance(t, Bent):
+                x = np.array([0.5 + share, 0.5])
+            if isinstance(t, Cubed):
+                x = np.array([share if upper else -share])
+            along = (t.domain.space == 'joint') == (direction == 'joint_to_actuator')
+            position[inputs_of(robot, direction, name)] = x if along else t.evaluate(x[None])[0][0]
+        result.append(position)
+    return result
+
+
+DEAD = [Crank, Cylinder, Bent, Cubed]
+
+
+@pytest.mark.parametrize('direction', DIRECTIONS)
+@settings(max_examples=60)
+@given(
+    share=st.one_of(st.just(0.0), st.floats(-18.0, -2.0).map(lambda e: 10.0**e)),
+    unknown=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 4)), max_size=3),
+    commands=st.booleans(),
+)
+def test_at_dead_centres_a_stream_is_what_the_arrays_say(
+    robot_of, direction: str, share: float, unknown: set, commands: bool
+) -> None:
+    """Unknown in the same places and counted alike, on a dead centre and however near to it."""
+    robot = robot_of(*DEAD)
+    for position in at_rest(robot, direction, share):
+        rows = np.array([position, *np.random.default_rng(6).normal(size=(2, len(position)))])
+        for row, column in unknown:
+            rows[row, column] = math.nan
+        stream, counted = stream_of(robot, direction), MapReport()
+        found = (
+            stream.of_command(rows, position, counted)
+            if commands
+            else stream.of_instant(rows, counted)
+        )
+        at = [position if commands else rows[0]] * 3
+        at[0] = rows[0]
+        last, report = np.full(found.shape[1], math.nan), MapReport()
+        expected = by_arrays(robot, direction, rows, at, last)
+        assert np.array_equal(np.isnan(found), np.isnan(expected))
+        assert same(found[0], expected[0], 1e-6)
+        if commands:
+            for interface, row, place in zip(FIELDS, rows, at, strict=True):
+                for binding in robot.bindings:
+                    of = inputs_of(robot, direction, binding.spec.name)
+                    if not np.isnan(row[of]).all():
+                        binding.transmission.map(
+                            direction,
+                            interface,
+                            row[of],
+                            at=place[of],
+                            report=report.of(binding.spec.name),
+                        )
+            assert counted.counts.keys() == report.counts.keys()
+        else:
+            assert counted.counts == reasons_of(robot, direction, rows[0])
+
+
+@pytest.mark.parametrize('commands', [False, True])
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_mechanism_at_rest_on_a_dead_centre_needs_no_arrays(
+    robot_of, direction: str, commands: bool, monkeypatch
+) -> None:
+    """What is singular is decided by the compiled function where no position has to be solved."""
+    kinds = [Crank, Cylinder, Bent] + [Cubed] * (direction == 'actuator_to_joint')
+    robot = robot_of(*kinds)
+    for method in ('call', 'call_state'):
+        monkeypatch.setattr(f'{Stream.__module__}.Step.{method}', None)
+    for position in at_rest(robot, direction, 0.0):
+        rows = np.array([position, np.ones_like(position), np.ones_like(position)])
+        stream, report = stream_of(robot, direction), MapReport()
+        for _ in range(3):
+            mapped = (
+                stream.of_command(rows, position, report)
+                if commands
+                else stream.of_instant(rows, report)
+            )
+        assert np.isfinite(mapped[0]).all()
+        for binding in robot.bindings:
+            along = (binding.transmission.domain.space == 'joint') == (
+                direction == 'joint_to_actuator'
+            )
+            places = outputs_of(robot, direction, binding.spec.name)
+            assert np.isnan(mapped[2 if along else 1, places]).all()
+            assert np.isfinite(mapped[1 if along else 2, places]).all()
+        assert report.counts == {(kind.__name__, 'singular'): 3 for kind in kinds}
 
 
 @pytest.mark.parametrize('gain', [1e-6, 1.0, 1e6])

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+import math
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -45,6 +46,9 @@ BATCH_STEPS = 5
 
 #: A step below this share of the range is rounding, and one below that is the last.
 ROUNDING, LAST_STEP = 1e-12, 1e-9
+
+#: Nearer than this share to a limit, arrays decide: rounding differs between them and a sample.
+MARGIN = 1e-6
 
 #: What is larger is unknown.
 LARGEST = 1e308
@@ -119,6 +123,7 @@ class Sample:
     :param effort: Effort there.
     :param is_known: Whether there is a position to begin with.
     :param is_inside: Whether it is in the domain, as far as that can be told.
+    :param is_singular: Whether what needs the vanished lever is lost.
     :param is_fine: Whether the sample may be used; else somebody has to look closely.
     """
 
@@ -127,6 +132,7 @@ class Sample:
     effort: Expression
     is_known: Expression
     is_inside: Expression
+    is_singular: Expression
     is_fine: Expression
 
 
@@ -315,8 +321,8 @@ class Equations:
         """
         Return a function of position, velocity, effort, a start, and :attr:`watch` and numbers.
 
-        It gives them in the other space, and whether the position is known, is inside, and the
-        sample fine. Called with expressions it gives expressions.
+        It gives them in the other space, and whether the position is known, inside and singular,
+        and the sample fine. Called with expressions it gives expressions.
         """
         if along not in self._samples:
             names = ('position', 'velocity', 'effort')
@@ -333,6 +339,7 @@ class Equations:
                     found.effort,
                     found.is_known,
                     found.is_inside,
+                    found.is_singular,
                     found.is_fine,
                 ],
             )
@@ -365,8 +372,10 @@ class Equations:
         else:
             value, slope = self._value, self._slope
             reached = all_of(is_known(each) for each in ca.vertsplit(value))
-        fine = ca.logic_and(_is_regular(slope, watch), reached)
-        mapped = (value, ca.mtimes(slope, rate), _solve(slope.T, effort), known, inside, fine)
+        regular, singular = _levers(slope, watch)
+        fine = ca.logic_and(ca.logic_or(regular, singular), reached)
+        force = ca.if_else(singular, math.nan, _solve(slope.T, effort))
+        mapped = (value, ca.mtimes(slope, rate), force, known, inside, singular, fine)
         return Sample(*ca.substitute(mapped, [self.x], [x]))
 
     def back(
@@ -397,8 +406,12 @@ class Equations:
             if self.is_implicit:
                 is_near = self._is_near(x, self.y, at_x, at_y, watch)
                 converged = ca.logic_and(converged, is_near)
-        fine = all_of((converged, _within(x, watch.lower, watch.upper), _is_regular(slope, watch)))
-        mapped = (x, _solve(slope, rate), ca.mtimes(slope.T, effort), known, near, fine)
+        regular, singular = _levers(slope, watch)
+        # A position that is solved for needs the lever as well.
+        decided = regular if self._inverse is None else ca.logic_or(regular, singular)
+        fine = all_of((converged, _within(x, watch.lower, watch.upper), decided))
+        speed = ca.if_else(singular, math.nan, _solve(slope, rate))
+        mapped = (x, speed, ca.mtimes(slope.T, effort), known, near, singular, fine)
         return Sample(*ca.substitute(mapped, [self.y], [y]))
 
     def _stepped(
@@ -483,19 +496,35 @@ def _within(vector: Expression, lower: Expression, upper: Expression) -> Express
     )
 
 
-def _is_regular(slope: Expression, watch: Watch) -> Expression:
+def _levers(slope: Expression, watch: Watch) -> tuple[Expression, Expression]:
     """
-    Whether ``G`` is surely regular, not too large, and on the branch.
+    Return whether ``G`` is surely regular and on the branch, and whether it is surely singular.
 
-    The product of the singular values is the determinant, and none is larger than the norm: near
-    the limit it is left open here.
+    Neither, where it is near a limit or too large. Singular values are those of
+    :func:`~transmission_bridge.transmissions.mechanism.singular_values`; of more than two unknowns
+    there are bounds only, and none is called singular: the product of the singular values is the
+    determinant, and none is larger than the norm.
     """
-    n = slope.shape[0]
-    size = ca.fabs(slope) if n == 1 else ca.norm_fro(slope)
-    scale = size ** (n - 1)
-    determinant = ca.det(slope) if n > 1 else slope
-    return ca.logic_and(
-        size <= watch.largest, ca.fmax(size, watch.gain) * scale <= watch.branch * determinant
+    n, limit = slope.shape[0], ca.fabs(watch.branch)
+    determinant = ca.det(slope)
+    largest: Expression
+    smallest: Expression
+    if n == 1:
+        largest = smallest = ca.fabs(slope)
+    elif n == 2:
+        a, b, c, d = _entries(slope)
+        largest = 0.5 * (ca.hypot(a + d, b - c) + ca.hypot(a - d, b + c))
+        smallest = ca.fabs(determinant) / ca.fmax(largest, np.finfo(np.float64).tiny)
+    else:
+        largest = ca.norm_fro(slope)
+        smallest = ca.fabs(determinant) / largest ** (n - 1)
+    is_bounded = (1.0 + MARGIN) * largest <= watch.largest
+    needed = ca.fmax(largest, watch.gain)
+    is_long = (1.0 + MARGIN) * needed <= limit * smallest
+    is_short = needed > (1.0 + MARGIN) * limit * smallest
+    return (
+        all_of((is_bounded, is_long, determinant * watch.branch > 0.0)),
+        ca.logic_and(is_bounded, is_short) if n <= 2 else ca.SX(0.0),
     )
 
 

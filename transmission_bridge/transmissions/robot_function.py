@@ -23,7 +23,7 @@ from transmission_bridge.transmissions.affine_map import AffineMap, Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equations import all_of, Equations, is_known
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.stream import DOUBTFUL, OUTSIDE, Step
+from transmission_bridge.transmissions.stream import DOUBTFUL, OUTSIDE, SINGULAR, Step
 
 __all__ = ['RobotFunction']
 
@@ -197,7 +197,7 @@ def _compiled(
         sample = each.equations.sample(each.along)
         if commands:
             at = [places[[row * n_in + place for place in picks]] for row in range(2)]
-            found, doubt, after = _commanded(sample, rows, at, own_start, own)
+            found, doubt, after = _commanded(sample, each.along, rows, at, own_start, own)
         else:
             found, doubt, after = _instant(sample, rows, own_start, own[0])
         for row, vector in enumerate(found):
@@ -248,15 +248,16 @@ def _instant(
     sample: Any, rows: Sequence[Expression], start: Expression, numbers: Expression
 ) -> tuple[list[Expression], Expression, Expression]:
     """Return three rows, what is said, and where the next solution begins."""
-    *found, known, inside, fine = sample(*rows, start, numbers)
+    *found, known, inside, singular, fine = sample(*rows, start, numbers)
     good = all_of((known, inside, fine))
-    said = _said(known, inside, good)
+    said = _said(known, inside, good) + _either(ca.logic_and(good, singular), SINGULAR, 0.0)
     after = _after(start, ca.vertcat(found[0], rows[0]), good, said)
     return [_either(good, row, math.nan) for row in found], said, after
 
 
 def _commanded(
     sample: Any,
+    along: bool,
     rows: Sequence[Expression],
     at: Sequence[Expression],
     start: Expression,
@@ -264,10 +265,13 @@ def _commanded(
 ) -> tuple[list[Expression], Expression, Expression]:
     """Return the same of a command, of which everything may be unknown."""
     position, velocity, effort = rows
-    places, speeds, _, known, inside, fine = sample(at[0], velocity, effort, start, numbers[0])
-    good = all_of((known, inside, fine))
-    _, _, forces, there, within, usable = sample(at[1], velocity, effort, start, numbers[-1])
-    holds = all_of((there, within, usable))
+    one, other = (
+        sample(place, velocity, effort, start, own)
+        for place, own in zip(at, (numbers[0], numbers[-1]), strict=True)
+    )
+    places, speeds, _, known, inside, slow, fine = one
+    _, _, forces, there, within, weak, usable = other
+    good, holds = all_of((known, inside, fine)), all_of((there, within, usable))
     is_placed = all_of(is_known(each) for each in ca.vertsplit(position))
     is_moving = ca.sum1(ca.vertcat(*(is_known(each) for each in ca.vertsplit(velocity))))
     is_pushed = ca.sum1(ca.vertcat(*(is_known(each) for each in ca.vertsplit(effort))))
@@ -281,7 +285,9 @@ def _commanded(
     after = _after(start, ca.vertcat(places, at[0]), good, first)
     # Where one of two positions is outside, the other may still have to be looked at.
     is_doubtful = ca.logic_or(first == DOUBTFUL, second == DOUBTFUL)
-    said = _either(is_doubtful, DOUBTFUL, ca.fmax(first, second))
+    lost = all_of((holds, weak, is_pushed) if along else (good, slow, is_moving))
+    decided = ca.fmax(first, second) + _either(lost, SINGULAR, 0.0)
+    said = _either(is_doubtful, DOUBTFUL, decided)
     return found, said, _either(is_placed, after, start)
 
 

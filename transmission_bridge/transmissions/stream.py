@@ -22,13 +22,13 @@ from transmission_bridge.transmissions.transmission import as_values, Transmissi
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot_function import RobotFunction
 
-__all__ = ['DOUBTFUL', 'OUTSIDE', 'FiniteCheck', 'Step', 'Stream']
+__all__ = ['DOUBTFUL', 'OUTSIDE', 'SINGULAR', 'FiniteCheck', 'Step', 'Stream']
 
 Index = npt.NDArray[np.intp]
 
-#: What a robot's function says of a mechanism: somebody has to look closely, or it is known to be
-#: outside.
-DOUBTFUL, OUTSIDE = 1.0, 2.0
+#: What a robot's function says of a mechanism: somebody has to look closely; or the sum of that it
+#: is known to be outside, and that what needs a vanished lever is lost.
+DOUBTFUL, OUTSIDE, SINGULAR = 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,20 +260,22 @@ class Stream:
         for place, (step, said) in enumerate(
             zip(self._compiled, function.said.tolist(), strict=True)
         ):
-            if said == OUTSIDE:
-                report.of(step.name).count('domain')
-            elif said:
-                start = function.start(place)
-                guess = np.full(len(step.results), math.nan)
-                guess[: start.size] = start[: guess.size]
-                if places is None:
-                    rows = step.call_state(self._direction, values, guess, report)
-                else:
-                    rows = _rows(step, self._direction, FIELDS, values, places, guess, report)
-                function.mapped[:, step.outputs] = rows[:, step.selected]
-                # Where no position is asked for, none is found.
-                if start.size and np.isfinite(values[0, step.inputs]).all():
-                    start[:] = np.concatenate([rows[0], values[0, step.inputs]])[: start.size]
+            if said != DOUBTFUL:
+                for reason, sign in (('domain', OUTSIDE), ('singular', SINGULAR)):
+                    if int(said) & sign:
+                        report.of(step.name).count(reason)
+                continue
+            start = function.start(place)
+            guess = np.full(len(step.results), math.nan)
+            guess[: start.size] = start[: guess.size]
+            if places is None:
+                rows = step.call_state(self._direction, values, guess, report)
+            else:
+                rows = _rows(step, self._direction, FIELDS, values, places, guess, report)
+            function.mapped[:, step.outputs] = rows[:, step.selected]
+            # Where no position is asked for, none is found.
+            if start.size and np.isfinite(values[0, step.inputs]).all():
+                start[:] = np.concatenate([rows[0], values[0, step.inputs]])[: start.size]
 
     @property
     def all_finite(self) -> bool:
