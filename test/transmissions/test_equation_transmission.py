@@ -329,6 +329,52 @@ def test_equations_that_do_not_fit_are_refused() -> None:
         EquationTransmission()
 
 
+@pytest.mark.parametrize(
+    'function',
+    [
+        math.cos,
+        np.cos,
+        float,
+        lambda a: math.hypot(a, 1.0),
+        lambda a: np.hypot(1.0, a),
+        lambda a: ca.if_else(a > 0.0, math.cos(a), a),
+        lambda a: float(f'{float(2.0 * a)}'),
+    ],
+)
+@pytest.mark.parametrize('of', ['a', 'p'])
+def test_functions_of_numbers_are_refused(function, of: str) -> None:
+    """``math.cos`` of a symbol would be NaN without a word; the error says what to use instead."""
+
+    class Numeric(Cardan):
+        """Calls a function of numbers."""
+
+        @staticmethod
+        def joint_position(a, p):
+            """Return it."""
+            return a + function(a if of == 'a' else p.cosine)
+
+    with pytest.raises(TransmissionError, match=r"joint_position calls.*casadi's cos"):
+        Numeric({'cosine': 0.8})
+    assert math.isnan(float(ca.SX.sym('a')))  # CasADi is as it was
+    assert float(ca.SX(2.0)) == 2.0
+
+
+def test_constants_may_be_numbers() -> None:
+    """What is no symbol may be calculated by ``math`` and numpy, as CasADi's constants may."""
+
+    class Turned(Cardan):
+        """The same, a constant further."""
+
+        @staticmethod
+        def joint_position(a, p):
+            """Return it."""
+            return Cardan.joint_position(a, p) + math.sin(ca.SX(0.5)) + np.sin(0.5)
+
+    plain, turned = (each({'cosine': 0.8}) for each in (Cardan, Turned))
+    shift = turned.evaluate(np.zeros((1, 1)))[0] - plain.evaluate(np.zeros((1, 1)))[0]
+    assert shift[0, 0] == pytest.approx(2.0 * math.sin(0.5), rel=1e-14)
+
+
 def test_without_a_position_there_is_no_ratio() -> None:
     """Also where the ratio is a constant, outside the range nothing is known of it."""
 

@@ -14,13 +14,16 @@ sample, of which a robot makes one compiled function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 import math
+from threading import RLock
 from types import SimpleNamespace
 from typing import Any, TypeAlias
+import warnings
 
 import casadi as ca
 import numpy as np
@@ -146,8 +149,8 @@ class Equations:
     :param n: Numbers of actuators and joints.
     :param shape: Of the numbers, see :func:`shape_of`.
     :param choices: What is no number, by name.
-    :raises TransmissionError: If an equation gives another number of positions, or a closure does
-        not hold every member.
+    :raises TransmissionError: If an equation gives another number of positions or calls a function
+        of ``math`` or numpy, or a closure does not hold every member.
     """
 
     def __init__(
@@ -182,7 +185,8 @@ class Equations:
         def call(name: str, count: int, *arguments: Expression) -> Expression:
             if name not in functions:
                 return None
-            found = functions[name](*arguments, p)
+            with _symbols_only(name):
+                found = functions[name](*arguments, p)
             found = ca.vertcat(*found) if isinstance(found, tuple | list) else ca.SX(found)
             if found.shape != (count, 1):
                 raise TransmissionError(
@@ -446,6 +450,40 @@ class Equations:
                 _within(y - at_y, -watch.y_near, watch.y_near),
             )
         )
+
+
+#: While an equation is evaluated, CasADi's class is another one for all threads.
+_ONE_EQUATION = RLock()
+
+
+@contextmanager
+def _symbols_only(name: str) -> Iterator[None]:
+    """
+    Refuse what makes a number of a symbol, which CasADi does without a word: the number is NaN.
+
+    numpy's functions are refused as well, of which some versions of CasADi warn.
+    """
+    said = TransmissionError(
+        f"{name} calls a function that is not CasADi's",
+        expected="casadi's cos, as in ca.cos(a), and its other functions",
+        found='math.cos, np.cos or the like of a symbol',
+    )
+    with _ONE_EQUATION, warnings.catch_warnings():
+        warnings.filterwarnings('error', r'\s*casadi: a numpy function', FutureWarning)
+        number_of = ca.SX.__float__
+
+        def refuse(symbol: Expression) -> float:
+            if symbol.is_constant():
+                return number_of(symbol)
+            raise said
+
+        ca.SX.__float__ = refuse  # type: ignore[method-assign]
+        try:
+            yield
+        except FutureWarning as warning:
+            raise said from warning
+        finally:
+            ca.SX.__float__ = number_of  # type: ignore[method-assign]
 
 
 def _newton(
