@@ -25,7 +25,7 @@ from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
 SIMPLE = 'transmission_bridge.transmissions.simple:SimpleTransmission'
 PLUGIN = '''
-from transmission_bridge import LinearTransmission
+from transmission_bridge import LinearTransmission, Transmission
 
 
 class Gear(LinearTransmission):
@@ -59,6 +59,25 @@ class GearWithoutVersion(LinearTransmission):
 
 class AbstractGear(LinearTransmission):
     api_version = 2
+
+
+class UnheardGear(Gear):
+    def joint_to_actuator(self, interface, values, **options):
+        return 2.0 * super().joint_to_actuator(interface, values, **options)
+
+
+class BareUnheardGear(Transmission):
+    api_version = 2
+
+    def actuator_to_joint(self, interface, values, **options):
+        return values
+
+    joint_to_actuator = actuator_to_joint
+
+
+class HeardGear(UnheardGear):
+    def map(self, direction, interface, values, **options):
+        return super().map(direction, interface, values, **options)
 
 
 def function():
@@ -294,6 +313,14 @@ def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_sp
         ('tb_test_good:OldGear', 'api_version 1.*writing_a_transmission.md'),
         ('tb_test_good:GearWithoutVersion', 'api_version None'),
         ('tb_test_good:AbstractGear', 'does not define from_spec'),
+        (
+            'tb_test_good:UnheardGear',
+            r'overrides joint_to_actuator, .*override map .*docs/writing_a_transmission\.md',
+        ),
+        (
+            'tb_test_good:BareUnheardGear',
+            'overrides actuator_to_joint and joint_to_actuator, .*override map',
+        ),
         ('tb_test_good:function', 'no subclass'),
         ('tb_test_good:number', 'no subclass'),
         ('builtins:dict', 'no subclass'),
@@ -301,11 +328,17 @@ def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_sp
     ],
 )
 def test_what_is_no_transmission_is_refused(plugins, target, reason):
-    """Another version, an abstract class, and what is no transmission at all are refused."""
+    """Another version, what nobody would call, and what is no transmission are refused."""
     registry = plugins(f'me/Bad={target}')
     with pytest.raises(PluginError, match=reason) as caught:
         registry.load('me/Bad')
     assert 'me/Bad' in str(caught.value)
+
+
+def test_a_wrapper_beside_the_map_that_counts_is_the_plugins_own(plugins):
+    """Where the map itself is overridden as well, the robot has what it calls."""
+    registry = plugins('me/Heard=tb_test_good:HeardGear')
+    assert registry.load('me/Heard').__name__ == 'HeardGear'
 
 
 def test_a_failing_plugin_costs_its_own_joints(plugins, make_spec, make_robot):

@@ -30,7 +30,7 @@ __all__ = ['EquationTransmission', 'Parameter']
 
 #: What a subclass may define by itself; its equations are then not the whole of it.
 _DERIVED = (
-    *('map', 'map_state', 'actuator_to_joint', 'joint_to_actuator', 'supports'),
+    *('map', 'map_state', 'supports'),
     *('evaluate', 'inverse', 'slope_rate', 'approach'),
 )
 

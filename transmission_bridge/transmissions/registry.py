@@ -23,6 +23,7 @@ import inspect
 import traceback
 
 from transmission_bridge.errors import PluginError
+from transmission_bridge.transmissions.interfaces import DIRECTIONS
 from transmission_bridge.transmissions.transmission import API_VERSION, Transmission
 
 __all__ = ['ENTRY_POINT_GROUP', 'PluginInfo', 'Registry']
@@ -92,7 +93,8 @@ class Registry:
         Return the class for a type string.
 
         :raises PluginError: If the type is not installed, is installed twice, fails to import, is
-            no transmission, or was written for another version of the contract.
+            no transmission, was written for another version of the contract, or overrides what
+            a robot does not call.
         """
         result = self._loaded.get(type_name)
         if result is None:
@@ -184,6 +186,13 @@ def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
             f'{_CHANGES}',
             type_name=type_name,
         )
+    unheard = [name for name in DIRECTIONS if _depth(loaded, name) < _depth(loaded, 'map')]
+    if unheard:
+        raise PluginError(
+            f"transmission type '{type_name}': {target} overrides {' and '.join(unheard)}, "
+            f'which a robot does not call; override map instead: {_CHANGES}',
+            type_name=type_name,
+        )
     undefined = set(loaded.__abstractmethods__)
     if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:
         undefined.add('from_spec')
@@ -194,6 +203,11 @@ def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
             type_name=type_name,
         )
     return loaded
+
+
+def _depth(cls: type, name: str) -> int:
+    """Return which of a class and its ancestors defines a method, the class itself being 0."""
+    return next(depth for depth, each in enumerate(cls.__mro__) if name in vars(each))
 
 
 def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
