@@ -4,6 +4,10 @@
 """
 Time of the maps, next to a Python loop, a copy of the array, and a C++ loop. Needs no ROS.
 
+Types whose ratio depends on the position are measured each by itself: batches of positions, and a
+live stream that moves, or whose driver is silent. ``given`` is the direction in which the type has
+its range, ``back`` the other one.
+
 Each round times every case once, in random order, in CPU time of the one thread; what is compared
 are ratios within rounds, printed as ``median [min..max]``. A *cycle* is one sample of position,
 velocity and effort.
@@ -19,12 +23,29 @@ import statistics
 import sys
 import time
 
+import casadi as ca
 import numpy as np
 from reference import CppLoop, PythonLoop
 from robot import robot_urdf
 
-from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge import (
+    Domain,
+    EquationTransmission,
+    load_description,
+    MapReport,
+    PositionDependentTransmission,
+    RobotTransmissions,
+)
 from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.crank_slider import (
+    CrankSliderTransmission,
+    GuidedSlider,
+    HingedCylinder,
+)
+from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
+from transmission_bridge.transmissions.stream import Step, Stream
+from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 Case = Callable[[], object]
 Figures = dict[str, list[float]]
@@ -40,6 +61,13 @@ LIMITS = {
     'batch 100 joints, 3 interfaces / C++ loop': (1.0, 0.5),
 }
 
+#: What a batch may take at most and should take where it is an equation, and where it is solved
+#: for, per sample [us].
+EXPLICIT, SOLVED = (1.0, 0.3), (5.0, 2.0)
+
+#: What is sought may not cost more than what is there.
+SILENT = (1.0, 0.8)
+
 
 def main() -> int:
     """Measure, print, and return the exit status."""
@@ -51,7 +79,7 @@ def main() -> int:
     arguments = parser.parse_args()
 
     times, ratios = {}, {}
-    for measure in (cycles, narrow_batch, wide_batch):
+    for measure in (cycles, narrow_batch, wide_batch, position_dependent):
         some_times, some_ratios = measure(arguments.rounds, arguments.samples)
         times |= some_times
         ratios |= some_ratios
@@ -175,6 +203,127 @@ def wide_batch(rounds: int, samples: int) -> tuple[Figures, Figures]:
             )
         },
     )
+
+
+def position_dependent(rounds: int, samples: int) -> tuple[Figures, Figures]:
+    """Measure each type whose ratio varies: a live stream, silent or not, and batches of it."""
+    times: Figures = {}
+    ratios: Figures = {}
+    for name, transmission, limits in mechanisms():
+        x, y = swaying(transmission, max(1, samples // 10))
+        given, back = DIRECTIONS if transmission.domain.space == 'actuator' else DIRECTIONS[::-1]
+        for word, direction, at, limit in zip(
+            ('given', 'back'), (given, back), (x, y), limits, strict=True
+        ):
+            cases = {
+                'live': live(transmission, direction, at[:1000]),
+                'silent': live(transmission, direction, np.full_like(at[:1000], np.nan)),
+                'batch': (
+                    lambda t=transmission, d=direction, at=at: t.map(d, 'position', at),
+                    len(at),
+                ),
+            }
+            measured = timed(cases, rounds)
+            times |= {f'{name}, {word}, {case}': values for case, values in measured.items()}
+            of = f'{name}, {word}'
+            ratios[f'{of}, silent / live'] = quotients(measured['silent'], measured['live'])
+            ratios[f'{of}, batch / 1 us'] = [each / 1e3 for each in measured['batch']]
+            LIMITS[f'{of}, silent / live'] = SILENT
+            LIMITS[f'{of}, batch / 1 us'] = limit
+    return times, ratios
+
+
+def mechanisms() -> list[tuple[str, PositionDependentTransmission, tuple]]:
+    """Return names, mechanisms, and what may be spent on a sample of a batch both ways."""
+    leg = {'crank': 0.05, 'foot': (0.05, 0.05, 0.0)}
+    right = {**leg, 'foot': (0.05, -0.05, 0.0)}
+    ankle = ParallelAnkleTransmission(
+        (
+            AnkleLeg(motor=(0.0, 0.05, 0.24), rod=0.24, **leg),
+            AnkleLeg(motor=(0.0, -0.05, 0.15), rod=0.15, **right),
+        ),
+        lower=(-0.6, -0.3),
+        upper=(0.4, 0.3),
+    )
+    angles = np.linspace(0.0, 3.0, 50)
+    return [
+        (
+            'crank with a rod',
+            CrankSliderTransmission(GuidedSlider(0.04, 0.12, 0.015), 1.6),
+            (EXPLICIT, EXPLICIT),
+        ),
+        (
+            'hinged cylinder',
+            CrankSliderTransmission(HingedCylinder(0.25, 0.9), 1.2),
+            (EXPLICIT, EXPLICIT),
+        ),
+        ('ankle', ankle, (EXPLICIT, SOLVED)),
+        (
+            'table of 50 points',
+            TabulatedTransmission(angles, angles + np.sin(angles)),
+            (EXPLICIT, SOLVED),
+        ),
+        ('universal joint', UniversalJoint(), (EXPLICIT, SOLVED)),
+        ('universal joint, a closure alone', ClosedJoint(), (SOLVED, SOLVED)),
+    ]
+
+
+class UniversalJoint(EquationTransmission):
+    """A universal joint, bent by 37 degrees."""
+
+    api_version = 2
+
+    def range(self) -> Domain:
+        """Return almost a turn."""
+        return self.bare_range('actuator', [-3.0], [3.0])
+
+    @staticmethod
+    def joint_position(a, p):
+        """Return the angle behind the cross."""
+        c, s = ca.cos(a), ca.sin(a)
+        return a + ca.atan2(0.2 * s * c, 0.8 * c * c + s * s)
+
+
+class ClosedJoint(UniversalJoint):
+    """The same by what is zero where the cross fits."""
+
+    joint_position = None
+
+    def pose(self):
+        """Return both forks at zero."""
+        return [0.0], [0.0]
+
+    @staticmethod
+    def closure(a, q, p):
+        """Return what is zero."""
+        return 0.8 * ca.sin(q) * ca.cos(a) - ca.cos(q) * ca.sin(a)
+
+
+def swaying(t: PositionDependentTransmission, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions that move over most of the range, and where the mechanism is there."""
+    low, high = np.array(t.domain.lower), np.array(t.domain.upper)
+    share = 0.5 + 0.4 * np.sin(2e-3 * np.arange(count))[:, np.newaxis]
+    x = low + share * (high - low)
+    y = t.map(
+        'joint_to_actuator' if t.domain.space == 'joint' else 'actuator_to_joint', 'position', x
+    )
+    return x, y
+
+
+def live(t: PositionDependentTransmission, direction: str, at: np.ndarray) -> tuple[Case, int]:
+    """Return a case that maps one instant after the other, as the bridge does for this robot."""
+    sizes = (t.n_actuators, t.n_joints)
+    n_in, n_out = sizes if direction == 'actuator_to_joint' else sizes[::-1]
+    step = Step('t', t, np.arange(n_in), np.arange(n_out), np.arange(n_out), np.arange(n_out))
+    stream = Stream(direction, [(AffineMap(np.zeros((n_out, n_in))), [step])] * len(INTERFACES))
+    rows = np.stack([at, np.ones_like(at), np.ones_like(at)], axis=1)
+    report = MapReport()
+
+    def run() -> None:
+        for each in rows:
+            stream.of_instant(each, report)
+
+    return run, len(rows)
 
 
 def prepared(joints: int, samples: int) -> tuple[RobotTransmissions, list[np.ndarray]]:

@@ -557,9 +557,9 @@ def _levers(slope: Expression, watch: Watch) -> tuple[Expression, Expression]:
         largest = ca.norm_fro(slope)
         smallest = ca.fabs(determinant) / largest ** (n - 1)
     is_bounded = (1.0 + MARGIN) * largest <= watch.largest
-    needed = ca.fmax(largest, watch.gain)
-    is_long = (1.0 + MARGIN) * needed <= limit * smallest
-    is_short = needed > (1.0 + MARGIN) * limit * smallest
+    needed, lever = ca.fmax(largest, watch.gain), limit * smallest
+    is_long = (1.0 + MARGIN) * needed <= lever
+    is_short = needed > (1.0 + MARGIN) * lever
     return (
         all_of((is_bounded, is_long, determinant * watch.branch > 0.0)),
         ca.logic_and(is_bounded, is_short) if n <= 2 else ca.SX(0.0),

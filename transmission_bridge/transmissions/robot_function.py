@@ -150,7 +150,8 @@ class RobotFunction:
         """Map :attr:`values` to :attr:`mapped`, and return whether there is anything to say."""
         for transmission, along, place, copy, part in self._pieces:
             at = self.places[copy, place] if self._commands else self.values[0, place]
-            self._numbers[part] = transmission.numbers_at(along, float(at))
+            if not math.isnan(at):  # of what is unknown, any numbers make NaN
+                self._numbers[part] = transmission.numbers_at(along, float(at))
         self._run()
         if self._solves:
             self._start[:] = self._next
