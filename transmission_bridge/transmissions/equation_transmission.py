@@ -290,6 +290,13 @@ class EquationTransmission(PositionDependentTransmission):
         n_y = self.equations.n_y
         return found[:, :n_y], found[:, n_y:].reshape(len(x), n_y, self.equations.n_x)
 
+    def position_of(self, x: Array) -> Array:
+        """Return ``y`` alone, without the Jacobian where there is an equation for it."""
+        evaluates_itself = type(self).evaluate is not EquationTransmission.evaluate
+        if evaluates_itself or self._assembly is not None:
+            return super().position_of(x)
+        return stacked(self.equations.value(x.T, self.numbers), len(x))
+
     def inverse(self, y: Array) -> Array | None:
         """Return ``x``, ``None`` where it has to be solved for."""
         function = self.equations.inverse

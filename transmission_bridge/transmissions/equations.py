@@ -245,6 +245,11 @@ class Equations:
         )
 
     @cached_property
+    def value(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]]:
+        """``y`` alone of components ``x`` and the numbers."""
+        return array_function([self.x, self.numbers], ca.vertsplit(self._value))
+
+    @cached_property
     def inverse(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]] | None:
         """``x`` of components ``y`` and the numbers, where there is an equation for it."""
         if self._inverse is None:

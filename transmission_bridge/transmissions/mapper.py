@@ -94,22 +94,9 @@ class Mapper:
         report: MapReport | None = None,
     ) -> Array:
         """
-        Map values from one space to the other.
+        Map values from one space to the other; see :meth:`Transmission.map`.
 
-        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :param interface: ``position``, ``velocity``, ``acceleration``, ``effort``, ``torque``,
-            ``force`` or, from actuators, ``absolute_position``.
-        :param values: Shape ``(..., n)`` with ``n`` the actuators or joints of the input's space.
-        :param at: Positions in the input's space, same shape; required by velocity, acceleration
-            and effort where a Jacobian varies, else ignored.
-        :param rate: Velocities in the input's space, same shape; required by acceleration where a
-            Jacobian varies, else ignored.
-        :param guess: Positions in the output's space near which iterative solutions are sought.
-        :param report: Collects what became NaN, and why.
-        :returns: Shape ``(..., m)``.
-        :raises ShapeError: If a last axis has another length.
-        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
-        :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
+        The Jacobian varies where that of any transmission does.
         """
         compiled = self.map_of(interface, direction)
         n_in, n_out = compiled.affine.n_in, compiled.affine.n_out

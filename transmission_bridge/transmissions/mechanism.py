@@ -53,6 +53,9 @@ class Evaluation(Protocol):
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """Return ``y`` and ``G``, shapes ``(samples, n_y)`` and ``(samples, n_y, n_x)``."""
 
+    def position_of(self, x: Array) -> Array:
+        """Return ``y`` alone."""
+
     def slope_rate(self, x: Array, rate: Array) -> Array:
         """Return ``G'`` at a position and a velocity, shape ``(samples, n_y, n_x)``."""
 
@@ -116,6 +119,10 @@ class Mechanism:
         :param rate: Velocities there; looked at for an acceleration only.
         :param guess: Where to start a solution, in ``x``.
         """
+        if quantity in POSITIONS and along and self.seeds.is_whole:
+            # Where no branch is to be told apart, the Jacobian is not asked for.
+            x = self._inside(at, known(at), report)
+            return self._reached(x, self._form.position_of(x), report)[1]
         x, y, slope = self._locate(along, at, guess, report)
         if quantity in POSITIONS:
             return y if along else x
@@ -177,13 +184,16 @@ class Mechanism:
             y, slope = self._form.evaluate(x)
             if not self.seeds.is_whole:
                 x, slope = self._on_branch(x, slope, report)
-            reached = known(x) & known(y)
-            report.count('domain', known(x) & ~reached)
-            x, y = _choose(reached, x, np.nan), _choose(reached, y, np.nan)
+            x, y = self._reached(x, y, report)
         else:
             y, (x, slope) = position, self._located(position, guess, report)
         # Also where ``G`` is a constant, nothing is known of it outside.
         return x, y, _choose(known(x), slope, np.nan)
+
+    def _reached(self, x: Array, y: Array, report: MapReport) -> tuple[Array, Array]:
+        reached = known(x) & known(y)
+        report.count('domain', known(x) & ~reached)
+        return _choose(reached, x, np.nan), _choose(reached, y, np.nan)
 
     def _located(self, y: Array, guess: Array | None, report: MapReport) -> tuple[Array, Array]:
         x = self._form.inverse(y)

@@ -126,6 +126,10 @@ class PositionDependentTransmission(Transmission):
         """Return ``None``: there is no quicker way to solve than the one there is."""
         return None
 
+    def position_of(self, x: Array) -> Array:
+        """Return ``y`` alone, by default that of :meth:`evaluate`."""
+        return self.evaluate(x)[0]
+
     # -- what follows ----------------------------------------------------------------------------
 
     @property

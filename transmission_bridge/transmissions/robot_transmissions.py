@@ -181,7 +181,7 @@ class RobotTransmissions:
 
     def actuator_to_joint(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
         """
-        Map actuator values to joint values; see :meth:`Mapper.map`.
+        Map actuator values to joint values; see :meth:`Transmission.map`.
 
         :param interface: ``position``, ``velocity``, ``acceleration``, ``effort``, ``torque``,
             ``force`` or ``absolute_position``.
@@ -193,7 +193,7 @@ class RobotTransmissions:
 
     def joint_to_actuator(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
         """
-        Map joint values to actuator values; see :meth:`Mapper.map`.
+        Map joint values to actuator values; see :meth:`Transmission.map`.
 
         As :meth:`actuator_to_joint` with the spaces exchanged. ``absolute_position`` is a
         measurement and not mapped.

@@ -136,7 +136,7 @@ class Transmission(ABC):
         Map values from one space to the other.
 
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :param interface: Which quantity ``values`` are.
+        :param interface: Which quantity ``values`` are, see :meth:`supports`.
         :param values: Shape ``(..., n)`` with ``n`` the actuators or joints of the input's space.
         :param at: Positions in the input's space, same shape; needed by velocity, acceleration and
             effort where the Jacobian varies, else ignored.
