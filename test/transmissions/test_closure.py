@@ -405,6 +405,37 @@ def test_a_closure_that_says_too_little_is_refused(make, message: str) -> None:
         make()
 
 
+class Root(EquationTransmission):
+    """The square root of a complex number, which is another one after a turn about zero."""
+
+    api_version = 2
+    members: ClassVar = (2, 2)
+
+    def range(self):
+        """Return a box beside zero, or about it."""
+        return self.bare_range('joint', [self.p.lower, -2.0], [2.0, 2.0])
+
+    def pose(self):
+        """Return a root of one."""
+        return [1.0, 0.0], [1.0, 0.0]
+
+    @staticmethod
+    def closure(a, q, p):
+        """Return what is zero where ``q`` is the square of ``a``."""
+        return a[0] ** 2 - a[1] ** 2 - q[0], 2.0 * a[0] * a[1] - q[1]
+
+
+def test_a_range_about_a_point_where_assemblies_meet_is_refused() -> None:
+    """Where a turn leads to the other assembly, no table has one for each position."""
+    q = [[1.0, 1.0], [0.5, -1.9]]
+    beside = Root({'lower': 0.1})
+    a = beside.joint_to_actuator('position', q)
+    assert (a[:, 0] > 0.0).all()
+    assert np.abs(beside.actuator_to_joint('position', a) - q).max() <= 1e-14
+    with pytest.raises(TransmissionError, match='changes its assembly from one point'):
+        Root({'lower': -2.0})
+
+
 def test_an_assembly_that_changes_too_quickly_is_refused() -> None:
     """A table that cannot tell turns apart would give one by chance."""
     with pytest.raises(TransmissionError, match='is the range narrow enough'):
