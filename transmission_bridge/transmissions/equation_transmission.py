@@ -271,12 +271,7 @@ class EquationTransmission(PositionDependentTransmission):
             *(low for low, _ in bounds),
             *(high for _, high in bounds),
             *self.domain.span.tolist(),
-            *seeds.lowest.tolist(),
-            *seeds.highest.tolist(),
-            *seeds.y_span.tolist(),
-            self.condition_limit * seeds.branch,
-            seeds.gain,
-            self.condition_limit * seeds.gain,
+            *seeds.watched(self.condition_limit),
             *([] if self._assembly is None else self._assembly.steps),
         ]
 

@@ -22,7 +22,7 @@ from itertools import pairwise
 import math
 from threading import RLock
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 import warnings
 
 import casadi as ca
@@ -116,8 +116,7 @@ class Watch:
         return vector, cls(*(vector[ends[k] : ends[k + 1]] for k in range(len(counts))))
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """
     One sample of a mechanism as expressions.
 
@@ -338,19 +337,10 @@ class Equations:
             position, velocity, effort = (ca.SX.sym(name, self.n_x) for name in names)
             start = ca.SX.sym('start', self.starts(along))
             function = self.along if along else self.back
-            found = function(position, velocity, effort, start, self._watch)
             self._samples[along] = ca.Function(
                 'sample',
                 [position, velocity, effort, start, ca.vertcat(self.watch, self.numbers)],
-                [
-                    found.value,
-                    found.rate,
-                    found.effort,
-                    found.is_known,
-                    found.is_inside,
-                    found.is_singular,
-                    found.is_fine,
-                ],
+                list(function(position, velocity, effort, start, self._watch)),
             )
         return self._samples[along]
 

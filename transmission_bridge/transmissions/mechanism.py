@@ -353,6 +353,17 @@ class Seeds:
         """Tell cheaply whether ``y`` may be reachable; what is far from every seed is not."""
         return np.asarray(((y >= self.lowest) & (y <= self.highest)).all(axis=-1))
 
+    def watched(self, condition_limit: float) -> list[float]:
+        """Return what a sample is held against beside the domain, in the order of ``Watch``."""
+        return [
+            *self.lowest.tolist(),
+            *self.highest.tolist(),
+            *self.y_span.tolist(),
+            condition_limit * self.branch,
+            self.gain,
+            condition_limit * self.gain,
+        ]
+
     @classmethod
     def over(
         cls,

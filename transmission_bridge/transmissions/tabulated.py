@@ -85,6 +85,13 @@ class TabulatedTransmission(PositionDependentTransmission):
         self._curve = MonotoneCubic(x, y)
         ends = sorted((self._actuator_ratio * x[[0, -1]]).tolist())
         super().__init__(Domain('actuator', (ends[0],), (ends[1],)))
+        #: What a robot's compiled function is given, whichever piece of the curve it is.
+        self._fixed = (
+            *self._mechanism.seeds.watched(self.condition_limit),
+            self._actuator_ratio,
+            self._joint_ratio,
+            joint_offset,
+        )
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
@@ -153,8 +160,7 @@ class TabulatedTransmission(PositionDependentTransmission):
 
     def numbers_at(self, along: bool, position: float) -> list[float]:
         """Return the ends and the coefficients of the piece that holds a position."""
-        curve, seeds = self._curve, self._mechanism.seeds
-        ratio = self._actuator_ratio
+        curve, ratio = self._curve, self._actuator_ratio
         if along:
             place = curve.piece_of(position / ratio)
         else:
@@ -162,20 +168,11 @@ class TabulatedTransmission(PositionDependentTransmission):
         x, y, width, *coefficients = curve.pieces[place]
         low, high = sorted((ratio * x, ratio * (x + width)))
         slack = SLACK * (high - low)
-        limit = self.condition_limit
         return [
             low - slack,
             high + slack,
             high - low,
-            float(seeds.lowest[0]),
-            float(seeds.highest[0]),
-            float(seeds.y_span[0]),
-            limit * seeds.branch,
-            seeds.gain,
-            limit * seeds.gain,
-            ratio,
-            self._joint_ratio,
-            self._offset,
+            *self._fixed,
             x,
             y,
             *coefficients,
