@@ -212,6 +212,8 @@ def attacked(arguments: argparse.Namespace) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         command = bridge_command(Path(folder), 'hostile', JOINTS, ('actuator_states=',))
         command = (command[0], f'--executor={arguments.executor}', *command[1:])
+        if arguments.reliable:
+            command += ('-p', 'qos_overrides./actuator_states.subscription.reliability:=reliable')
         with running(list(command)) as bridge:
             honest = Honest()
             honest.recover()
@@ -246,6 +248,7 @@ def main() -> int:
     parser.add_argument('--attacks', type=int, default=10, help='each takes a minute')
     parser.add_argument('--every', type=float, default=4.0, help='seconds of each kind of attack')
     parser.add_argument('--executor', default='auto')
+    parser.add_argument('--reliable', action='store_true', help='do not hear best-effort drivers')
     parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
     parser.add_argument('--attack', action='store_true', help=argparse.SUPPRESS)
     arguments = parser.parse_args()
