@@ -233,6 +233,37 @@ def test_a_warning_says_what_is_read() -> None:
     assert built(default).findings[0].expected == IN_JOINT
 
 
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        (ros2(SIMPLE, [tag('mechanical_reduction') + tag('reversed', 'true')], ['']), IN_JOINT),
+        (ros2(SIMPLE, [tag('mechanical_reduction') + '<reversed/>'], ['']), IN_JOINT),
+        (ros2(SIMPLE, [' Reversed="1">' + tag('mechanical_reduction')], ['']), IN_JOINT),
+        (ros2(SIMPLE, [tag('mechanical_reduction')], [param('reversed', 'yes')]), IN_JOINT),
+        (ros2(SIMPLE, [tag('mechanical_reduction')], [''], tag('reversed', 'true')), IN_JOINT),
+        (ros1(SIMPLE, [''], [READ + tag('reversed', 'true')]), IN_ACTUATOR),
+        (ros1(SIMPLE, [' reversed="true">'], [READ]), IN_ACTUATOR),
+        (ros1(SIMPLE, [''], [READ], param('reversed', 'TRUE')), IN_ACTUATOR),
+        (
+            ros2(DIFFERENTIAL, ['', ''], [tag('reversed', 'true'), '']),
+            '<mechanical_reduction> inside <actuator name="a1">',
+        ),
+    ],
+)
+def test_reversed_is_an_error_that_says_what_to_write(text: str, expected: str) -> None:
+    """In both dialects, wherever it stands: ros2_control ignores it and turns the other way."""
+    finding = refusal(built(text))
+    assert finding.message.endswith('write a negative mechanical_reduction')
+    assert finding.expected == f'a negative {expected}'
+
+
+def test_reversed_false_changes_nothing() -> None:
+    """It says what is so without it, and is a warning as other names that nobody reads."""
+    t = built(ros2(SIMPLE, [tag('mechanical_reduction', '4') + tag('reversed', 'false')], ['']))
+    assert [finding.severity for finding in t.findings] == ['warning']
+    assert t.jacobian([0.0]).tolist() == [[0.25]]
+
+
 def test_the_place_is_that_of_the_number() -> None:
     """Line and element are those of the number that nobody reads."""
     finding = refusal(built(ros2(SIMPLE, [''], [param('mechanical_reduction')])))
@@ -299,6 +330,18 @@ class Bare(LinearTransmission):
         return cls([[0.5]])
 
 
+class Turned(LinearTransmission):
+    """A plugin with a sense of its own."""
+
+    api_version = 2
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build from one joint and one actuator."""
+        reader.require_members(joints=1, actuators=1)
+        return cls([[-1.0 if reader.text('reversed', joint=0) == 'true' else 1.0]])
+
+
 class CamelCase(LinearTransmission):
     """A plugin that reads a spelling which the dialect itself does not know."""
 
@@ -324,7 +367,7 @@ def with_plugins() -> Registry:
         def __init__(self, cls):
             self.name, self.value, self.load = cls.__name__, f'here:{cls.__name__}', lambda: cls
 
-    return Registry([Point(cls) for cls in (Gear, Bare, CamelCase)])
+    return Registry([Point(cls) for cls in (Gear, Bare, Turned, CamelCase)])
 
 
 @pytest.mark.parametrize(
@@ -361,6 +404,16 @@ def test_what_a_plugin_reads_is_never_complained_about(with_plugins) -> None:
     t = built(ros2('CamelCase', [inside], [''], extra), registry=with_plugins)
     assert t.findings == ()
     assert t.actuator_to_joint('position', [4.0]).tolist() == [1.5]
+
+
+def test_a_plugin_s_own_sense_counts(with_plugins) -> None:
+    """A type that reads it is asked, and one without a reduction is not told to write one."""
+    turned = ros2('Turned', [tag('reversed', 'true')], [''])
+    t = built(turned, registry=with_plugins)
+    assert t.findings == ()
+    assert t.jacobian([0.0]).tolist() == [[-1.0]]
+    bare = ros2('Bare', [tag('reversed', 'true')], [''])
+    assert refusal(built(bare, registry=with_plugins)).expected == "no 'reversed'"
 
 
 def test_a_type_without_such_numbers_has_a_warning(with_plugins) -> None:

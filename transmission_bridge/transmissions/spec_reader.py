@@ -368,7 +368,11 @@ class SpecReader:
     ) -> list[Finding]:
         findings = []
         for spec in parameters:
-            if id(spec) not in self._used:
+            if id(spec) in self._used:
+                continue
+            if _is_reversed(spec):
+                findings.append(self._not_reversed(spec, scope))
+            else:
                 field = field_meant(spec.name)
                 try:
                     value = parse_number(spec.value)
@@ -384,6 +388,26 @@ class SpecReader:
                     )
                 )
         return findings
+
+    def _not_reversed(self, spec: ParameterSpec, scope: ParameterPath) -> Finding:
+        """
+        Return the error for a sense that the type does not read.
+
+        ros2_control drops it without a word, so that one URDF would move opposite ways there and
+        here if it counted.
+        """
+        places = self._places(self._read_instead(MECHANICAL_REDUCTION, scope))
+        return Finding(
+            'error',
+            f"transmission '{self.spec.name}' cannot be used: '{spec.name}' is not used by "
+            f'{self.spec.type}' + ('; write a negative mechanical_reduction' if places else ''),
+            line=spec.line,
+            path=spec.path,
+            expected=f'a negative {places}' if places else f"no '{spec.name}'",
+            found=repr(spec.value),
+            subject=self.spec.name,
+            fatal_if_strict=True,
+        )
 
     def _own(self, field: str, scope: ParameterPath) -> list[_Asked]:
         """Return what was asked for of this one member, nothing or one number."""
@@ -444,6 +468,11 @@ class SpecReader:
             f'{tag} inside {" or ".join(dict.fromkeys(elements))}'
             for tag, elements in places.items()
         )
+
+
+def _is_reversed(spec: ParameterSpec) -> bool:
+    """Whether a parameter says that something turns the other way; ``false`` says nothing new."""
+    return spec.name.lower() == 'reversed' and spec.value.lower() != 'false'
 
 
 def _count(number: int, noun: str) -> str:
