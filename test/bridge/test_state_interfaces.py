@@ -18,6 +18,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 TOPIC_BASED = (
     'joint_state_topic_hardware_interface/JointStateTopicSystem',
     'topic_based_ros2_control/TopicBasedSystem',
+    'joint_command_topic_hardware_interface/JointCommandTopicSystem',
 )
 OTHER = 'some/Hardware'
 NAN = math.nan
@@ -44,7 +45,7 @@ URDF = """
       <state_interface name="position"/>
       <state_interface name="temperature"/>
     </joint>
-    <joint name="none"><command_interface name="velocity"/></joint>
+    <joint name="none"><command_interface name="acceleration"/></joint>
     <joint name="twice"><state_interface name="effort"/></joint>
   </ros2_control>
   <ros2_control name="second" type="sensor">

@@ -92,6 +92,50 @@ def test_components_and_interfaces_are_read(block: Callable[..., str]) -> None:
     assert gpio.command_interfaces[0].initial_value == 'false'
 
 
+TOPIC_BASED = (
+    'joint_state_topic_hardware_interface/JointStateTopicSystem',
+    'topic_based_ros2_control/TopicBasedSystem',
+)
+#: Commands of each kind, two of them without their state.
+LACKING = (
+    '<joint name="j1"><command_interface name="position"/><command_interface name="velocity"/>'
+    '<command_interface name="effort"/><command_interface name="acceleration"/>'
+    '<state_interface name="position"/></joint>'
+    '<joint name="j2"><state_interface name="position"/><state_interface name="effort"/></joint>'
+    '<gpio name="j3"><command_interface name="position"/></gpio>'
+)
+
+
+@pytest.mark.parametrize('plugin', TOPIC_BASED)
+def test_topic_based_hardware_needs_the_state_of_what_it_commands(
+    block: Callable[..., str], plugin: str
+) -> None:
+    """Its write() throws without one: a warning says which to add, one for each joint."""
+    hardware = f'<hardware><plugin>{plugin}</plugin></hardware>'
+    text = block(hardware, components='\n' + LACKING)
+    (finding,) = load_description(text).findings
+    assert (finding.severity, finding.subject) == ('warning', 'j1')
+    assert finding.path == '/robot/ros2_control/joint[1]'
+    assert finding.expected == (
+        '<state_interface name="velocity"/> and <state_interface name="effort"/>'
+    )
+    with pytest.raises(DescriptionError, match="joint 'j1' cannot be commanded"):
+        load_description(text, strict=True)
+    states = ''.join(f'<state_interface name="{name}"/>' for name in ('velocity', 'effort'))
+    whole = LACKING.replace('</joint>', states + '</joint>', 1)
+    assert only_block(block(hardware, components=whole)).plugin == plugin
+
+
+@pytest.mark.parametrize(
+    'plugin',
+    ['some/Hardware', 'joint_command_topic_hardware_interface/JointCommandTopicSystem'],
+)
+def test_other_hardware_needs_no_state(block: Callable[..., str], plugin: str) -> None:
+    """Nothing is said of a command without a state where the hardware compares nothing."""
+    hardware = f'<hardware><plugin>{plugin}</plugin></hardware>'
+    assert only_block(block(hardware, components=LACKING)).plugin == plugin
+
+
 def test_disabled_limits_of_a_joint_reach_its_interfaces(block: Callable[..., str]) -> None:
     """An interface has limits only if its joint has them too."""
     spec = only_block(

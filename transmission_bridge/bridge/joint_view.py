@@ -25,9 +25,6 @@ __all__ = ['JointView']
 
 Mask = npt.NDArray[np.bool_]
 
-#: Hardware components that read joint states from a topic and fail on an undeclared interface.
-_TOPIC_BASED = ('JointStateTopicSystem', 'TopicBasedSystem')
-
 
 class JointView:
     """
@@ -157,7 +154,7 @@ def _undeclared(
         return None
     declared: dict[str, set[str]] = {}
     for block in robot.blocks:
-        if choice == 'auto' and not block.plugin.endswith(_TOPIC_BASED):
+        if choice == 'auto' and not block.takes_joint_states:
             continue
         for component in block.components:
             if component.kind == 'joint':

@@ -28,6 +28,9 @@ __all__ = [
 #: ``ros2_control``: inside a ``<ros2_control>`` block; ``ros_control``: ROS 1, top level.
 Dialect = Literal['ros2_control', 'ros_control']
 
+#: Hardware that publishes what controllers command as JointState, and compares it with the state.
+_OF_JOINT_STATES = ('JointStateTopicSystem', 'TopicBasedSystem')
+
 #: How a dialect writes the reduction of a joint or an actuator.
 REDUCTION_TAGS: dict[Dialect, str] = {
     'ros2_control': 'mechanical_reduction',
@@ -119,6 +122,20 @@ class Ros2ControlSpec:
     components: tuple[ComponentSpec, ...] = ()
     line: int | None = None
     path: str = ''
+
+    @property
+    def takes_joint_states(self) -> bool:
+        """
+        Whether the hardware reads joint states from a topic.
+
+        It fails on a finite number for a state interface that a joint does not declare.
+        """
+        return self.plugin.endswith((*_OF_JOINT_STATES, 'JointCommandTopicSystem'))
+
+    @property
+    def compares_commands(self) -> bool:
+        """Whether the hardware fails where a command has no state interface of its name."""
+        return self.plugin.endswith(_OF_JOINT_STATES)
 
     def component(self, name: str, kind: str = 'joint') -> ComponentSpec | None:
         """Return the first component of this name and kind, or ``None``."""

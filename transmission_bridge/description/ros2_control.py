@@ -25,6 +25,9 @@ __all__ = ['read_ros2_control']
 
 _TAGS = ('hardware', 'properties', 'transmission', *COMPONENT_TAGS)
 
+#: The command interfaces that a JointState has a field for.
+_FIELDS = ('position', 'velocity', 'effort')
+
 
 def read_ros2_control(
     elements: Sequence[Element], findings: Findings
@@ -49,6 +52,8 @@ def read_ros2_control(
             )
         names.add(block.name)
         blocks.append(block)
+        if block.compares_commands:
+            _check_state_interfaces(element, block, findings)
         joints = {each.name: each for each in block.components if each.kind == 'joint'}
         for transmission in element.all('transmission'):
             drafts.append(read_ros2_transmission(transmission, block, joints, findings))
@@ -97,6 +102,33 @@ def _block(element: Element, findings: Findings) -> Ros2ControlSpec:
         line=element.line,
         path=element.path,
     )
+
+
+def _check_state_interfaces(element: Element, block: Ros2ControlSpec, findings: Findings) -> None:
+    """
+    Report joints whose commands the hardware cannot publish.
+
+    It subtracts the state of each command interface that a JointState has a field for, to be
+    silent while nothing is left to do, and fails where there is none.
+    """
+    places = {child.path: child for child in element.all('joint')}
+    for joint in block.components:
+        states = {each.name for each in joint.state_interfaces}
+        missing = [
+            each.name
+            for each in joint.command_interfaces
+            if each.name in _FIELDS and each.name not in states
+        ]
+        if joint.kind == 'joint' and missing:
+            findings.ignored(
+                places[joint.path],
+                f"joint '{joint.name}' cannot be commanded through a topic: the hardware compares "
+                'each command with its state',
+                expected=' and '.join(f'<state_interface name="{name}"/>' for name in missing),
+                found=' and '.join(f'<command_interface name="{name}"/>' for name in missing)
+                + ' alone',
+                subject=joint.name,
+            )
 
 
 def _hardware(
