@@ -17,8 +17,12 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
+from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
 from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.sim import Driver, DriverSettings
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 from transmission_bridge.tools import demo_formulas
 from transmission_bridge.tools.demo_comparison import Comparison, Sample
@@ -100,6 +104,31 @@ def test_the_motions_stay_within_the_limits_of_the_robot(t):
         limits = effective_limits(description, name)
         assert limits.lower <= command['position'][name] <= limits.upper
         assert abs(command['velocity'][name]) <= limits.velocity
+
+
+def test_the_efforts_of_the_simulated_driver_are_those_of_an_arm():
+    """While the demo moves, no joint has an effort beyond its limit, nor none at all."""
+    description = load_description(resource('urdf', 'arm.urdf'))
+    robot = tb.RobotTransmissions(description)
+    driver = Driver(robot.actuator_names, DriverSettings(), now=0.0)
+    bridge, layouts = CommandPath(robot), LayoutTable()
+    start = dict(zip(JOINTS, robot.actuator_to_joint('position', np.zeros(6)), strict=True))
+    efforts = []
+    for step in range(24 * 50):  # two seconds of entry, and all sines from their start again
+        command = command_at(0.02 * step, start)
+        fields = [[command[field][name] for name in JOINTS] for field in ('position', 'velocity')]
+        wish = JointStateRecord((0, 0), '', JOINTS, *map(np.array, fields), np.empty(0))
+        position = robot.actuator_to_joint('position', driver.sample(now=0.02 * step).position)
+        layout = layouts.get(wish.names, wish.lengths)
+        for message in bridge.command(layout, wish, position, (0, 0)):
+            driver.command(message, now=0.02 * step)
+        for late in (0.0, 0.01, 0.019):
+            sample = driver.sample(now=0.02 * step + late)
+            efforts.append(robot.actuator_to_joint('effort', sample.effort))
+    limits = np.array([effective_limits(description, name).effort for name in JOINTS])
+    greatest = np.abs(efforts).max(axis=0)
+    assert np.all(greatest < limits)
+    assert np.all(greatest > 0.01 * limits)
 
 
 @given(t=st.floats(0.01, 30.0))

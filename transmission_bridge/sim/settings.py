@@ -27,6 +27,8 @@ from transmission_bridge.sim.faults import (
 
 __all__ = ['DriverSettings', 'parameter_name_of', 'range_of']
 
+_PLANT = Dynamics()
+
 
 def _setting(
     default: Any, description: str, *, group: str = '', span: tuple[float, float] | None = None
@@ -52,13 +54,15 @@ class DriverSettings:
 
     rate: float = _setting(100.0, 'Samples published per second [Hz].', span=(0.1, 10000.0))
     time_constant: float = _setting(
-        0.05, 'Time constant with which a commanded quantity is followed [s].', span=(1e-4, 100.0)
+        _PLANT.time_constant,
+        'Time constant with which a commanded quantity is followed [s].',
+        span=(1e-4, 100.0),
     )
     inertia: float = _setting(
-        0.01, 'Inertia that the effort moves [kg m^2, or kg].', span=(1e-6, 1e6)
+        _PLANT.inertia, 'Inertia that the effort moves [kg m^2, or kg].', span=(1e-6, 1e6)
     )
     damping: float = _setting(
-        0.1,
+        _PLANT.damping,
         'Viscous damping against the effort [N m s/rad, or N s/m].',
         span=(1e-6, 1e6),
     )

@@ -151,10 +151,10 @@ def test_follows_commands_of_every_interface(launch, talker, urdf):
     talker.command(['shoulder_motor', 'elbow_motor'], velocity=[-3.0, NAN])
     message = talker.sees(lambda m: math.isclose(value(m, 'velocity', 'shoulder_motor'), -3.0))
     assert math.isclose(value(message, 'position', 'elbow_motor'), 0.5)
-    talker.command(['slide'], effort=[0.2])
-    # Damping is 0.1, so 2 is the velocity that this effort ends in.
+    talker.command(['slide'], effort=[0.002])
+    # Damping is 0.001, so 2 is the velocity that this effort ends in.
     message = talker.sees(lambda m: math.isclose(value(m, 'velocity', 'slide'), 2.0))
-    assert math.isclose(value(message, 'effort', 'slide'), 0.2)
+    assert math.isclose(value(message, 'effort', 'slide'), 0.002)
 
 
 def test_refuses_a_broken_command_and_goes_on(launch, talker, urdf):
