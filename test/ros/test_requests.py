@@ -329,9 +329,10 @@ def test_setting_nothing(peer, active_bridge):
 
 
 def test_words_are_not_logged_as_they_came(peer, active_bridge, capfd):
-    """Labels of transitions and hashes of types that do not exist forge no line of the log."""
+    """Words for transitions, types and parameters that do not exist forge no line of the log."""
     from lifecycle_msgs.msg import Transition
     from lifecycle_msgs.srv import ChangeState
+    from rcl_interfaces.srv import DescribeParameters, GetParameters, GetParameterTypes
     from type_description_interfaces.srv import GetTypeDescription
 
     active_bridge()
@@ -344,6 +345,19 @@ def test_words_are_not_logged_as_they_came(peer, active_bridge, capfd):
         )
         assert not response.successful
         assert response.failure_reason
+        for srv_type, service, field in (
+            (GetParameters, 'get_parameters', 'values'),
+            (GetParameterTypes, 'get_parameter_types', 'types'),
+            (DescribeParameters, 'describe_parameters', 'descriptors'),
+        ):
+            request = srv_type.Request(names=['autostart', label])
+            response = peer.call(srv_type, f'transmission_bridge/{service}', request)
+            assert len(getattr(response, field)) == 0
+        for result in (*set_each(peer, [typed(label, 1)]), set_together(peer, [typed(label, 1)])):
+            assert not result.successful
+            assert result.reason.startswith('there is no parameter ')
+            assert len(result.reason) < 200
+            assert result.reason.isprintable()
     assert peer.state() == 'active'
     output = capfd.readouterr().err
     assert '\n[FATAL] forged' not in output

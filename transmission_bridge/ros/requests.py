@@ -11,7 +11,13 @@ from typing import Any
 
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
-from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    GetParameterTypes,
+    SetParameters,
+    SetParametersAtomically,
+)
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.service import Service
@@ -32,6 +38,9 @@ _LONGEST_LABEL = 64
 
 _TYPES = frozenset(kind.value for kind in Parameter.Type)
 
+#: Requests for parameters by their names.
+_BY_NAME = (DescribeParameters.Request, GetParameters.Request, GetParameterTypes.Request)
+
 _TYPE_HASH = re.compile('RIHS[0-9a-fA-F]{2}_[0-9a-fA-F]{64}')
 
 
@@ -41,7 +50,8 @@ def guard_requests(node: Node) -> None:
 
     What a service's callback raises ends the executor and with it the process. rclpy's own raise
     for a parameter of an unknown type, what our callbacks for parameters raise comes through them,
-    and rclpy 7.1 (Jazzy) raises for a transition that is not possible.
+    and rclpy 7.1 (Jazzy) raises for a transition that is not possible. Names of parameters that
+    are not declared are logged by rclpy (7.1.10, 9.1.5 and newer) as they came.
 
     A request that met an exception is refused in the way of its service: with a reason for each
     parameter, else with the empty response, in which ``success`` is false. The log says why.
@@ -87,7 +97,7 @@ def _guard(service: Service, node: Node, log: ThrottledLog) -> None:
 
 def _check(request: Any, node: Node) -> None:
     """
-    Refuse what rclpy would raise for or overlook, and what rcl would log as it came.
+    Refuse what rclpy would raise for or overlook, and what rclpy or rcl would log as it came.
 
     :raises ParameterError: If a parameter has no name, one that there is not, or a type that
         rclpy does not know.
@@ -101,15 +111,14 @@ def _check(request: Any, node: Node) -> None:
     elif hasattr(request, 'type_hash'):
         if not _TYPE_HASH.fullmatch(request.type_hash):
             raise MessageError('hash', f'{shown(request.type_hash)} is not the hash of a type')
+    elif isinstance(request, _BY_NAME):
+        for name in request.names:
+            _check_declared(name, node)
     elif isinstance(request, (SetParameters.Request, SetParametersAtomically.Request)):
         for parameter in request.parameters:
             if not parameter.name:  # rclpy would declare it
                 raise ParameterError('a parameter without a name cannot be set')
-            if not node.has_parameter(parameter.name):  # rclpy names no parameter at all
-                raise ParameterError(
-                    f'there is no parameter {shown(parameter.name)}'
-                    f'{closest(parameter.name, node.get_parameters_by_prefix(""))}'
-                )
+            _check_declared(parameter.name, node)
             if parameter.value.type not in _TYPES:
                 raise ParameterError(
                     f'parameter {shown(parameter.name)} has an unknown type',
@@ -117,6 +126,14 @@ def _check(request: Any, node: Node) -> None:
                     expected='a type of rcl_interfaces/msg/ParameterType',
                     found=str(parameter.value.type),
                 )
+
+
+def _check_declared(name: str, node: Node) -> None:
+    if not node.has_parameter(name):  # rclpy names no parameter at all, or logs it as it came
+        raise ParameterError(
+            f'there is no parameter {shown(name)}'
+            f'{closest(name, node.get_parameters_by_prefix(""))}'
+        )
 
 
 def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
