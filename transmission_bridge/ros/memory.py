@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 import ctypes
-import importlib.util
+import importlib.metadata
 import os
 from pathlib import Path
 
@@ -50,7 +50,10 @@ def free_read_messages() -> None:
     chosen = (*_PROFILES, _USE_PROFILE, 'RMW_FASTRTPS_PUBLICATION_MODE')
     if any(os.environ.get(name) for name in chosen) or any(map(os.path.exists, _LOCAL_PROFILES)):
         return
-    # Nothing says which Fast DDS it is; this module of rclpy is new in Kilted, as Fast DDS 3 is.
-    is_new = importlib.util.find_spec('rclpy.subscription_content_filter_options') is not None
+    # Nothing says which Fast DDS it is; Fast DDS 3 came with Kilted, as rclpy 9 did.
+    try:
+        is_new = int(importlib.metadata.version('rclpy').partition('.')[0]) >= 9
+    except importlib.metadata.PackageNotFoundError:  # a build that says of no package what it is
+        return
     os.environ[_PROFILES[0 if is_new else 1]] = str(_PROFILE)
     os.environ[_USE_PROFILE] = '1'

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.metadata
 import os
 import signal
 import subprocess
@@ -339,6 +340,26 @@ def test_configuration_of_fast_dds_is_left_alone(monkeypatch, name):
     before = dict(os.environ)
     free_read_messages()
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    ('version', 'name'),
+    [
+        ('7.1.5', 'FASTRTPS_DEFAULT_PROFILES_FILE'),
+        ('7.1.11', 'FASTRTPS_DEFAULT_PROFILES_FILE'),
+        ('9.1.7', 'FASTDDS_DEFAULT_PROFILES_FILE'),
+        ('10.0.11', 'FASTDDS_DEFAULT_PROFILES_FILE'),
+    ],
+)
+def test_the_profile_is_where_the_fast_dds_of_the_distribution_looks(monkeypatch, version, name):
+    """Fast DDS 2 of Jazzy does not know the variable of Fast DDS 3, which warns of the other."""
+    for variable in FAST_DDS:
+        monkeypatch.delenv(variable, raising=False)
+    # So that what is set is taken away again.
+    monkeypatch.setattr(os, 'environ', os.environ.copy())
+    monkeypatch.setattr(importlib.metadata, 'version', lambda _: version)
+    free_read_messages()
+    assert [each for each in FAST_DDS if each in os.environ] == [name, FAST_DDS[2]]
 
 
 @pytest.mark.parametrize('name', ['DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml'])
