@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 import math
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+import numpy as np
 import pytest
 
 from transmission_bridge.description import (
@@ -23,6 +24,7 @@ from transmission_bridge.description import (
     SafetySpec,
 )
 from transmission_bridge.errors import DescriptionError, UnknownNameError
+from transmission_bridge.kinematics.spatial import rotation_from_rpy
 
 COMPONENT = st.floats(-1e300, 1e300)
 
@@ -77,6 +79,78 @@ def test_axes_have_unit_length(x: float, y: float, z: float) -> None:
     length = math.hypot(x / scale, y / scale, z / scale)
     for given_component, component in zip((x, y, z), axis, strict=True):
         assert math.isclose(component, given_component / scale / length, rel_tol=1e-14)
+
+
+def with_origin(attributes: str, version: str = ' version="1.1"') -> RobotDescription:
+    """Load a robot of a joint whose origin has these attributes."""
+    return load_description(
+        f'<robot name="r"{version}><link name="a"/><link name="b"/>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/>'
+        f'<origin xyz="1 2 3" {attributes}/></joint></robot>'
+    )
+
+
+def rotated(x: float, y: float, z: float, w: float) -> np.ndarray:
+    """Return the images of the axes under ``v + 2 w (u x v) + 2 u x (u x v)``, as columns."""
+    u, axes = np.array([x, y, z]), np.eye(3)
+    once = np.cross(u, axes)
+    return (axes + 2.0 * w * once + 2.0 * np.cross(u, once)).T
+
+
+ANGLES = st.floats(-1.0, 1.0)
+
+
+@given(st.tuples(ANGLES, ANGLES, ANGLES, ANGLES), st.floats(1e-3, 1e3))
+@example((0.0, 0.7071068, 0.0, 0.7071068), 1.0)
+@example((0.0, -0.5, 0.0, 0.5), 1.0)
+@example((0.5, 0.5, -0.5, 0.5), 1.0)
+@example((0.5, 0.50000001, -0.5, 0.5), 1.0)
+@example((1.0, 0.0, 0.0, 0.0), 2.0)
+def test_a_quaternion_is_the_rotation_that_it_is(
+    q: tuple[float, float, float, float], length: float
+) -> None:
+    """URDF 1.1 has quat_xyzw, of any length; with a pitch of a right angle to rounding as well."""
+    norm = math.hypot(*q)
+    assume(norm > 1e-3)
+    robot = with_origin(f'quat_xyzw="{" ".join(repr(length * value) for value in q)}"')
+    origin = robot.joint('j').origin
+    assert origin.xyz == (1.0, 2.0, 3.0)
+    expected = rotated(*(value / norm for value in q))
+    assert np.abs(rotation_from_rpy(origin.rpy) - expected).max() < 1e-14
+    assert robot.findings == ()
+
+
+@pytest.mark.parametrize(
+    ('attributes', 'expected'),
+    [
+        ('quat_xyzw="0 0 0 1" rpy="0 0 0"', 'rpy or quat_xyzw'),
+        ('quat_xyzw="0 0 1"', 'four numbers'),
+        ('quat_xyzw="0 0 0 0"', 'a quaternion other than 0 0 0 0'),
+        ('quat_xyzw="0 0 0 a"', 'a decimal number such as 50, -1.5 or 2e-3'),
+    ],
+)
+def test_an_unusable_quaternion_costs_the_joint(attributes: str, expected: str) -> None:
+    """As every number of a joint that cannot be read."""
+    robot = with_origin(attributes)
+    assert robot.joints == ()
+    assert robot.errors[0].expected == expected
+
+
+@pytest.mark.parametrize('version', ['', ' version="1.0"'])
+def test_a_quaternion_in_a_urdf_of_version_1_0_is_ignored(version: str) -> None:
+    """As urdfdom does, which robot_state_publisher uses; a warning says so."""
+    robot = with_origin('quat_xyzw="1 0 0 0" rpy="0.1 0 0"', version)
+    assert robot.joint('j').origin.rpy == (0.1, 0.0, 0.0)
+    (finding,) = robot.findings
+    assert (finding.severity, finding.path) == ('warning', '/robot/joint/origin')
+    assert 'quat_xyzw' in finding.message
+
+
+@pytest.mark.parametrize('version', ['1.1', '1.2', '2.0', '10.0'])
+def test_newer_versions_have_quaternions(version: str) -> None:
+    """Versions are compared as numbers."""
+    robot = with_origin('quat_xyzw="1 0 0 0"', f' version="{version}"')
+    assert abs(robot.joint('j').origin.rpy[0]) == pytest.approx(math.pi)
 
 
 def test_links_keep_their_inertial_data() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import math
+import re
 from typing import cast, get_args, TypeVar
 
 from transmission_bridge.description.findings import Findings
@@ -26,12 +27,13 @@ from transmission_bridge.description.specs import (
     Pose,
     SafetySpec,
 )
-from transmission_bridge.description.values import number, ValueFault, vector
+from transmission_bridge.description.values import number, quaternion, ValueFault, vector
 from transmission_bridge.description.xml import Element
 
 __all__ = ['read_joints', 'read_links']
 
 _JOINT_TYPES: tuple[str, ...] = get_args(JointType)
+_VERSION = re.compile(r'([0-9]{1,9})\.([0-9]{1,9})')
 _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 T = TypeVar('T')
@@ -161,7 +163,45 @@ def _pose(element: Element) -> Pose:
     if origin is None:
         return Pose()
     zero = (0.0, 0.0, 0.0)
-    return Pose(_optional(origin, 'xyz', vector, zero), _optional(origin, 'rpy', vector, zero))
+    xyz = _optional(origin, 'xyz', vector, zero)
+    if origin.get('quat_xyzw') is None or not _has_quaternions(origin):
+        return Pose(xyz, _optional(origin, 'rpy', vector, zero))
+    if origin.get('rpy') is not None:
+        raise _Fault(
+            origin,
+            'the rotation of <origin> is given twice',
+            expected='rpy or quat_xyzw',
+            found='both',
+        )
+    return Pose(xyz, _rpy(*_required(origin, 'quat_xyzw', quaternion)))
+
+
+def _has_quaternions(element: Element) -> bool:
+    """Whether the version of the URDF is 1.1 or newer; urdfdom ignores quaternions in 1.0."""
+    while element.parent is not None:
+        element = element.parent
+    version = _VERSION.fullmatch(element.get('version') or '1.0')
+    return version is not None and tuple(map(int, version.groups())) >= (1, 1)
+
+
+def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
+    """
+    Return roll, pitch and yaw of a quaternion of norm 1.
+
+    Roll is what is left behind pitch and yaw, so that the rotation is right to rounding where the
+    pitch is a right angle, too, and yaw is whatever rounding made of it.
+    """
+    yaw = math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+    cosine, sine = math.cos(yaw), math.sin(yaw)
+    pitch = math.atan2(
+        2.0 * (w * y - x * z),
+        cosine * (1.0 - 2.0 * (y * y + z * z)) + sine * 2.0 * (x * y + w * z),
+    )
+    roll = math.atan2(
+        sine * 2.0 * (x * z + w * y) - cosine * 2.0 * (y * z - w * x),
+        cosine * (1.0 - 2.0 * (x * x + z * z)) - sine * 2.0 * (x * y - w * z),
+    )
+    return (roll, pitch, yaw)
 
 
 def _axis(joint: Element) -> tuple[float, float, float]:
@@ -267,7 +307,16 @@ def _optional(element: Element, attribute: str, read: Callable[[str], T], defaul
 
 
 def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> None:
-    """Report what URDF parsers refuse but leaves the joint usable: its limits are open here."""
+    """Report what URDF parsers refuse or ignore but leaves the joint usable."""
+    origin = element.first('origin')
+    if origin is not None and origin.get('quat_xyzw') is not None and not _has_quaternions(origin):
+        findings.ignored(
+            origin,
+            'quat_xyzw is ignored: it needs a newer version of URDF',
+            expected='<robot version="1.1">, or rpy',
+            found='version 1.0',
+            subject=joint.name,
+        )
     limit = element.first('limit')
     if limit is None:
         if joint.type in ('revolute', 'prismatic'):

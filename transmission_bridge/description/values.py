@@ -1,16 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Values of attributes and texts: numbers, ratios, integers, booleans, vectors."""
+"""Values of attributes and texts: numbers, ratios, integers, booleans, vectors, quaternions."""
 
 from __future__ import annotations
 
+import math
 import re
 
 from transmission_bridge.description.numbers import parse_number
 from transmission_bridge.description.xml import XML_SPACE
 
-__all__ = ['ValueFault', 'boolean', 'integer', 'number', 'ratio', 'vector']
+__all__ = ['ValueFault', 'boolean', 'integer', 'number', 'quaternion', 'ratio', 'vector']
 
 _INTEGER = re.compile(r'[+-]?[0-9]{1,18}')
 _SPACES = re.compile(r'[ \t\n\r]+')
@@ -85,8 +86,28 @@ def vector(text: str) -> tuple[float, float, float]:
 
     :raises ValueFault: If there are not exactly three, or one of them is no number.
     """
-    words = [word for word in _SPACES.split(text) if word]
-    if len(words) != 3:
-        raise ValueFault('three numbers', text)
-    x, y, z = (number(word) for word in words)
+    x, y, z = _numbers(text, 3, 'three numbers')
     return x, y, z
+
+
+def quaternion(text: str) -> tuple[float, float, float, float]:
+    """
+    Return the four numbers x, y, z, w that a text is, as a quaternion of norm 1.
+
+    :raises ValueFault: If there are not exactly four, one of them is no number, or all are zero.
+    """
+    values = _numbers(text, 4, 'four numbers')
+    # By the largest component first, so that no square overflows or vanishes.
+    scale = max(map(abs, values))
+    if scale == 0.0:
+        raise ValueFault('a quaternion other than 0 0 0 0', text)
+    norm = math.hypot(*(value / scale for value in values))
+    x, y, z, w = (value / scale / norm for value in values)
+    return x, y, z, w
+
+
+def _numbers(text: str, count: int, expected: str) -> list[float]:
+    words = [word for word in _SPACES.split(text) if word]
+    if len(words) != count:
+        raise ValueFault(expected, text)
+    return [number(word) for word in words]
