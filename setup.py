@@ -22,7 +22,7 @@ JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
 ]
 PLOT = ['matplotlib>=3.5']
 CLI = ['rich>=10']
-BAGS = ['rosbags>=0.10', 'PyYAML']
+BAGS = ['mcap>=1.2', 'rosbags>=0.10', 'PyYAML']
 CALIBRATE = ['scipy>=1.8']
 MECHANISMS = ['casadi>=3.6']
 TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]

@@ -29,7 +29,7 @@ RATE = 1000
 START = 1_700_000_000_000_000_000
 
 #: What must be kept: ratio to rosbags, times real time, MiB.
-MOST_RATIO, LEAST_SPEED, MOST_MEMORY = 1.8, 80.0, 300.0
+MOST_RATIO, LEAST_SPEED, MOST_MEMORY = 1.8, 50.0, 300.0
 #: By how much memory may grow from the short to the long recording.
 MOST_GROWTH = 1.1
 

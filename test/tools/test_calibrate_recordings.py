@@ -108,7 +108,7 @@ def test_bags_give_the_same_as_the_table(run, messages, tmp_path, name):
     with contextlib.closing(open_source(str(messages), 'topic')) as source:
         sink = create_sink(str(target), name, source, storage=None, columns=(), topics=())
         with contextlib.closing(sink):
-            for batch in source.batches():
+            for batch in source.batches(pytest.fail):
                 for message in batch:
                     sink.add(message.topic)
                 sink.write(batch)
@@ -217,7 +217,7 @@ def test_a_topic_that_is_not_there_is_named_with_those_that_are(run, messages):
 
 
 def test_a_cut_off_recording_is_used_as_far_as_it_goes(run, messages):
-    """What comes before the damage counts, and the user is told."""
+    """What can be read counts, and the user is told."""
     data = messages.read_bytes()
     messages.write_bytes(data[: len(data) * 2 // 3])
     result = run('calibrate', messages, '--description', ARM, '--joints', 'encoders', '--json')

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from transmission_bridge.tools.bags.model import Message, Source
+from transmission_bridge.tools.bags.model import DamageError, Message, Source
 
 __all__ = ['DESCRIPTION_TOPIC', 'description_of', 'descriptions_in', 'find_description']
 
@@ -40,14 +40,17 @@ def find_description(source: Source) -> bytes | None:
     Return the first description in a recording, ``None`` where there is none.
 
     :param source: The recording; read as far as needed.
-    :raises DamageError: If it cannot be read that far.
+    :raises DamageError: If there is none in what can be read of a damaged recording.
     """
     if source.lists_topics and not any(topic.name == DESCRIPTION_TOPIC for topic in source.topics):
         return None
-    for batch in source.batches():
+    problems: list[str] = []
+    for batch in source.batches(problems.append):
         found = descriptions_in(batch)
         if found:
             return found[0]
+    if problems:
+        raise DamageError(problems[0])
     return None
 
 

@@ -77,7 +77,7 @@ def run_job(options: argparse.Namespace, console: Console) -> Exit:
     except (DamagedInputError, DamageError, UnusableFileError) as error:
         _complain(console, f"'{path}' cannot be used: {error}")
         if isinstance(error, DamagedInputError) and not output.keep_readable:
-            _complain(console, 'nothing was written; --keep-readable writes what comes before')
+            _complain(console, 'nothing was written; --keep-readable writes what can be read')
         return Exit.ERRORS
     except NothingConvertedError as nothing:
         _tell_notes(nothing.done, console)
@@ -85,7 +85,7 @@ def run_job(options: argparse.Namespace, console: Console) -> Exit:
         return Exit.ERRORS
     _tell(done, plan, output, console)
     if done.damage:
-        _complain(console, f"'{path}' could be read only in part, {done.how_far}: {done.damage}")
+        _complain(console, f"'{path}' could be read only in part, {done.damage_in_full}")
         return Exit.ERRORS
     return Exit.OK
 

@@ -5,23 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 import os
 
 from transmission_bridge.bridge.offline import OfflineConverter
 from transmission_bridge.tools.bag_description import descriptions_in
-from transmission_bridge.tools.bags.bag_folder import FolderReader, METADATA_FILE
+from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
 from transmission_bridge.tools.bags.files import create_sink, is_folder
-from transmission_bridge.tools.bags.mcap_reader import McapReader
-from transmission_bridge.tools.bags.mcap_writer import McapWriter
-from transmission_bridge.tools.bags.model import (
-    DamageError,
-    Message,
-    Sink,
-    Source,
-    UnusableFileError,
-)
+from transmission_bridge.tools.bags.model import Message, Sink, Source, UnusableFileError
 from transmission_bridge.tools.command import UsageError
 from transmission_bridge.tools.convert_messages import MessageConverter
 from transmission_bridge.tools.convert_topics import TopicPlan
@@ -78,8 +70,10 @@ class Converted:
 
     :param read: How many messages were read.
     :param converted: How many came out in the other space.
-    :param copied: How many were copied.
-    :param damage: Why the recording could not be read to its end, empty if it was.
+    :param damage: How far the recording could be read and why no further, empty if it was read
+        to its end.
+    :param places: How many places could not be read.
+    :param behind: How many of the messages are behind the first of them.
     :param bridges: By target, what the conversions noticed.
     :param other_descriptions: Whether the recording holds other descriptions than the one used.
     """
@@ -87,6 +81,8 @@ class Converted:
     read: int = 0
     converted: int = 0
     damage: str = ''
+    places: int = 0
+    behind: int = 0
     bridges: Mapping[str, OfflineConverter] = field(default_factory=dict)
     other_descriptions: bool = False
     first_time: int | None = None
@@ -96,13 +92,25 @@ class Converted:
         """Count messages that were read."""
         if batch:
             self.read += len(batch)
+            self.behind += len(batch) if self.damage else 0
             self.last_time = batch[-1].time
             if self.first_time is None:
                 self.first_time = batch[0].time
 
+    def note_damage(self, problem: str) -> None:
+        """Take note of a place that cannot be read, before what comes behind it."""
+        self.places += 1
+        self.damage = self.damage or f'{self._how_far}: {problem}'
+
     @property
-    def how_far(self) -> str:
-        """How far it was read."""
+    def damage_in_full(self) -> str:
+        """The first damage, and what is behind it."""
+        more = f'; {self.places - 1} more places are damaged' if self.places > 1 else ''
+        behind = f'; {self.behind} messages behind that could be read' if self.behind else ''
+        return self.damage + more + behind
+
+    @property
+    def _how_far(self) -> str:
         if self.first_time is None:
             return 'before the first message'
         seconds = (self.last_time - self.first_time) / _BILLION
@@ -155,8 +163,8 @@ def convert_recording(
             try:
                 _copy(source, sink, converter, plan, done, description, show)
                 if done.damage and not (output.keep_readable and done.read):
-                    raise DamagedInputError(f'{done.how_far}: {done.damage}')
-                _finish(source, sink, plan, damaged=bool(done.damage))
+                    raise DamagedInputError(done.damage_in_full)
+                sink.close()
             except BaseException:
                 sink.abort()
                 raise
@@ -178,23 +186,21 @@ def _copy(
     description: bytes | None,
     show: Callable[[float], None],
 ) -> None:
-    """Read, convert and write to the end, or to where the recording is damaged."""
+    """Read, convert and write all that can be read."""
     if source.lists_topics:
         _declare(source, sink, plan)
-    for batch in _until_damage(source, done):
+    for batch in source.batches(done.note_damage):
         done.note(batch)
         if description is not None:
             different = any(text != description for text in descriptions_in(batch))
             done.other_descriptions = done.other_descriptions or different
         sink.write(converter.convert(batch))
         show(source.progress)
-
-
-def _until_damage(source: Source, done: Converted) -> Iterator[list[Message]]:
-    try:
-        yield from source.batches()
-    except DamageError as error:
-        done.damage = str(error)
+    if not done.damage:
+        plan.check(source.topics)
+    _declare(source, sink, plan)
+    for record in source.extras(done.note_damage):
+        sink.add_extra(record)
 
 
 def _declare(source: Source, sink: Sink, plan: TopicPlan) -> None:
@@ -202,15 +208,3 @@ def _declare(source: Source, sink: Sink, plan: TopicPlan) -> None:
     for topic in source.topics:
         if plan.target_of(topic) is None or plan.keep:
             sink.add(topic)
-
-
-def _finish(source: Source, sink: Sink, plan: TopicPlan, *, damaged: bool) -> None:
-    """Write what is left and complete the output."""
-    if not damaged:
-        plan.check(source.topics)
-    _declare(source, sink, plan)
-    inner = getattr(sink, 'inner', sink)
-    if isinstance(inner, McapWriter) and isinstance(source, (McapReader, FolderReader)):
-        for pieces in source.extras():
-            inner.add_extra(pieces)
-    sink.close()

@@ -28,5 +28,5 @@ def optional(module: str, extra: str) -> Any:
         library = module.partition('.')[0]
         raise UsageError(
             f"this needs {library}, which cannot be imported ({error}): pip install '"
-            f"transmission_bridge[{extra}]', or your system's python3-{library}"
+            f"transmission_bridge[{extra}]', or python3-{library} where your system has it"
         ) from None

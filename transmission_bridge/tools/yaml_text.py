@@ -11,7 +11,7 @@ from typing import Any
 
 from transmission_bridge.tools.command import UsageError
 
-__all__ = ['YamlError', 'compose_yaml', 'load_yaml']
+__all__ = ['YamlError', 'compose_yaml', 'dump_yaml', 'load_yaml']
 
 
 class YamlError(Exception):
@@ -42,11 +42,21 @@ def compose_yaml(text: str) -> Any:
     return _guarded(lambda: yaml.compose(text, Loader=yaml.SafeLoader))
 
 
+def dump_yaml(document: Any) -> str:
+    """
+    Return a document of plain values as text, keys in their order.
+
+    :raises UsageError: If PyYAML is missing.
+    """
+    text: str = _yaml().safe_dump(document, sort_keys=False, allow_unicode=True)
+    return text
+
+
 def _yaml() -> Any:
     try:
         return importlib.import_module('yaml')
     except ImportError:
-        raise UsageError('reading YAML needs PyYAML: pip install PyYAML') from None
+        raise UsageError('YAML needs PyYAML: pip install PyYAML') from None
 
 
 def _guarded(read: Callable[[], Any]) -> Any:

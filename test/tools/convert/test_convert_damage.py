@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from io import BytesIO
 import os
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
+from mcap.reader import make_reader
+from mcap.writer import CompressionType, Writer
 import pytest
 
 COUNT = 12000
@@ -112,19 +118,130 @@ def test_flipped_bytes_cost_no_traceback_and_leave_no_half_file(
             assert written.endswith(MAGIC)
 
 
-def test_a_damaged_chunk_is_found_by_its_checksum(run, tmp_path, robot_file, recorded):
-    """A flipped bit in a number, which nothing else would notice, is damage."""
-    (tmp_path / 'in.mcap').write_bytes(recorded.files['mcap'])
-    checked = tmp_path / 'checked.mcap'
-    run('convert', tmp_path / 'in.mcap', checked, '--description', robot_file)
-    data = bytearray(checked.read_bytes())
-    data[len(data) // 2] ^= 1
-    back = ('--topic', '/joint_states:/actuator_states', '--to', 'actuator')
-    result, target = convert(run, tmp_path, robot_file, 'bad.mcap', bytes(data), *back)
-    assert result.code == 1
-    assert 'checksum' in result.err
-    assert 'nothing was written; --keep-readable writes what comes before' in result.err
+@dataclass
+class Chunked:
+    """An MCAP file with every checksum, its chunks, and what the live bridge makes of it."""
+
+    data: bytes
+    chunks: list
+    states: list
+    bags: SimpleNamespace
+
+    def kept(self, lost):
+        """Return what the live bridge makes of the messages that are not in lost chunks."""
+        spans = [
+            (self.chunks[number].message_start_time, self.chunks[number].message_end_time)
+            for number in lost
+        ]
+        return self.bags.live(
+            [
+                ('one', time, data)
+                for time, data in self.states
+                if not any(first <= time <= last for first, last in spans)
+            ]
+        )
+
+    def before(self, number):
+        """Return how many messages are before a chunk."""
+        return sum(time < self.chunks[number].message_start_time for time, _ in self.states)
+
+
+@pytest.fixture(scope='module')
+def chunked(bags):
+    """Return a recording in chunks without compression, so that each byte can be placed."""
+    states, file = bags.states(COUNT), BytesIO()
+    writer = Writer(
+        file, chunk_size=200_000, compression=CompressionType.NONE, enable_data_crcs=True
+    )
+    writer.start('ros2')
+    schema = writer.register_schema(bags.JOINT_STATE, 'ros2msg', b'string[] name')
+    channel = writer.register_channel('/actuator_states', 'cdr', schema)
+    for time_, data in states:
+        writer.add_message(channel, time_, data, time_)
+    writer.add_attachment(1, 2, 'note', 'text/plain', b'attached')
+    writer.finish()
+    file.seek(0)
+    chunks = make_reader(file).get_summary().chunk_indexes
+    assert len(chunks) > 8
+    return Chunked(file.getvalue(), chunks, states, bags)
+
+
+@SETTINGS
+@given(st.data())
+def test_reading_goes_on_behind_damaged_chunks(run, bags, tmp_path, robot_file, chunked, data):
+    """Exactly the messages of the damaged chunks are lost, and the first one is named."""
+    numbers = st.integers(1, len(chunked.chunks) - 1)  # the first one defines the topic
+    lost = sorted(data.draw(st.sets(numbers, min_size=1, max_size=3)))
+    changed = bytearray(chunked.data)
+    for number in lost:
+        chunk = chunked.chunks[number]
+        # Past the chunk's head: a number that nothing but the checksum guards, or a length.
+        place = data.draw(st.integers(60, chunk.chunk_length - 1))
+        changed[chunk.chunk_start_offset + place] ^= data.draw(st.integers(1, 255))
+    result, target = convert(run, tmp_path, robot_file, 'in.mcap', bytes(changed))
+    assert (result.code, result.out) == (1, '')
     assert not target.exists()
+    assert f'after {chunked.before(lost[0])} messages' in result.err
+    assert 'its checksum is wrong' in result.err
+    assert 'nothing was written; --keep-readable writes what can be read' in result.err
+    result, target = convert(
+        run, tmp_path, robot_file, 'in.mcap', bytes(changed), '--keep-readable'
+    )
+    assert result.code == 1
+    kept = chunked.kept(lost)
+    assert [message[1:] for message in bags.read(target).messages] == kept
+    behind = len(kept) - chunked.before(lost[0])
+    assert (f'; {behind} messages behind that could be read' in result.err) == (behind > 0)
+    more = f'; {len(lost) - 1} more places are damaged'
+    assert (more in result.err) == (len(lost) > 1)
+
+
+@pytest.mark.parametrize('length', [3, 2**20, 2**40, 2**64 - 1])
+def test_a_chunk_of_a_wrong_length_costs_no_message(
+    run, bags, tmp_path, robot_file, chunked, length
+):
+    """Where the way from record to record is lost, the summary tells the next chunk."""
+    chunk = chunked.chunks[4]
+    changed = bytearray(chunked.data)
+    changed[chunk.chunk_start_offset + 1 : chunk.chunk_start_offset + 9] = struct.pack(
+        '<Q', length
+    )
+    result, target = convert(
+        run, tmp_path, robot_file, 'in.mcap', bytes(changed), '--keep-readable'
+    )
+    assert result.code == 1
+    # A chunk tells its length twice, and with the right one everything in it can be read.
+    assert [message[1:] for message in bags.read(target).messages] == chunked.kept([])
+    assert f'the length of the chunk at byte {chunk.chunk_start_offset} is wrong' in result.err
+
+
+def test_the_checksum_of_the_data_section_is_checked(run, bags, tmp_path, robot_file, chunked):
+    """What no chunk guards is guarded by it: all messages are read, and the damage is reported."""
+    changed = bytearray(chunked.data)
+    place = changed.index(b'ros2')
+    changed[place] ^= 1
+    result, target = convert(run, tmp_path, robot_file, 'in.mcap', bytes(changed))
+    assert result.code == 1
+    assert f'after {COUNT} messages' in result.err
+    assert 'the checksum of the data section is wrong' in result.err
+    assert not target.exists()
+    result, target = convert(
+        run, tmp_path, robot_file, 'in.mcap', bytes(changed), '--keep-readable'
+    )
+    assert result.code == 1
+    assert [message[1:] for message in bags.read(target).messages] == chunked.kept([])
+
+
+def test_a_damaged_attachment_is_not_copied_as_a_good_one(run, tmp_path, robot_file, chunked):
+    """Its checksum is made anew in OUT, so it is checked first."""
+    changed = bytearray(chunked.data)
+    changed[changed.index(b'attached')] ^= 1
+    result, target = convert(
+        run, tmp_path, robot_file, 'in.mcap', bytes(changed), '--keep-readable'
+    )
+    assert result.code == 1
+    assert 'the checksum of the data section is wrong; 1 more places are damaged' in result.err
+    assert b'ttached' not in target.read_bytes()
 
 
 def test_a_damaged_row_of_a_database_is_reported(run, tmp_path, robot_file, recorded):

@@ -6,35 +6,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+import contextlib
 import os
 from pathlib import Path
 import tempfile
+from typing import Any
 
 from transmission_bridge.tools.bags.bag_metadata import BagMetadata, parse_metadata, ROOT
 from transmission_bridge.tools.bags.compression import decompress, decompressed_file
-from transmission_bridge.tools.bags.mcap_reader import McapReader
-from transmission_bridge.tools.bags.mcap_writer import McapWriter
 from transmission_bridge.tools.bags.model import (
     BagInfo,
+    DamageError,
     Message,
+    Source,
     Topic,
     UnusableFileError,
 )
 from transmission_bridge.tools.bags.sqlite_reader import SqliteReader
 from transmission_bridge.tools.bags.sqlite_writer import SqliteWriter
+from transmission_bridge.tools.extras import optional
 
-__all__ = ['METADATA_FILE', 'SUFFIXES', 'FolderReader', 'FolderWriter']
+__all__ = ['METADATA_FILE', 'FolderReader', 'FolderWriter', 'mcap_file']
 
 METADATA_FILE = 'metadata.yaml'
 #: Storage formats and the suffixes of their files.
-SUFFIXES = {'mcap': '.mcap', 'sqlite3': '.db3'}
+_SUFFIXES = {'mcap': '.mcap', 'sqlite3': '.db3'}
 
-_READERS: dict[str, type[McapReader] | type[SqliteReader]] = {
-    'mcap': McapReader,
-    'sqlite3': SqliteReader,
-}
 _LONGEST_METADATA = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
+
+
+def mcap_file() -> Any:
+    """
+    Return the module for MCAP files.
+
+    :raises UsageError: If the library for them is not installed.
+    """
+    optional('mcap', 'bags')
+    from transmission_bridge.tools.bags import mcap_file as module
+
+    return module
 
 
 class FolderReader:
@@ -67,8 +78,7 @@ class FolderReader:
         if self._lists_topics:
             with self._opened(self._paths[0]) as reader:
                 self._lists_topics = reader.lists_topics
-                if isinstance(reader, McapReader):
-                    self.compression = reader.compression
+                self.compression = reader.compression
 
     @property
     def topics(self) -> tuple[Topic, ...]:
@@ -85,28 +95,44 @@ class FolderReader:
         """How much has been read, from 0 to 1."""
         return min((self._number + self._part) / max(len(self._paths), 1), 1.0)
 
-    def batches(self) -> Iterator[list[Message]]:
+    def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
         """Yield the messages, see :class:`~transmission_bridge.tools.bags.model.Source`."""
         for number, file in enumerate(self._paths):
             self._number, self._part = number, 0.0
-            with self._opened(file) as reader:
-                for batch in reader.batches():
-                    self._part = reader.progress
-                    yield self._decompressed(batch)
+            try:
+                with self._opened(file) as reader:
+                    for batch in reader.batches(damaged):
+                        self._part = reader.progress
+                        yield from self._decompressed(batch, damaged)
+            except (DamageError, UnusableFileError) as error:
+                damaged(f"its file '{file.name}': {error}")
         self._number, self._part = len(self._paths), 0.0
 
-    def _decompressed(self, batch: list[Message]) -> list[Message]:
+    def _decompressed(
+        self, batch: list[Message], damaged: Callable[[str], None]
+    ) -> Iterator[list[Message]]:
+        """Yield the messages of a batch, decompressed, around those that cannot be."""
         if self._metadata.mode != 'message':
-            return batch
-        method = self._metadata.compression
-        return [each._replace(data=decompress(each.data, method)) for each in batch]
+            yield batch
+            return
+        messages: list[Message] = []
+        for each in batch:
+            try:
+                data = decompress(each.data, self._metadata.compression)
+            except DamageError as error:
+                yield messages
+                messages = []
+                damaged(str(error))
+            else:
+                messages.append(each._replace(data=data))
+        yield messages
 
-    def extras(self) -> Iterator[Iterator[bytes]]:
-        """Yield the attachment and metadata records of MCAP files, each in pieces."""
+    def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
+        """Yield attachments and metadata of MCAP files."""
         for file in self._paths if self.storage == 'mcap' else ():
-            with self._opened(file) as reader:
-                if isinstance(reader, McapReader):
-                    yield from reader.extras()
+            # What is wrong with a whole file is reported where its messages are read.
+            with contextlib.suppress(DamageError, UnusableFileError), self._opened(file) as reader:
+                yield from reader.extras(damaged)
 
     def close(self) -> None:
         """Let go of the files; they are open only while they are read."""
@@ -126,7 +152,7 @@ class _Opened:
         self._path, self._metadata, self._same = path, metadata, same
         self._copy: str | None = None
 
-    def __enter__(self) -> McapReader | SqliteReader:
+    def __enter__(self) -> Source:
         path = str(self._path)
         if self._metadata.mode == 'file':
             handle, self._copy = tempfile.mkstemp(prefix='transmission_bridge.')
@@ -139,9 +165,9 @@ class _Opened:
                 self._remove_copy()
                 raise
         try:
-            self._reader: McapReader | SqliteReader = _READERS[self._metadata.storage](
-                path, self._metadata, self._same
-            )
+            is_sqlite = self._metadata.storage == 'sqlite3'
+            kind = SqliteReader if is_sqlite else mcap_file().McapReader
+            self._reader: Source = kind(path, self._metadata, self._same)
         except BaseException:
             self._remove_copy()
             raise
@@ -171,30 +197,34 @@ class FolderWriter:
         self, path: str, info: BagInfo, name: str, storage: str, compression: str = ''
     ) -> None:
         self._folder = Path(path)
-        file = f'{name}_0{SUFFIXES[storage]}'
-        self.inner: McapWriter | SqliteWriter
+        file = f'{name}_0{_SUFFIXES[storage]}'
+        path = str(self._folder / file)
         if storage == 'mcap':
-            self.inner = McapWriter(str(self._folder / file), info, file, compression=compression)
+            self._inner = mcap_file().McapWriter(path, info, file, compression=compression)
         else:
-            self.inner = SqliteWriter(str(self._folder / file), info, file)
+            self._inner = SqliteWriter(path, info, file)
 
     def add(self, topic: Topic) -> None:
         """Make a topic known that may have no message."""
-        self.inner.add(topic)
+        self._inner.add(topic)
 
     def write(self, messages: Sequence[Message]) -> None:
         """Append messages."""
-        self.inner.write(messages)
+        self._inner.write(messages)
+
+    def add_extra(self, record: Any) -> None:
+        """Append an attachment or metadata, to an MCAP file."""
+        self._inner.add_extra(record)
 
     def close(self) -> None:
         """Complete the bag."""
-        self.inner.close()
-        lines = ''.join(f'  {line}\n' for line in self.inner.metadata.splitlines())
+        self._inner.close()
+        lines = ''.join(f'  {line}\n' for line in self._inner.metadata.splitlines())
         (self._folder / METADATA_FILE).write_text(f'{ROOT}:\n{lines}', encoding='utf-8')
 
     def abort(self) -> None:
         """Let go of the bag as it is."""
-        self.inner.abort()
+        self._inner.abort()
 
 
 def _read_metadata(folder: Path) -> BagMetadata:
@@ -207,6 +237,6 @@ def _read_metadata(folder: Path) -> BagMetadata:
         metadata = parse_metadata(data.decode())
     except UnicodeDecodeError:
         raise UnusableFileError(f'its {METADATA_FILE} is not UTF-8') from None
-    if metadata.storage not in _READERS:
+    if metadata.storage not in _SUFFIXES:
         raise UnusableFileError(f"storage '{metadata.storage}' is not supported")
     return metadata

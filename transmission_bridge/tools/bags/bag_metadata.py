@@ -1,22 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-rosbag2's metadata: ``metadata.yaml`` in a folder, the same text inside of storage files.
-
-Written as YAML without a library (a JSON string is a YAML string), read with PyYAML.
-"""
+"""rosbag2's metadata: ``metadata.yaml`` in a folder, the same text inside of storage files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-import json
 import re
 from typing import Any
 
 from transmission_bridge.tools.bags.model import BagInfo, Topic, UnusableFileError
-from transmission_bridge.tools.yaml_text import load_yaml, YamlError
+from transmission_bridge.tools.yaml_text import dump_yaml, load_yaml, YamlError
 
 __all__ = ['BAG_RECORD', 'BagMetadata', 'TopicCount', 'metadata_text', 'parse_metadata']
 
@@ -99,57 +94,55 @@ def metadata_text(
     :param storage: ``mcap`` or ``sqlite3``.
     :param file: Name of the storage file.
     :param times: First and last time of receipt [ns], ``None`` where there is no message.
+    :raises UsageError: If PyYAML is missing.
     """
     version = info.version or (
         _NUMBERS if any(_NUMBERED_QOS.search(each.topic.qos) for each in topics) else _WORDS
     )
     start, end = times or (0, 0)
     count = sum(each.count for each in topics)
-    custom = ''.join(f'\n  {_text(key)}: {_text(value)}' for key, value in info.custom)
-    return '\n'.join(
-        [
-            f'version: {version}',
-            f'storage_identifier: {storage}',
-            'duration:',
-            f'  nanoseconds: {end - start}',
-            'starting_time:',
-            f'  nanoseconds_since_epoch: {start}',
-            f'message_count: {count}',
-            'topics_with_message_count:' + ('' if topics else ' []'),
-            *(_topic(each, version) for each in topics),
-            'compression_format: ""',
-            'compression_mode: ""',
-            'relative_file_paths:',
-            f'  - {_text(file)}',
-            'files:',
-            f'  - path: {_text(file)}',
-            '    starting_time:',
-            f'      nanoseconds_since_epoch: {start}',
-            '    duration:',
-            f'      nanoseconds: {end - start}',
-            f'    message_count: {count}',
-            f'custom_data: {custom or "~"}',
-            f'ros_distro: {_text(info.distro or "transmission_bridge")}',
-        ]
+
+    def times_of_all() -> dict[str, Any]:
+        return {
+            'duration': {'nanoseconds': end - start},
+            'starting_time': {'nanoseconds_since_epoch': start},
+            'message_count': count,
+        }
+
+    return dump_yaml(
+        {
+            'version': version,
+            'storage_identifier': storage,
+            **times_of_all(),
+            'topics_with_message_count': [_topic(each, version) for each in topics],
+            'compression_format': '',
+            'compression_mode': '',
+            'relative_file_paths': [file],
+            'files': [{'path': file, **times_of_all()}],
+            'custom_data': dict(info.custom) or None,
+            'ros_distro': info.distro or 'transmission_bridge',
+        }
     )
 
 
-def _topic(each: TopicCount, version: int) -> str:
+def _topic(each: TopicCount, version: int) -> dict[str, Any]:
     topic = each.topic
-    if version < _WORDS:
-        qos = ' ' + _text(topic.qos)
-    else:
-        lines = topic.qos.splitlines() or ['[]']
-        qos = ''.join(f'\n        {line}' for line in lines)
-    return f"""\
-  - topic_metadata:
-      name: {_text(topic.name)}
-      type: {_text(topic.type)}
-      serialization_format: {_text(topic.encoding)}
-      offered_qos_profiles:{qos}
-      type_description_hash: {_text(topic.type_hash)}
-    message_count: {each.count}"""
+    return {
+        'topic_metadata': {
+            'name': topic.name,
+            'type': topic.type,
+            'serialization_format': topic.encoding,
+            'offered_qos_profiles': topic.qos if version < _WORDS else _profiles(topic.qos),
+            'type_description_hash': topic.type_hash,
+        },
+        'message_count': each.count,
+    }
 
 
-def _text(value: Any) -> str:
-    return json.dumps(str(value))
+def _profiles(qos: str) -> list[Any]:
+    """Return QoS profiles, none where the text does not hold a list of them."""
+    try:
+        profiles = load_yaml(qos)
+    except YamlError:
+        return []
+    return profiles if isinstance(profiles, list) else []

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed pieces of recordings, by whatever package is there for it."""
+"""Compressed pieces of recordings, never decompressed to more than they may be."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 from transmission_bridge.tools.bags.model import DamageError, UnusableFileError
 from transmission_bridge.tools.command import UsageError
 
-__all__ = ['LARGEST', 'compress', 'decompress', 'decompressed_file']
+__all__ = ['decompress', 'decompressed_file']
 
 #: Largest piece that is decompressed; a small file can claim to be very large.
-LARGEST = 256 * 1024 * 1024
+_LARGEST = 256 * 1024 * 1024
 
 #: Modules that do it, the first that is installed.
 _MODULES = {'zstd': ('compression.zstd', 'backports.zstd'), 'lz4': ('lz4.frame',)}
@@ -23,32 +23,19 @@ _PIECE = 1024 * 1024
 _DECOMPRESSORS = {'zstd': 'ZstdDecompressor', 'lz4': 'LZ4FrameDecompressor'}
 
 
-def compress(data: bytes, method: str) -> bytes:
-    """
-    Return compressed data.
-
-    :param method: ``zstd``, ``lz4``, or empty for none.
-    :raises UnusableFileError: If the method is not known.
-    :raises UsageError: If nothing installed can do it.
-    """
-    if not method:
-        return data
-    compressed: bytes = _module(method).compress(data)
-    return compressed
-
-
 def decompress(data: bytes, method: str, size: int | None = None) -> bytes:
     """
     Return decompressed data.
 
+    :param method: ``zstd``, ``lz4``, or empty for none.
     :param size: How long it is, ``None`` if that is not known.
     :raises DamageError: If it is damaged, or of another size.
     :raises UnusableFileError: If the method is not known.
     :raises UsageError: If nothing installed can do it.
     """
-    most = LARGEST if size is None else size
-    if most > LARGEST:
-        raise DamageError(f'a piece of {most} bytes, more than {LARGEST}')
+    most = _LARGEST if size is None else size
+    if most > _LARGEST:
+        raise DamageError(f'a piece of {most} bytes, more than {_LARGEST}')
     raw = data
     if method:
         decompressor = getattr(_module(method), _DECOMPRESSORS[method])()

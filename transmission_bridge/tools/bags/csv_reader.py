@@ -9,6 +9,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 import csv
 import os
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.tools.bags.csv_columns import Columns, nanoseconds, number
 from transmission_bridge.tools.bags.model import (
     BagInfo,
-    DamageError,
     Message,
     Topic,
     UnusableFileError,
@@ -41,6 +41,8 @@ class CsvReader:
     :raises OSError: If it cannot be read.
     :raises UnusableFileError: If its header is of another kind.
     """
+
+    storage = compression = ''
 
     def __init__(self, path: str, make_topic: Callable[[str], Topic], topic: str) -> None:
         self.info = BagInfo()
@@ -74,7 +76,7 @@ class CsvReader:
         """How much has been read, from 0 to 1."""
         return min(self._done / max(self._size, 1), 1.0)
 
-    def batches(self) -> Iterator[list[Message]]:
+    def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
         """Yield the messages, see :class:`~transmission_bridge.tools.bags.model.Source`."""
         messages: list[Message] = []
         try:
@@ -90,7 +92,11 @@ class CsvReader:
             problem = ''
         yield messages
         if problem:
-            raise DamageError(problem)
+            damaged(problem)
+
+    def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
+        """Yield nothing: there is no place for anything but messages."""
+        return iter(())
 
     def close(self) -> None:
         """Let go of the file."""

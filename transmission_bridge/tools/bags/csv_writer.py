@@ -50,6 +50,9 @@ class CsvWriter:
             self._line(message) for message in messages if message.topic.name in self._topics
         )
 
+    def add_extra(self, record: object) -> None:
+        """Do nothing: there is no place for it."""
+
     def close(self) -> None:
         """Complete the file."""
         self._file.close()

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 import os
 from pathlib import Path
 
-from transmission_bridge.tools.bags.bag_folder import FolderReader, FolderWriter
+from transmission_bridge.tools.bags.bag_folder import FolderReader, FolderWriter, mcap_file
 from transmission_bridge.tools.bags.csv_reader import CsvReader
 from transmission_bridge.tools.bags.csv_writer import CsvWriter
 from transmission_bridge.tools.bags.joint_state_topic import joint_state_topic
-from transmission_bridge.tools.bags.mcap_reader import McapReader
-from transmission_bridge.tools.bags.mcap_writer import McapWriter
 from transmission_bridge.tools.bags.model import Sink, Source, UnusableFileError
 from transmission_bridge.tools.bags.sqlite_reader import SqliteReader
 from transmission_bridge.tools.bags.sqlite_writer import SqliteWriter
@@ -36,7 +34,8 @@ def open_source(path: str, topic: str) -> Source:
         return FolderReader(path)
     suffix = Path(path).suffix
     if suffix == _MCAP:
-        return McapReader(path)
+        source: Source = mcap_file().McapReader(path)
+        return source
     if suffix == _SQLITE:
         return SqliteReader(path)
     if suffix == _CSV:
@@ -79,14 +78,10 @@ def create_sink(
         return CsvWriter(path, columns, topics)
     if suffix == _SQLITE:
         return SqliteWriter(path, source.info, name)
-    compression = ''
-    if isinstance(source, (McapReader, FolderReader)):
-        compression = source.compression
     if suffix == _MCAP:
-        return McapWriter(path, source.info, name, compression=compression)
-    if storage is None:
-        is_sqlite = isinstance(source, SqliteReader) or (
-            isinstance(source, FolderReader) and source.storage == 'sqlite3'
+        sink: Sink = mcap_file().McapWriter(
+            path, source.info, name, compression=source.compression
         )
-        storage = 'sqlite3' if is_sqlite else 'mcap'
-    return FolderWriter(path, source.info, name, storage, compression)
+        return sink
+    storage = storage or source.storage or 'mcap'
+    return FolderWriter(path, source.info, name, storage, source.compression)

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 __all__ = [
     'JOINT_STATE',
@@ -30,7 +30,7 @@ class UnusableFileError(Exception):
 
 
 class DamageError(Exception):
-    """A recording is cut off or damaged; everything before that was given already."""
+    """A piece of a recording is cut off or damaged."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,30 @@ class Source(Protocol):
         """Whether these are all of them before anything has been read."""
 
     @property
+    def storage(self) -> str:
+        """Storage format of rosbag2, ``mcap`` or ``sqlite3``, empty where it is neither."""
+
+    @property
+    def compression(self) -> str:
+        """Compression of MCAP chunks, empty where there is none."""
+
+    @property
     def progress(self) -> float:
         """How much has been read, from 0 to 1."""
 
-    def batches(self) -> Iterator[list[Message]]:
+    def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
         """
         Yield the messages in the order of receipt, some at a time.
 
-        :raises DamageError: Behind the last message that can be read.
+        :param damaged: Called with what is wrong where something cannot be read: when the
+            messages before that have been given, and before any that are behind it.
+        """
+
+    def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
+        """
+        Yield what MCAP files hold beside messages: attachments and metadata.
+
+        :param damaged: Called with what is wrong with one that cannot be read.
         """
 
     def close(self) -> None:
@@ -148,6 +164,9 @@ class Sink(Protocol):
 
     def write(self, messages: Sequence[Message]) -> None:
         """Append messages."""
+
+    def add_extra(self, record: Any) -> None:
+        """Append an attachment or metadata, in a format that can hold them."""
 
     def close(self) -> None:
         """Complete the file."""

@@ -40,6 +40,9 @@ class SqliteReader:
     :raises UnusableFileError: If it is no such file.
     """
 
+    storage = 'sqlite3'
+    compression = ''
+
     def __init__(
         self,
         path: str,
@@ -83,8 +86,23 @@ class SqliteReader:
         """How much has been read, from 0 to 1."""
         return min(self._done / max(self._count, 1), 1.0)
 
-    def batches(self) -> Iterator[list[Message]]:
+    def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
         """Yield the messages, see :class:`~transmission_bridge.tools.bags.model.Source`."""
+        try:
+            yield from self._rows_of_messages()
+        except DamageError as error:
+            damaged(str(error))
+
+    def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
+        """Yield nothing: there is no place for anything but messages."""
+        return iter(())
+
+    def _rows_of_messages(self) -> Iterator[list[Message]]:
+        """
+        Yield the messages.
+
+        :raises DamageError: Behind the last batch that can be read.
+        """
         topics = self._topics
         try:
             rows = self._database.execute(

@@ -105,6 +105,9 @@ class SqliteWriter:
         except (sqlite3.Error, OverflowError) as error:
             raise UnusableFileError(f'it cannot be written: {error}') from None
 
+    def add_extra(self, record: object) -> None:
+        """Do nothing: there is no place for it."""
+
     def close(self) -> None:
         """Complete the file."""
         distro = self._info.distro or 'transmission_bridge'

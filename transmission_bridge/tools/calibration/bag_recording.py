@@ -17,7 +17,6 @@ from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.tools.bags.files import open_source
 from transmission_bridge.tools.bags.joint_state_topic import read_unusual
 from transmission_bridge.tools.bags.model import (
-    DamageError,
     JOINT_STATE,
     Message,
     Source,
@@ -70,15 +69,13 @@ def read_bag(
 def _read(
     file: str, source: Source, tables: Mapping[str, _Table]
 ) -> tuple[Recording, tuple[str, ...]]:
-    notes = []
-    try:
-        for batch in source.batches():
-            for message in batch:
-                table = tables.get(message.topic.name.strip('/'))
-                if table is not None and message.topic.type == JOINT_STATE:
-                    table.add(message)
-    except DamageError as error:
-        notes.append(f"'{file}' is damaged ({error}); what comes before that is used")
+    problems: list[str] = []
+    for batch in source.batches(problems.append):
+        for message in batch:
+            table = tables.get(message.topic.name.strip('/'))
+            if table is not None and message.topic.type == JOINT_STATE:
+                table.add(message)
+    notes = [f"'{file}' is damaged ({each}); what can be read is used" for each in problems[:1]]
     for name, table in tables.items():
         if table.is_foreign:
             raise UsageError(

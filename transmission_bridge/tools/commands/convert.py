@@ -55,8 +55,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--keep-readable',
         action='store_true',
-        help='of a recording that is cut off or damaged, write what comes before that; without '
-        'this nothing is written',
+        help='of a recording that is cut off or damaged, write what can be read, also behind the '
+        'damage; without this nothing is written',
     )
     parser.add_argument(
         '--alias',
