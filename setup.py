@@ -21,7 +21,7 @@ JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
     requirement.replace('==5.5.*', '==5.3.*') for requirement in KILTED[1:]
 ]
 PLOT = ['matplotlib>=3.5']
-CLI = ['rich>=10']
+CLI = ['rich>=10', 'argcomplete>=3']
 BAGS = ['mcap>=1.2', 'rosbags>=0.10', 'PyYAML']
 CALIBRATE = ['scipy>=1.8']
 MECHANISMS = ['casadi>=3.6']

@@ -11,6 +11,7 @@ is found too.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 import os
@@ -25,10 +26,9 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.tools.command import Exit
-from transmission_bridge.tools.completion_scripts import grammar_of
 from transmission_bridge.tools.main import command_names, load_command
 
-for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
+for extra in ('scipy', 'matplotlib', 'mcap', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
 
 EXAMPLES = int(os.environ.get('TRANSMISSION_BRIDGE_FUZZ_EXAMPLES', '60'))
@@ -222,12 +222,15 @@ def parameters(draw: st.DrawFn) -> bytes:
 def inputs(draw: st.DrawFn, command: str, recordings: dict[str, bytes]) -> Input:
     """Draw arguments that are usual, have nonsense among them, or are nothing but nonsense."""
     arguments = list(draw(st.sampled_from([*USUAL[command], []])))
-    flags = grammar_of(load_command(command)).flags
+    parser = argparse.ArgumentParser()
+    load_command(command).add_arguments(parser)
+    flags = [action for action in parser._actions if action.option_strings]
     for _ in range(draw(st.integers(0, 3))):
         flag = draw(st.sampled_from(flags))
-        more = [draw(st.sampled_from(flag.names))]
-        if flag.takes_value:
-            more += [draw(st.sampled_from(flag.choices) | words if flag.choices else words)]
+        more = [draw(st.sampled_from(flag.option_strings))]
+        if flag.nargs != 0:
+            choices = [str(choice) for choice in flag.choices or ()]
+            more += [draw(st.sampled_from(choices) | words if choices else words)]
         place = draw(st.sampled_from([0, len(arguments)]))
         arguments[place:place] = draw(st.sampled_from([more, more, more[:1], [draw(words)]]))
     given = set(arguments)

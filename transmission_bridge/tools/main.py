@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Sequence
 import contextlib
 import importlib
+import os
 import pkgutil
 import sys
 from typing import Any, NoReturn
@@ -18,8 +19,9 @@ from transmission_bridge.errors import DescriptionError, TransmissionBridgeError
 from transmission_bridge.tools import commands
 from transmission_bridge.tools.command import Command, Exit, UsageError
 from transmission_bridge.tools.console import Console, OutputError, printable
+from transmission_bridge.tools.extras import optional
 
-__all__ = ['command_names', 'load_command', 'main']
+__all__ = ['argument_tree', 'command_names', 'load_command', 'main']
 
 PROGRAM = 'transmission_bridge'
 
@@ -34,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     console = Console.standard()
     try:
+        if '_ARGCOMPLETE' in os.environ:  # a shell asks what may come next
+            optional('argcomplete', 'cli').autocomplete(argument_tree())
         code = _dispatch(arguments, console)
         console.out.flush()
     except KeyboardInterrupt:
@@ -53,6 +57,19 @@ def load_command(name: str) -> Command:
     """Import a command."""
     command: Command = importlib.import_module(f'{commands.__name__}.{name}').COMMAND
     return command
+
+
+def argument_tree() -> argparse.ArgumentParser:
+    """Return one parser of all commands, for completion; running one needs no other."""
+    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
+    parser.add_argument('--version', action='store_true')
+    commands_of = parser.add_subparsers(metavar='COMMAND')
+    for name in command_names():
+        command = load_command(name)
+        command.add_arguments(
+            commands_of.add_parser(name, help=command.summary, allow_abbrev=False)
+        )
+    return parser
 
 
 def _dispatch(arguments: list[str], console: Console) -> Exit:

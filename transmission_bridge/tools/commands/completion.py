@@ -8,28 +8,29 @@ from __future__ import annotations
 import argparse
 
 from transmission_bridge.tools.command import Command, Exit
-from transmission_bridge.tools.completion_scripts import grammar_of, SHELLS
 from transmission_bridge.tools.console import Console
+from transmission_bridge.tools.extras import optional
 
 __all__ = ['COMMAND']
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('shell', choices=tuple(SHELLS), help='the shell')
+    parser.add_argument('shell', choices=('bash', 'fish', 'zsh'), help='the shell')
 
 
 def _run(options: argparse.Namespace, console: Console) -> Exit:
-    from transmission_bridge.tools.main import command_names, load_command, PROGRAM
+    from transmission_bridge.tools.main import PROGRAM
 
-    grammars = {name: grammar_of(load_command(name)) for name in command_names()}
-    console.out.write(SHELLS[options.shell](PROGRAM, grammars))
+    argcomplete = optional('argcomplete', 'cli')
+    console.out.line(argcomplete.shellcode([PROGRAM], shell=options.shell))
     return Exit.OK
 
 
 COMMAND = Command(
     summary='print a completion script for bash, fish or zsh',
-    description='Print a script that makes a shell complete commands, options and values.\n\n'
-    'exit code: 0 printed, 2 wrong usage.',
+    description='Print a script that makes a shell complete commands, options and values.\n'
+    'Needs argcomplete, which ROS has.\n\n'
+    'exit code: 0 printed, 2 wrong usage, or argcomplete is missing.',
     example='  source <(transmission_bridge completion bash)\n'
     '  transmission_bridge completion fish \\\n'
     '      > ~/.config/fish/completions/transmission_bridge.fish',
