@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
+from transmission_bridge.tools.calibration.command import rounded
 from transmission_bridge.tools.calibration.recording import Pairs
-from transmission_bridge.tools.calibration.report_text import rounded
 from transmission_bridge.tools.calibration.robust import (
     BIWEIGHT,
     biweight_loss,

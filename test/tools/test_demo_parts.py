@@ -24,11 +24,11 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.layout import LayoutTable
 from transmission_bridge.sim import Driver, DriverSettings
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
-from transmission_bridge.tools import demo_formulas
-from transmission_bridge.tools.demo_comparison import Comparison, Sample
-from transmission_bridge.tools.demo_formulas import ACTUATORS, JOINTS
-from transmission_bridge.tools.demo_processes import Children, ros_environment
-from transmission_bridge.tools.demo_screen import table_lines
+from transmission_bridge.tools.demo import formulas
+from transmission_bridge.tools.demo.command import table_lines
+from transmission_bridge.tools.demo.comparison import Comparison, Sample
+from transmission_bridge.tools.demo.formulas import ACTUATORS, JOINTS
+from transmission_bridge.tools.demo.processes import Children, ros_environment
 from transmission_bridge.tools.resources import resource
 
 INTERFACES = ('position', 'velocity', 'effort')
@@ -48,7 +48,7 @@ def arm(request) -> tb.RobotTransmissions:
 
 def test_the_formulas_use_nothing_of_what_they_check():
     """The module imports nothing but typing, so that it is an independent derivation."""
-    tree = ast.parse(Path(demo_formulas.__file__).read_text(encoding='utf-8'))
+    tree = ast.parse(Path(formulas.__file__).read_text(encoding='utf-8'))
     imported = {
         node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
         for node in ast.walk(tree)
@@ -66,15 +66,15 @@ def test_the_formulas_know_every_joint_and_actuator(arm):
 @given(numbers=six, interface=st.sampled_from(INTERFACES))
 def test_the_core_agrees_with_the_formulas_both_ways(arm, numbers, interface):
     """Every interface in both directions, to rounding of the terms."""
-    for names, others, formulas, function in (
-        (ACTUATORS, JOINTS, demo_formulas.joints_from_actuators, 'actuator_to_joint'),
-        (JOINTS, ACTUATORS, demo_formulas.actuators_from_joints, 'joint_to_actuator'),
+    for names, others, terms_of, function in (
+        (ACTUATORS, JOINTS, formulas.joints_from_actuators, 'actuator_to_joint'),
+        (JOINTS, ACTUATORS, formulas.actuators_from_joints, 'joint_to_actuator'),
     ):
         given_values = dict(zip(names, numbers, strict=True))
         inputs = arm.actuator_names if names is ACTUATORS else arm.joint_names
         outputs = arm.joint_names if names is ACTUATORS else arm.actuator_names
         result = getattr(arm, function)(interface, [given_values[name] for name in inputs])
-        expected = formulas(interface, given_values)
+        expected = terms_of(interface, given_values)
         assert set(expected) == set(others)
         for name, value in zip(outputs, result, strict=True):
             scale = math.fsum(map(abs, expected[name]))
@@ -250,7 +250,7 @@ while True:
 )
 def test_processes_end_however_stubborn_they_are(tmp_path, monkeypatch, ignored, code):
     """A process that ignores signals is ended by the next firmer one, and waited for."""
-    monkeypatch.setattr('transmission_bridge.tools.demo_processes._PATIENCE', 0.3)
+    monkeypatch.setattr('transmission_bridge.tools.demo.processes._PATIENCE', 0.3)
     (tmp_path / 'stubborn.py').write_text(STUBBORN.format(ignored=ignored))
     log = tmp_path / 'log'
     with Children() as children:

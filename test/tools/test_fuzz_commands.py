@@ -25,8 +25,8 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.tools.command import Exit
-from transmission_bridge.tools.main import command_names, load_command
+from transmission_bridge.tools.cli import Exit
+from transmission_bridge.tools.main import COMMANDS, load_command
 
 for extra in ('scipy', 'matplotlib', 'mcap', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
@@ -310,12 +310,12 @@ def survive(run):
 def without_ros() -> Iterator[None]:
     """``demo`` starts no processes, and ``watch`` hears nothing but one state."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('transmission_bridge.tools.watch_client.WatchClient', Deaf)
-        patch.setattr('transmission_bridge.tools.demo_run.run_demo', lambda *_, **__: Exit.OK)
+        patch.setattr('transmission_bridge.tools.watch.WatchClient', Deaf)
+        patch.setattr('transmission_bridge.tools.demo.command.run_demo', lambda *_, **__: Exit.OK)
         yield
 
 
-@pytest.mark.parametrize('command', command_names())
+@pytest.mark.parametrize('command', COMMANDS)
 @fuzzed
 @given(data=st.data())
 def test_any_input_ends_in_an_exit_code(survive, recordings, command, data):
@@ -330,7 +330,7 @@ def test_any_words_end_in_an_exit_code(survive, arguments):
     survive(*(arguments[:1] or ['']), arguments[1:], {})
 
 
-@pytest.mark.parametrize('command', command_names())
+@pytest.mark.parametrize('command', COMMANDS)
 def test_the_usual_inputs_are_usual(run, recordings, tmp_path, monkeypatch, command):
     """Undamaged files pass, so that nonsense gets behind the checks of arguments."""
     files = {

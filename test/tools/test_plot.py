@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.tools.plotting.blocks import blocks_of
-from transmission_bridge.tools.plotting.curves import curves_of
+from transmission_bridge.tools.plot.blocks import blocks_of, curves_of
 from transmission_bridge.tools.resources import resource
 
 pytest.importorskip('matplotlib')
@@ -121,7 +120,7 @@ def test_the_curves_are_those_of_the_transmission():
 
 def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     """Blocks of a column lie below each other, and no column is much longer than the others."""
-    from transmission_bridge.tools.plotting.diagram import COLUMN, columns_of
+    from transmission_bridge.tools.plot.command import COLUMN, columns_of
 
     block = CRANK[CRANK.index('<transmission') : CRANK.index('</ros2_control>')]
     joint = CRANK[CRANK.index('<joint name="knee" type') : CRANK.index('<joint name="toe"')]
@@ -154,7 +153,7 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     ('arguments', 'sentence'),
     [
         (['--output', 'drive.pdf'], 'should end with .svg or .png'),
-        (['--output', 'no/such/folder/x.svg'], 'folder is not there'),
+        (['--output', 'no/such/folder/x.svg'], "there is no folder 'no/such/folder'"),
         (['--transmission', 'none'], "unknown transmission 'none', known: crank"),
         (['--output', 'a\0b.svg'], 'cannot write'),
     ],

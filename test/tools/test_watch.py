@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
-from transmission_bridge.tools.console import Console, Stream
-from transmission_bridge.tools.watch_screen import live_screen, plain_lines
-from transmission_bridge.tools.watch_sides import missing_sides
+from transmission_bridge.tools.cli import Console, Stream
+from transmission_bridge.tools.watch import live_screen, missing_sides, plain_lines
 from transmission_bridge.tools.watch_state import WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')

@@ -4,5 +4,5 @@
 """
 The command line: ``transmission_bridge COMMAND``.
 
-A command is a module in :mod:`transmission_bridge.tools.commands`; nothing else has to know of it.
+A command is a module with a ``COMMAND``, listed in :mod:`transmission_bridge.tools.main`.
 """

@@ -10,20 +10,51 @@ from collections.abc import Sequence
 import contextlib
 import importlib
 import os
-import pkgutil
 import sys
 from typing import Any, NoReturn
 
 from transmission_bridge import __version__
 from transmission_bridge.errors import DescriptionError, TransmissionBridgeError
-from transmission_bridge.tools import commands
-from transmission_bridge.tools.command import Command, Exit, UsageError
-from transmission_bridge.tools.console import Console, OutputError, printable
-from transmission_bridge.tools.extras import optional
+from transmission_bridge.tools.cli import (
+    Command,
+    Console,
+    Exit,
+    OutputError,
+    printable,
+    UsageError,
+)
+from transmission_bridge.tools.completion import complete
 
-__all__ = ['argument_tree', 'command_names', 'load_command', 'main']
+__all__ = ['COMMANDS', 'load_command', 'main']
 
 PROGRAM = 'transmission_bridge'
+
+#: By name: the module below this package that holds it, and one line for the general help.
+COMMANDS = {
+    'calibrate': (
+        'calibration.command',
+        'find reductions, offsets and dimensions from a recording of both sides',
+    ),
+    'check': ('check', 'show the transmissions of a robot description and what is wrong with it'),
+    'completion': ('completion', 'print a completion script for bash, fish or zsh'),
+    'convert': (
+        'convert.command',
+        'convert recorded actuator states to joint states, or the reverse',
+    ),
+    'demo': ('demo.command', 'show a simulated driver and the bridge at work'),
+    'export': ('export', 'write tuned numbers back into a robot description'),
+    'jacobian': (
+        'jacobian',
+        'compute the Jacobian of a link, in joint or in actuator coordinates',
+    ),
+    'map': ('map', 'compute joint values from actuator values, or the reverse'),
+    'plot': (
+        'plot.command',
+        'draw the drive of a robot: actuators, transmissions, joints, curves',
+    ),
+    'plugins': ('plugins', 'list the installed transmission types'),
+    'watch': ('watch', 'show actuators, joints, commands, rates and clamps of the running system'),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,13 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Run the command line.
 
     :param arguments: Without the program's name; by default those of the process.
-    :returns: The exit code, see :class:`~transmission_bridge.tools.command.Exit`.
+    :returns: The exit code, see :class:`~transmission_bridge.tools.cli.Exit`.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     console = Console.standard()
     try:
         if '_ARGCOMPLETE' in os.environ:  # a shell asks what may come next
-            optional('argcomplete', 'cli').autocomplete(argument_tree())
+            complete(os.environ.get('COMP_LINE', ''))
         code = _dispatch(arguments, console)
         console.out.flush()
     except KeyboardInterrupt:
@@ -48,48 +79,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(code)
 
 
-def command_names() -> tuple[str, ...]:
-    """Return the names of the commands, sorted."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
-
-
 def load_command(name: str) -> Command:
     """Import a command."""
-    command: Command = importlib.import_module(f'{commands.__name__}.{name}').COMMAND
+    module, _ = COMMANDS[name]
+    command: Command = importlib.import_module(f'transmission_bridge.tools.{module}').COMMAND
     return command
 
 
-def argument_tree() -> argparse.ArgumentParser:
-    """Return one parser of all commands, for completion; running one needs no other."""
-    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
-    parser.add_argument('--version', action='store_true')
-    commands_of = parser.add_subparsers(metavar='COMMAND')
-    for name in command_names():
-        command = load_command(name)
-        command.add_arguments(
-            commands_of.add_parser(name, help=command.summary, allow_abbrev=False)
-        )
-    return parser
-
-
 def _dispatch(arguments: list[str], console: Console) -> Exit:
-    names = command_names()
     first = arguments[0] if arguments else ''
-    if first in names:
+    if first in COMMANDS:
         return _run(first, arguments[1:], console)
     if first in ('-h', '--help'):
-        console.out.write(_general_help(names))
+        console.out.write(_general_help())
     elif first == '--version':
         console.out.line(f'{PROGRAM} {__version__}')
     else:
         problem = f"unknown command '{first}'" if first else 'a command is missing'
-        raise UsageError(f"{problem}: {', '.join(names)} (see '{PROGRAM} --help')")
+        raise UsageError(f"{problem}: {', '.join(COMMANDS)} (see '{PROGRAM} --help')")
     return Exit.OK
 
 
-def _general_help(names: Sequence[str]) -> str:
-    width = max(len(name) for name in names)
-    summaries = '\n'.join(f'  {name:{width}}  {load_command(name).summary}' for name in names)
+def _general_help() -> str:
+    width = max(map(len, COMMANDS))
+    summaries = '\n'.join(f'  {name:{width}}  {text}' for name, (_, text) in COMMANDS.items())
     return f"""\
 usage: {PROGRAM} [--help] [--version] COMMAND ...
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import importlib
 from typing import Any
 
-from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.cli import UsageError
 
 __all__ = ['YamlError', 'compose_yaml', 'dump_yaml', 'load_yaml']
 

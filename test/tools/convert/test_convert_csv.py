@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.tools.bags.csv_columns import nanoseconds, seconds
+from transmission_bridge.tools.bags.csv_file import nanoseconds, seconds
 
 SETTINGS = settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -266,7 +266,7 @@ def test_whatever_ends_a_run_leaves_nothing(
     run, monkeypatch, tmp_path, robot_file, recorded, name, error
 ):
     """An interrupt, a bug or a full disk in the middle: no file under the name, none beside it."""
-    from transmission_bridge.tools.convert_messages import MessageConverter
+    from transmission_bridge.tools.convert.run import MessageConverter
 
     (tmp_path / 'in.mcap').write_bytes(recorded.files['mcap'])
     calls = []
@@ -327,7 +327,7 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(
     run, monkeypatch, tmp_path, robot_file, recorded, name
 ):
     """What another program wrote under the name during the run stays."""
-    from transmission_bridge.tools.convert_messages import MessageConverter
+    from transmission_bridge.tools.convert.run import MessageConverter
 
     (tmp_path / 'in.mcap').write_bytes(recorded.files['mcap'])
     original = MessageConverter.convert

@@ -22,9 +22,8 @@ from transmission_bridge.tools.bags.model import (
     Topic,
     UnusableFileError,
 )
-from transmission_bridge.tools.bags.sqlite_reader import SqliteReader
-from transmission_bridge.tools.bags.sqlite_writer import SqliteWriter
-from transmission_bridge.tools.extras import optional
+from transmission_bridge.tools.bags.sqlite_file import SqliteReader, SqliteWriter
+from transmission_bridge.tools.cli import optional
 
 __all__ = ['METADATA_FILE', 'FolderReader', 'FolderWriter', 'mcap_file']
 

@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 from transmission_bridge.tools.bags.model import DamageError, UnusableFileError
-from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.cli import UsageError
 
 __all__ = ['decompress', 'decompressed_file']
 

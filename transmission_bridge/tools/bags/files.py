@@ -10,12 +10,10 @@ import os
 from pathlib import Path
 
 from transmission_bridge.tools.bags.bag_folder import FolderReader, FolderWriter, mcap_file
-from transmission_bridge.tools.bags.csv_reader import CsvReader
-from transmission_bridge.tools.bags.csv_writer import CsvWriter
+from transmission_bridge.tools.bags.csv_file import CsvReader, CsvWriter
 from transmission_bridge.tools.bags.joint_state_topic import joint_state_topic
 from transmission_bridge.tools.bags.model import Sink, Source, UnusableFileError
-from transmission_bridge.tools.bags.sqlite_reader import SqliteReader
-from transmission_bridge.tools.bags.sqlite_writer import SqliteWriter
+from transmission_bridge.tools.bags.sqlite_file import SqliteReader, SqliteWriter
 
 __all__ = ['create_sink', 'is_folder', 'open_source']
 

@@ -11,7 +11,7 @@ from typing import Any
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, record_from_message
 from transmission_bridge.tools.bags.model import JOINT_STATE, Schema, Topic
-from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.cli import UsageError
 
 __all__ = ['joint_state_topic', 'read_unusual']
 

@@ -49,7 +49,7 @@ from transmission_bridge.tools.bags.model import (
     Topic,
     UnusableFileError,
 )
-from transmission_bridge.tools.command import UsageError
+from transmission_bridge.tools.cli import UsageError
 
 __all__ = ['McapReader', 'McapWriter']
 
@@ -57,6 +57,8 @@ _MAGIC = b'\x89MCAP0\r\n'
 #: Opcode and length of a record.
 _HEAD = struct.Struct('<BQ')
 _DEFINITIONS = (Opcode.SCHEMA, Opcode.CHANNEL)
+#: As a plain number, which is compared for each message.
+_MESSAGE_OPCODE = int(Opcode.MESSAGE)
 #: Channel, sequence, time of receipt and time of publication; the data follow.
 _MESSAGE = struct.Struct('<HIQQ')
 
@@ -367,7 +369,7 @@ class McapReader:
         raw, problem = self._data(segment)
         try:
             for opcode, start, end in _records(raw):
-                if opcode == Opcode.MESSAGE:
+                if opcode == _MESSAGE_OPCODE:
                     if end - start < _MESSAGE.size:
                         raise DamageError('a message is too short')
                     channel, sequence, time, published = _MESSAGE.unpack_from(raw, start)

@@ -19,24 +19,122 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+import itertools
 from typing import Literal
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import Levels, Mask, Problem, Solution
+from transmission_bridge.tools.calibration.fit import Labels, Levels, Mask, Problem, Solution
 from transmission_bridge.tools.calibration.identify import identifiable, Kept, order_of
 from transmission_bridge.tools.calibration.model import NoisySide, TransmissionModel
 from transmission_bridge.tools.calibration.motion import blocks, linear_noise, Motion, motion_of
 from transmission_bridge.tools.calibration.recording import Pairs
-from transmission_bridge.tools.calibration.robust import biweight_loss, spread
-from transmission_bridge.tools.calibration.rough_start import rough_start
+from transmission_bridge.tools.calibration.robust import biweight_loss, known_median, spread
 from transmission_bridge.tools.calibration.slips import find_slips
-from transmission_bridge.tools.calibration.soft_fit import soft_fit
 from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
 
-__all__ = ['Estimate', 'OffsetOf', 'estimate']
+__all__ = ['Estimate', 'OffsetOf', 'estimate', 'rough_start', 'soft_fit']
+
+#: Other sizes and senses of one ratio that are tried out.
+FACTORS = tuple(sense * 10.0 ** (half / 2.0) for sense in (1.0, -1.0) for half in range(-6, 7))
+
+#: Share of the misfit below which another start is better than that of the description.
+BETTER = 0.9
+
+#: Ratios whose senses are tried out together.
+MOST_TURNED = 6
+
+#: Misfit of a row that cannot be predicted, in typical motions.
+UNPREDICTED = 2.0
+
+
+def rough_start(model: TransmissionModel, mask: Mask, order: Sequence[int]) -> Array:
+    """
+    Return the described values, with other ratios where these fit clearly better.
+
+    Neither offsets nor slips matter: what counts are motions within blocks of rows.
+
+    :param mask: Which measurements count, shape ``(rows, channels)``.
+    :param order: Places of the tunables that may be changed.
+    """
+    ratios = [
+        place
+        for place in order
+        if model.tunables[place].nonzero
+        and model.tunables[place].minimum is None
+        and model.tunables[place].maximum is None
+    ][:MOST_TURNED]
+    block = blocks(len(mask))
+    motion = np.abs(_within_blocks(np.where(mask, model.measured, np.nan), block))
+
+    def misfit(values: Array) -> float:
+        residual = np.where(mask, model.measured - model.predicted(values), np.nan)
+        rest = np.abs(_within_blocks(residual, block))
+        cost = 0.0
+        for place, chosen in enumerate(mask.T):
+            size = float(np.mean(motion[chosen, place])) if chosen.any() else 0.0
+            if size > 0.0:
+                share = rest[chosen, place] / size
+                cost += float(np.mean(np.where(np.isfinite(share), share, UNPREDICTED)))
+        return cost
+
+    best = model.nominal
+    least = misfit(best)
+    senses = itertools.product((1.0, -1.0), repeat=len(ratios))
+    rounds = [[(ratios, factors) for factors in senses]]
+    rounds += [[([place], (factor,)) for factor in FACTORS] for place in ratios]
+    for trials in rounds:
+        start = best
+        for places, factors in trials:
+            trial = start.copy()
+            trial[places] *= factors
+            cost = misfit(trial)
+            if cost < BETTER * least:
+                best, least = trial, cost
+    return best
+
+
+def _within_blocks(values: Array, block: Labels) -> Array:
+    """Return the columns less the median of each block."""
+    rest: Array = values.copy()
+    for label in np.unique(block):
+        chosen = block == label
+        rest[chosen] -= np.array([known_median(column) for column in values[chosen].T])
+    return rest
+
+
+#: Fits with a scale that comes down, and from how much more than the noise it does.
+COOLINGS, HOT = 6, 3.0
+
+
+def soft_fit(problem: Problem, values: Array) -> Solution:
+    """
+    Fit by soft L1, from levels that are the medians of their rows.
+
+    Far from the solution every residual is an outlier, and a robust loss knows no direction: the
+    scale comes down from that of the residuals.
+    """
+    model, mask, levels = problem.model, problem.mask, problem.levels
+    residual = np.where(mask, model.measured - model.predicted(values), np.nan)
+    start = []
+    for channel, label in levels.fitted:
+        of_label = levels.labels[:, channel]
+        level = known_median(residual[of_label == label, channel])
+        if (channel, 0) not in levels.fitted:  # the offset takes that of the reference
+            level -= known_median(residual[of_label == 0, channel])
+        start.append(level)
+    solution = Solution(values, np.array(start))
+    for _ in range(COOLINGS):
+        rest = model.measured - model.predicted(solution.values) - levels.added(solution.levels)
+        found = [spread(column[chosen]) for column, chosen in zip(rest.T, mask.T, strict=True)]
+        if np.all(np.array(found) <= HOT * problem.scales):
+            break
+        warm = np.maximum(found, problem.scales)
+        solution = Problem(model, problem.free, levels, mask, warm).solved(solution, 'soft_l1')
+    return problem.solved(solution, 'soft_l1')
+
 
 OffsetOf = Literal['longest', 'first', 'last']
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.tools.calibration.model import TransmissionModel
-from transmission_bridge.tools.extras import optional
+from transmission_bridge.tools.cli import optional
 from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['Levels', 'Problem', 'Solution']

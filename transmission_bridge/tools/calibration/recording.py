@@ -1,19 +1,45 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What was recorded: positions of actuators and of joints, each with its own times."""
+"""
+Recordings of actuators and joints: tables, and topics of drivers and joint encoders.
+
+The first row of a table names the columns. A column is a joint or an actuator of the robot by its
+name, with or without ``.position`` behind it; ``joint:NAME`` and ``actuator:NAME`` where a name is
+both; the column ``time`` [s] is optional. Other columns are ignored. An empty cell or ``nan`` is a
+value that was not measured. Positions are in [rad] or [m].
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import contextlib
+import csv
 from dataclasses import dataclass
+import math
+from pathlib import Path
 
 import numpy as np
 
 from transmission_bridge.bridge.unwrap import Unwrapper
+from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.joint_state import JointStateData
+from transmission_bridge.tools.bags.csv_file import CsvRows, number, TOPIC
+from transmission_bridge.tools.bags.files import open_source
+from transmission_bridge.tools.bags.joint_state_topic import read_unusual
+from transmission_bridge.tools.bags.model import (
+    JOINT_STATE,
+    Message,
+    Source,
+    UnusableFileError,
+)
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.robot import NAMES_HINT
 from transmission_bridge.transmissions.affine_map import Array
 
-__all__ = ['Pairs', 'Recording', 'Series', 'paired']
+__all__ = ['Pairs', 'Recording', 'Series', 'has_topics', 'paired', 'read_bag', 'read_csv']
 
 #: Rows further apart than this many typical distances are not interpolated between.
 MAX_GAP = 5.0
@@ -152,3 +178,251 @@ def _between(known: Array, asked: Array) -> Array:
     near = (gap > 0.0) & (gap <= MAX_GAP * np.median(np.diff(known)))
     outside = (asked < known[0]) | (asked > known[-1])
     return np.asarray(exact | (near & ~outside))
+
+
+def read_bag(
+    file: str,
+    actuators: str,
+    joints: str,
+    actuator_names: Mapping[str, str],
+    joint_names: Collection[str],
+) -> tuple[Recording, tuple[str, ...]]:
+    """
+    Read two topics of joint states.
+
+    Times are those of the headers; those of receipt where a topic has none in them.
+
+    :param file: A folder of rosbag2, or a file .mcap, .db3, or .csv with a column of topics.
+    :param actuators: Topic with the positions of actuators.
+    :param joints: Topic with the positions of joints.
+    :param actuator_names: The robot's actuators by the names that they have in the recording.
+    :param joint_names: The robot's joints.
+    :returns: The recording, and sentences about what could not be read.
+    :raises UsageError: If it cannot be read, a topic is not in it, or nothing that a topic names
+        is known.
+    """
+    try:
+        with contextlib.closing(open_source(file, actuators)) as source:
+            tables = {
+                actuators.strip('/'): _Table(actuator_names, f' ({NAMES_HINT})'),
+                joints.strip('/'): _Table({name: name for name in joint_names}),
+            }
+            if len(tables) < 2:
+                raise UsageError(f"actuators and joints cannot both be in the topic '{actuators}'")
+            return _read(file, source, tables)
+    except UnusableFileError as error:
+        raise UsageError(f"'{file}' cannot be read as a recording: {error}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        raise UsageError(f"cannot read '{Path(file)}': {reason}") from None
+
+
+def _read(
+    file: str, source: Source, tables: Mapping[str, _Table]
+) -> tuple[Recording, tuple[str, ...]]:
+    problems: list[str] = []
+    for batch in source.batches(problems.append):
+        for message in batch:
+            table = tables.get(message.topic.name.strip('/'))
+            if table is not None and message.topic.type == JOINT_STATE:
+                table.add(message)
+    notes = [f"'{file}' is damaged ({each}); what can be read is used" for each in problems[:1]]
+    for name, table in tables.items():
+        if table.is_foreign:
+            raise UsageError(
+                f"'{file}': nothing named on the topic '{name}' is known: {table.names_found}"
+            )
+        if not table.rows:
+            known = sorted({t.name for t in source.topics if t.type == JOINT_STATE})
+            raise UsageError(
+                f"'{file}' has no joint states on the topic '{name}' (--actuators, --joints), "
+                f'found: {", ".join(known) or "none at all"}' + ''.join(f'; {n}' for n in notes)
+            )
+        if table.refused:
+            notes.append(f"{table.refused} messages on '{name}' could not be used")
+    first, second = tables.values()
+    return Recording(first.series(), second.series(), in_rows=False), tuple(notes)
+
+
+class _Table:
+    """
+    Positions of one topic, as they come.
+
+    :param names: The robot's names by those in the messages.
+    :param hint: What to do where the messages have others.
+    """
+
+    def __init__(self, names: Mapping[str, str], hint: str = '') -> None:
+        self.rows: list[tuple[int, int, tuple[str, ...], np.ndarray]] = []
+        self.refused = 0
+        self._names = names
+        self._hint = hint
+        # By the names in a message, those of them that are known by their places there.
+        self._known: dict[tuple[str, ...], dict[int, str]] = {}
+        self._reader = JointStateReader()
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether there are names in the messages, and none of them is known."""
+        return any(self._known) and not any(self._known.values())
+
+    @property
+    def names_found(self) -> str:
+        """What was expected and what was found, for a sentence."""
+        found = tuple(dict.fromkeys(name for names in self._known for name in names))
+        expected = shortened(tuple(self._names))
+        return f'expected some of {expected}{self._hint}, found {shortened(found)}'
+
+    def add(self, message: Message) -> None:
+        try:
+            data = self._decoded(message.data)
+        except MessageError:
+            self.refused += 1
+            return
+        known = self._known.get(data.names)
+        if known is None:
+            known = self._known[data.names] = {
+                place: self._names[name]
+                for place, name in enumerate(data.names)
+                if name in self._names
+            }
+        if len(data.position) != len(data.names) or len(set(known.values())) < len(known):
+            self.refused += 1
+            return
+        seconds, nanoseconds = data.stamp
+        stamp = seconds * 10**9 + nanoseconds
+        if known:
+            position = np.array(data.position)[list(known)]
+            self.rows.append((stamp, message.time, tuple(known.values()), position))
+
+    def series(self) -> Series:
+        stamped = all(stamp for stamp, _, _, _ in self.rows)
+        layouts = dict.fromkeys(layout for _, _, layout, _ in self.rows)
+        names = dict.fromkeys(name for layout in layouts for name in layout)
+        places = {name: place for place, name in enumerate(names)}
+        values = np.full((len(self.rows), len(names)), np.nan)
+        for row, (_, _, layout, position) in enumerate(self.rows):
+            values[row, [places[name] for name in layout]] = position
+        values[~np.isfinite(values)] = np.nan
+        times = [stamp if stamped else received for stamp, received, _, _ in self.rows]
+        return Series(tuple(names), values, np.array(times, dtype=np.float64) * 1e-9)
+
+    def _decoded(self, data: bytes) -> JointStateData:
+        try:
+            return self._reader.read(data)
+        except MessageError:
+            return read_unusual(data)
+
+
+_TIMES = ('time', 't')
+
+
+def read_csv(
+    file: str, actuator_names: Mapping[str, str], joint_names: Collection[str]
+) -> Recording:
+    """
+    Read a table.
+
+    :param file: Path of the file.
+    :param actuator_names: The robot's actuators by the names that they have in the table.
+    :param joint_names: Names of its joints.
+    :raises UsageError: If it cannot be read, a row is damaged, or a name is given twice or could
+        be both.
+    """
+    try:
+        with contextlib.closing(CsvRows(file)) as rows:
+            return _parsed(file, rows, actuator_names, joint_names)
+    except (OSError, csv.Error, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        raise UsageError(f"cannot read '{file}' as a table: {reason}") from None
+
+
+def _parsed(
+    file: str,
+    rows: Iterable[list[str]],
+    actuator_names: Mapping[str, str],
+    joint_names: Collection[str],
+) -> Recording:
+    iterator = iter(rows)
+    header = [name.strip() for name in next(iterator, [])]
+    roles = [_role(name, actuator_names, joint_names) for name in header]
+    used = [role for role in roles if role[0]]
+    for role in used:
+        if used.count(role) > 1:
+            raise UsageError(f"'{file}': {role[0]} '{role[1]}' has more than one column")
+    for side in ('actuator', 'joint'):
+        if not any(role[0] == side for role in used):
+            raise UsageError(
+                f"'{file}' has no column of {side}s: the first row should name some of "
+                + _few(actuator_names if side == 'actuator' else joint_names)
+                + (f' ({NAMES_HINT})' if side == 'actuator' else '')
+            )
+    places = [place for place, role in enumerate(roles) if role[0]]
+    cells = array('d')
+    for row_number, row in enumerate(iterator, 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(header):
+            raise UsageError(
+                f"'{file}', row {row_number}: expected {len(header)} cells, found {len(row)}"
+            )
+        for place in places:
+            cells.append(_number(file, row_number, header[place], row[place]))
+    table = np.array(cells, dtype=np.float64).reshape(-1, len(places))
+    return _split(used, table, [n for n, role in zip(header, roles, strict=True) if not role[0]])
+
+
+def _split(used: Sequence[tuple[str, str]], table: np.ndarray, rest: list[str]) -> Recording:
+    def series(side: str) -> Series:
+        chosen = [place for place, role in enumerate(used) if role[0] == side]
+        names = tuple(used[place][1] for place in chosen)
+        times = [place for place, role in enumerate(used) if role[0] == 'time']
+        time = table[:, times[0]] if times else None
+        return Series(names, table[:, chosen], time)
+
+    return Recording(series('actuator'), series('joint'), in_rows=True, ignored=tuple(rest))
+
+
+def _role(name: str, actuators: Mapping[str, str], joints: Collection[str]) -> tuple[str, str]:
+    """Return what a column is, and of what; two empty texts for one that is not used."""
+    if name not in actuators and name not in joints:
+        name = name.removesuffix('.position')
+    side, _, prefixed = name.partition(':')
+    if side == 'actuator' and prefixed in actuators:
+        return side, actuators[prefixed]
+    if side == 'joint' and prefixed in joints:
+        return side, prefixed
+    if name in actuators and name in joints:
+        raise UsageError(
+            f"column '{name}' names a joint and an actuator: write 'joint:{name}' or "
+            f"'actuator:{name}'"
+        )
+    if name in actuators:
+        return 'actuator', actuators[name]
+    if name in joints:
+        return 'joint', name
+    if name.lower() in _TIMES:
+        return 'time', ''
+    return '', ''
+
+
+def _number(file: str, row: int, column: str, text: str) -> float:
+    try:
+        value = number(text) if text.strip() else math.nan
+    except ValueError as error:
+        raise UsageError(f"'{file}', row {row}, column '{column}': {error}") from None
+    return value if math.isfinite(value) else math.nan
+
+
+def _few(names: Collection[str]) -> str:
+    shown = list(names)[:4]
+    return ', '.join(shown) + (', ...' if len(names) > len(shown) else '')
+
+
+def has_topics(file: str) -> bool:
+    """Whether a table has a column of topics: it is then a recording of messages."""
+    try:
+        with contextlib.closing(CsvRows(file)) as rows:
+            return TOPIC in [name.strip() for name in next(rows, [])]
+    except (OSError, csv.Error, ValueError):
+        return False  # reading it says why

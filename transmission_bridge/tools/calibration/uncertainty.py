@@ -24,7 +24,7 @@ import numpy as np
 
 from transmission_bridge.tools.calibration.fit import Mask
 from transmission_bridge.tools.calibration.robust import influence, influence_slope
-from transmission_bridge.tools.extras import optional
+from transmission_bridge.tools.cli import optional
 from transmission_bridge.transmissions.affine_map import Array
 
 __all__ = ['CONFIDENCE', 'Uncertainty', 'uncertainty']

@@ -1,0 +1,89 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Files that appear under their name whole or not at all, and tables that are read."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+import stat
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.tools.bags.csv_file import CsvRows
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.files import safe_output, write_output
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Return a folder with a file, and a link to a file in another folder."""
+    (tmp_path / 'elsewhere').mkdir()
+    for path in (tmp_path / 'a_file', tmp_path / 'elsewhere' / 'linked'):
+        path.write_text('old')
+        path.chmod(0o640)
+    (tmp_path / 'a_link').symlink_to('elsewhere/linked')
+    return tmp_path
+
+
+@pytest.mark.parametrize('name', ['a_file', 'a_link', 'new'])
+def test_a_file_is_replaced_where_it_is(folder, name):
+    """A link stays a link, permissions stay, and nothing is left beside the file."""
+    target = folder / name
+    before = {path.name for path in folder.rglob('*')}
+    write_output(str(target), b'new', force=True)
+    assert target.read_bytes() == b'new'
+    assert target.is_symlink() == (name == 'a_link')
+    if name != 'new':
+        assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert {path.name for path in folder.rglob('*')} == before | {name}
+
+
+@pytest.mark.parametrize('name', ['a_file', 'a_link'])
+def test_without_force_nothing_is_replaced(folder, name):
+    """One sentence says so, and the file stays."""
+    with pytest.raises(UsageError, match='is there already; --force replaces it'):
+        write_output(str(folder / name), b'new', force=False)
+    assert (folder / name).read_text() == 'old'
+
+
+@pytest.mark.parametrize('name', ['a_file', 'a_link', 'new'])
+@pytest.mark.parametrize('error', [KeyboardInterrupt, OSError, ValueError])
+def test_whatever_ends_the_block_leaves_what_was_there(folder, name, error):
+    """The old file stays, a new one does not appear, nothing is left beside them."""
+    before = {path: path.read_text() for path in folder.rglob('*') if path.is_file()}
+
+    def write_half() -> None:
+        with safe_output(str(folder / name), force=True) as made:
+            Path(made).write_text('half')
+            raise error
+
+    with pytest.raises(error):
+        write_half()
+    assert {path: path.read_text() for path in folder.rglob('*') if path.is_file()} == before
+    assert not list(folder.rglob('.*'))
+
+
+@pytest.mark.parametrize('name', ['', 'no/such/folder', 'elsewhere', 'a\0b', '.'])
+def test_a_place_that_cannot_be_written_is_one_sentence(folder, name, monkeypatch):
+    """Even with force: a folder, a folder that is not there, no name."""
+    monkeypatch.chdir(folder)
+    with pytest.raises(UsageError):
+        write_output(name, b'new', force=True)
+
+
+@given(
+    rows=st.lists(st.lists(st.integers().map(str), min_size=2, max_size=2), min_size=1),
+    end=st.sampled_from(['\n', '\r\n', '\r']),
+    mark=st.sampled_from(['', '\ufeff']),
+)
+def test_a_table_is_read_whatever_ends_its_lines(tmp_path_factory, rows, end, mark):
+    """Unix, Windows or old Macintosh, with a byte order mark or without."""
+    path = tmp_path_factory.mktemp('table') / 'table.csv'
+    path.write_bytes((mark + ''.join(','.join(row) + end for row in rows)).encode())
+    with contextlib.closing(CsvRows(str(path))) as table:
+        assert list(table) == rows
+        assert table.progress == 1.0

@@ -1,0 +1,343 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge calibrate``: the numbers of the transmissions from a recording."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.tools.calibration.calibrate import calibrate_robot
+from transmission_bridge.tools.calibration.recording import (
+    has_topics,
+    read_bag,
+    read_csv,
+    Recording,
+)
+from transmission_bridge.tools.calibration.results import Calibration, Channel, Parameter
+from transmission_bridge.tools.cli import (
+    aligned,
+    Command,
+    Console,
+    Exit,
+    optional,
+    printable,
+    UsageError,
+)
+from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.parameter_files import parameters_yaml
+from transmission_bridge.tools.plot.figure import format_of, picture
+from transmission_bridge.tools.robot import (
+    add_bridge_arguments,
+    bridge_setup,
+    BridgeSetup,
+    read_robot_file,
+)
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['COMMAND', 'residual_plot', 'rounded', 'text_lines']
+
+_HEADING = ('PARAMETER', 'DESCRIPTION', 'ESTIMATE', '95 % INTERVAL')
+
+
+def text_lines(result: Calibration, width: int | None) -> Iterator[str]:
+    """
+    Yield the lines about one transmission.
+
+    :param width: Columns to wrap sentences at, ``None``: do not.
+    """
+    rows = 'rows' if result.rows != 1 else 'row'
+    yield f'{printable(result.transmission)}  {printable(result.type)}  ({result.rows} {rows})'
+    table = [_HEADING, *(_row(parameter) for parameter in result.parameters)]
+    for line in aligned(table, right=(1, 2)):
+        yield f'  {line}'
+    for channel in result.channels:
+        yield from (f'  {line}' for line in _channel(channel, result.timed))
+    for sentence in result.warnings:
+        yield _wrapped(f'warning: {sentence}', width)
+    yield ''
+
+
+def rounded(value: float, half_width: float | None) -> str:
+    """Return a number with two digits more than its interval lets it have."""
+    if half_width is None or not 0.0 < half_width < math.inf:
+        return f'{value:.9g}'
+    digits = max(0, min(12, 1 - math.floor(math.log10(half_width))))
+    return f'{value:.{digits}f}'
+
+
+def _row(parameter: Parameter) -> tuple[str, str, str, str]:
+    described = f'{parameter.described:.9g}'
+    if parameter.half_width is None:
+        # What is more than was to be expected is a warning, in a sentence of its own.
+        return parameter.name, described, 'kept', '' if parameter.warns else parameter.kept
+    if math.isinf(parameter.half_width):
+        interval = 'unknown: no more measurements than numbers'
+    else:
+        interval = f'± {parameter.half_width:.2g}'
+    return parameter.name, described, rounded(parameter.value, parameter.half_width), interval
+
+
+def _channel(channel: Channel, timed: bool) -> Iterator[str]:
+    if channel.noise is None:
+        yield f'{printable(channel.name)}: {channel.motion.value}, not used'
+        return
+    outliers = int(channel.outlier.sum())
+    yield (
+        f'{printable(channel.name)}: noise {channel.noise:.2g}, {outliers} of '
+        f'{len(channel.outlier)} are outliers'
+    )
+    for slip in channel.slips:
+        when = f'{slip.time:.9g} s' if timed else f'row {slip.time:.0f}'
+        size = rounded(slip.size, slip.half_width)
+        yield f'  slip at {when}: {size} ± {slip.half_width:.2g}'
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    if width is None:
+        return f'  {printable(text)}'
+    return textwrap.fill(
+        printable(text), width, initial_indent='  ', subsequent_indent='    ',
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+#: Points per picture; the eye sees no more.
+_MOST_POINTS = 4000
+
+
+def residual_plot(results: Sequence[Calibration], file_format: str) -> bytes:
+    """
+    Draw the residuals of every channel that was used, one below the other.
+
+    :param file_format: ``svg`` or ``png``.
+    """
+    rows = [
+        (result, channel)
+        for result in results
+        for channel in result.channels
+        if channel.noise is not None and len(channel.residual)
+    ]
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots(max(len(rows), 1), 1, squeeze=False)[:, 0]
+        if not rows:
+            axes[0].set_axis_off()
+            axes[0].text(0.5, 0.5, 'no residuals', ha='center')
+        for axis, (result, channel) in zip(axes, rows, strict=False):
+            _draw(axis, result, channel)
+
+    return picture(draw, (9.0, max(2.2 * len(rows), 2.0)), file_format)
+
+
+def _draw(axis: Any, result: Calibration, channel: Channel) -> None:
+    count = len(channel.residual)
+    shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
+    inside = shown[~channel.outlier[shown]]
+    outside = np.flatnonzero(channel.outlier)
+    axis.plot(channel.time[inside], channel.residual[inside], '.', ms=2, color='#4878a8')
+    # Outliers far away are marked at the edge, or the rest would be a line.
+    noise = channel.noise or 0.0
+    low = float(channel.level.min()) - 8.0 * noise
+    high = float(channel.level.max()) + 8.0 * noise
+    clipped = np.clip(channel.residual[outside], low, high)
+    axis.plot(channel.time[outside], clipped, 'x', ms=4, color='#c44e52')
+    axis.plot(channel.time, channel.level, color='black', lw=1.0)
+    for slip in channel.slips:
+        axis.axvline(slip.time, color='#dd8452', lw=1.0, ls='--')
+        axis.annotate(
+            f'{slip.size:+.3g}', (slip.time, high), xytext=(3.0, -5.0),
+            textcoords='offset points', fontsize=7, va='top',
+            bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.8, 'pad': 0.5},
+        )  # fmt: skip
+    if high > low:
+        margin = 0.05 * (high - low)
+        axis.set_ylim(low - margin, high + margin)
+    axis.set_title(
+        f'{result.transmission}: {channel.name}', fontsize=9, loc='left', parse_math=False
+    )
+    axis.set_xlabel('time [s]' if result.timed else 'row', fontsize=8)
+    axis.set_ylabel('residual [rad or m]', fontsize=8)
+    axis.tick_params(labelsize=7)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'data',
+        metavar='DATA',
+        help='recording: a rosbag2 folder, .mcap, .db3, or a table .csv whose columns are time, '
+        'actuators and joints by name (one row per pose will do)',
+    )
+    parser.add_argument(
+        '--description', required=True, metavar='FILE', help='robot description as it is now'
+    )
+    parser.add_argument(
+        '--alias',
+        action='append',
+        default=[],
+        metavar='TYPE=TYPE',
+        help='read a type in FILE as an installed type; may be repeated',
+    )
+    parser.add_argument(
+        '--transmission',
+        action='append',
+        default=[],
+        metavar='NAME',
+        help='calibrate this one only; may be repeated',
+    )
+    for side, topic in (('actuators', 'actuator_states'), ('joints', 'joint_absolute_positions')):
+        parser.add_argument(
+            f'--{side}',
+            default=topic,
+            metavar='TOPIC',
+            help=f'topic with the measured positions of {side}, in a bag (default: {topic})',
+        )
+    parser.add_argument(
+        '--fix',
+        action='append',
+        default=[],
+        metavar='PATTERN',
+        help="keep numbers, for example 'wrist.joints.*.offset'; may be repeated",
+    )
+    parser.add_argument(
+        '--noise',
+        choices=('joint', 'actuator'),
+        default='joint',
+        help='the side whose measurements have the noise (default: joint)',
+    )
+    parser.add_argument(
+        '--offset',
+        choices=('longest', 'first', 'last'),
+        default='longest',
+        help='where a joint slipped: the offset of the longest time between slips, before the '
+        'first, or after the last (default: longest)',
+    )
+    add_bridge_arguments(parser)
+    parser.add_argument('--output', metavar='FILE.yaml', help='write a parameter file')
+    parser.add_argument('--report', metavar='FILE.svg|png', help='draw the residuals')
+    parser.add_argument('--force', action='store_true', help='replace files that are there')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def _run(options: argparse.Namespace, console: Console) -> Exit:
+    report_format = ''
+    if options.report:
+        report_format = format_of(options.report)
+        optional('matplotlib', 'plot')
+    for name in filter(None, (options.output, options.report)):
+        check_output(name, force=options.force)
+    optional('scipy.optimize', 'calibrate')
+    setup = bridge_setup(options, [options.actuators])
+    robot, remarks = setup.robot(read_robot_file(options.description))
+    _check_names(options.transmission, robot)
+    recording, notes = _recording(options, setup, robot)
+    for note in (*remarks, *notes):
+        console.err.line(printable(note))
+    results = calibrate_robot(
+        robot,
+        recording,
+        only=options.transmission,
+        noisy=options.noise,
+        fixed=options.fix,
+        offset_of=options.offset,
+    )
+    _check_results(options.transmission, results)
+    if options.json:
+        console.out.json({'transmissions': [result.as_json() for result in results]})
+    else:
+        _show(results, console)
+    if not any(result.estimated for result in results):
+        console.err.line('nothing is identifiable from this recording; nothing is written')
+        return Exit.ERRORS
+    if options.output:
+        write_output(options.output, _parameters(results).encode(), force=options.force)
+    if options.report:
+        data = residual_plot(results, report_format)
+        write_output(options.report, data, force=options.force)
+    return Exit.OK
+
+
+def _check_names(names: Sequence[str], robot: RobotTransmissions) -> None:
+    for name in names:
+        if name not in robot.transmissions:
+            known = ', '.join(robot.transmissions) or 'none'
+            raise UsageError(f"unknown transmission '{name}', known: {known}")
+
+
+def _recording(
+    options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
+) -> tuple[Recording, Sequence[str]]:
+    names, periods = setup.names_of_driver(robot, options.actuators), setup.periods(robot)
+    notes: list[str] = []
+    if options.data.lower().endswith('.csv') and not has_topics(options.data):
+        recording = read_csv(options.data, names, robot.joint_names)
+        ignored = [name for name in recording.ignored if name]
+        notes += [f'columns not used: {", ".join(ignored)}'] if ignored else []
+    else:
+        recording, remarks = read_bag(
+            options.data, options.actuators, options.joints, names, robot.joint_names
+        )
+        notes += remarks
+    if periods and recording.actuators.time is None:
+        notes.append('wrap_period is not used: poses without times do not tell turns')
+    else:
+        actuators = recording.actuators.unwrapped(periods)
+        recording = replace(recording, actuators=actuators)
+    return recording, notes
+
+
+def _check_results(names: Sequence[str], results: Sequence[Calibration]) -> None:
+    found = [result.transmission for result in results]
+    missing = [name for name in names if name not in found]
+    if missing or not found:
+        which = f"transmission '{missing[0]}'" if missing else 'any transmission'
+        raise UsageError(
+            f'the recording has no positions of all actuators and of a joint of {which} at the '
+            'same time'
+        )
+
+
+def _show(results: Sequence[Calibration], console: Console) -> None:
+    for result in results:
+        for line in text_lines(result, console.out.width):
+            console.out.line(line)
+
+
+def _parameters(results: Sequence[Calibration]) -> str:
+    return parameters_yaml(
+        [
+            (
+                result.transmission,
+                [
+                    (each.path, each.value, f'+- {each.half_width:.2g}, was {each.described:.9g}')
+                    for each in result.estimated
+                ],
+            )
+            for result in results
+        ],
+        'Found by "transmission_bridge calibrate"; half widths of 95 % confidence intervals.\n'
+        'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
+    )
+
+
+COMMAND = Command(
+    description='Find the numbers of the transmissions (reductions, offsets, dimensions) from a\n'
+    'recording of actuator positions and of joint positions that were measured by other\n'
+    'means: absolute encoders, or known poses. Robust against outliers and slips, with\n'
+    '95 % confidence intervals. What the recording cannot tell keeps its value, with the\n'
+    'reason.\n\n'
+    'exit code: 0 something was found, 1 nothing is identifiable, or the description is\n'
+    'none, 2 wrong usage or a file cannot be read or written.',
+    example='  transmission_bridge calibrate poses.csv --description a.urdf --output tuned.yaml\n'
+    '  transmission_bridge calibrate recording.mcap --description a.urdf \\\n'
+    '      --joints /joint_encoders --transmission wrist --report residuals.svg',
+    add_arguments=_add_arguments,
+    run=_run,
+)

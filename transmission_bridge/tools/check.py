@@ -1,0 +1,575 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge check``: what is in a description, and what is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+import math
+import re
+import textwrap
+from typing import Any
+
+from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.parameter_names import parameter_names
+from transmission_bridge.bridge.unused_aliases import unused_aliases
+from transmission_bridge.description import (
+    Dialect,
+    Finding,
+    load_description,
+    MemberSpec,
+    RejectedTransmission,
+    RobotDescription,
+    TransmissionSpec,
+)
+from transmission_bridge.errors import DescriptionError, sentence
+from transmission_bridge.tools.cli import aligned, columns_of, Command, Console, Exit, printable
+from transmission_bridge.tools.limit_report import (
+    MemberLimits,
+    Range,
+    Ratio,
+    transmission_limits,
+    TransmissionLimits,
+)
+from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
+from transmission_bridge.tools.units import units_of
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.registry import Registry
+
+__all__ = [
+    'COMMAND',
+    'CheckReport',
+    'Member',
+    'TransmissionReport',
+    'check',
+    'number_text',
+    'text_lines',
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A joint or an actuator of a transmission; ``None`` is what could not be read."""
+
+    name: str
+    role: str | None = None
+    mechanical_reduction: float | None = None
+    offset: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object of ``check --json``."""
+        return {
+            'name': self.name,
+            'role': self.role,
+            'mechanical_reduction': self.mechanical_reduction,
+            'offset': self.offset,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TransmissionReport:
+    """
+    A transmission in the file, whether it can be used or not.
+
+    :param limits: Of its joints and what they allow its actuators; none where it is not loaded.
+    """
+
+    name: str
+    type: str
+    dialect: Dialect
+    line: int | None
+    loaded: bool
+    joints: tuple[Member, ...]
+    actuators: tuple[Member, ...]
+    limits: TransmissionLimits | None = None
+
+    def as_json(self, *, with_limits: bool) -> dict[str, Any]:
+        """
+        Return the object of ``check --json``.
+
+        :param with_limits: Whether it has ``joint_limits``, ``actuator_limits`` and ``ratios``,
+            which not every reader expects.
+        """
+        document: dict[str, Any] = {
+            'name': self.name,
+            'type': self.type,
+            'dialect': self.dialect,
+            'line': self.line,
+            'loaded': self.loaded,
+            'joints': [member.as_json() for member in self.joints],
+            'actuators': [member.as_json() for member in self.actuators],
+        }
+        if with_limits:
+            limits = self.limits or TransmissionLimits((), ())
+            document['joint_limits'] = [each.as_json() for each in limits.joints]
+            document['actuator_limits'] = [each.as_json() for each in limits.actuators]
+            document['ratios'] = [each.as_json() for each in limits.ratios]
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """
+    A robot as this package understands it.
+
+    :param robot: Its name, empty where the file cannot be parsed.
+    :param transmissions: In the order of the file.
+    :param pass_through: Joints without a transmission, which are bridged one to one.
+    :param lost: Joints that are not bridged, with the reason.
+    :param findings: In the order of the file.
+    """
+
+    robot: str
+    transmissions: tuple[TransmissionReport, ...] = ()
+    pass_through: tuple[str, ...] = ()
+    lost: tuple[tuple[str, str], ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any finding is an error."""
+        return any(finding.severity == 'error' for finding in self.findings)
+
+    def as_json(self, *, with_limits: bool = False) -> dict[str, Any]:
+        """
+        Return the document of ``check --json``.
+
+        :param with_limits: Whether transmissions have their limits.
+        """
+        return {
+            'robot': self.robot,
+            'transmissions': [
+                transmission.as_json(with_limits=with_limits)
+                for transmission in self.transmissions
+            ],
+            'pass_through': list(self.pass_through),
+            'findings': [_finding_as_json(finding) for finding in self.findings],
+        }
+
+
+def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckReport:
+    """
+    Read a description and load its transmissions, whatever is wrong with them.
+
+    :param strict: Make errors of the warnings for which
+        :func:`~transmission_bridge.description.load_description` refuses a description in strict
+        mode. It stops at the first; here all are wanted.
+    """
+    try:
+        robot = load_description(data)
+    except DescriptionError as error:
+        return CheckReport(robot='', findings=(_as_finding(error),))
+    registry = Registry()
+    transmissions = RobotTransmissions(robot, aliases=aliases, registry=registry)
+    findings: Iterable[Finding] = (
+        *_with_closest_types(transmissions, aliases, registry.type_names),
+        *implausible_numbers(transmissions),
+        *unused_aliases(robot, aliases),
+        *parameter_names(transmissions).findings,
+    )
+    if strict:
+        findings = (
+            replace(finding, severity='error') if finding.fatal_if_strict else finding
+            for finding in findings
+        )
+    limits = {
+        binding.spec.name: transmission_limits(transmissions, binding)
+        for binding in transmissions.bindings
+    }
+    return CheckReport(
+        robot=robot.name,
+        transmissions=_reports(robot, transmissions, limits),
+        pass_through=transmissions.pass_through,
+        lost=tuple(transmissions.lost_joints.items()),
+        findings=tuple(sorted(findings, key=_place)),
+    )
+
+
+def _with_closest_types(
+    transmissions: RobotTransmissions, aliases: Mapping[str, str], installed: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield the findings; those about types that are not installed name the most similar one."""
+    unknown = {}
+    for spec in transmissions.robot.transmissions:
+        type_name = aliases.get(spec.type, spec.type)
+        if type_name not in installed:
+            unknown[spec.name] = type_name
+    for finding in transmissions.findings:
+        # A transmission that was read without an error has none but that it cannot be built.
+        if finding.severity != 'error' or finding.subject not in unknown:
+            yield finding
+            continue
+        type_name = unknown[finding.subject]
+        closest = _closest(type_name, installed)
+        yield replace(
+            finding,
+            message=f"transmission '{finding.subject}' of unknown type '{type_name}' cannot be "
+            'used: '
+            + (
+                f"the closest installed type is '{closest}'"
+                if closest
+                else "no installed type is like it, see 'transmission_bridge plugins'"
+            ),
+        )
+
+
+def _closest(type_name: str, installed: Sequence[str]) -> str:
+    """Return the installed type with the most similar name, empty if none is similar."""
+    # Packages differ where classes are the same, and all classes end alike.
+    for shortened, cutoff in ((_kind, 0.6), (_class, 0.85)):
+        names = {shortened(name): name for name in installed}
+        for found in get_close_matches(shortened(type_name), names, 1, cutoff):
+            return names[found]
+    return ''
+
+
+def _class(type_name: str) -> str:
+    return type_name.rpartition('/')[2].lower()
+
+
+def _kind(type_name: str) -> str:
+    return _class(type_name).removesuffix('transmission')
+
+
+def _reports(
+    robot: RobotDescription,
+    transmissions: RobotTransmissions,
+    limits: Mapping[str, TransmissionLimits],
+) -> tuple[TransmissionReport, ...]:
+    loaded = transmissions.transmissions
+    reports = [
+        *(
+            _accepted(spec, spec.name in loaded, limits.get(spec.name))
+            for spec in robot.transmissions
+        ),
+        *(_rejected(spec) for spec in robot.rejected),
+    ]
+    return tuple(sorted(reports, key=_place))
+
+
+def _accepted(
+    spec: TransmissionSpec, loaded: bool, limits: TransmissionLimits | None
+) -> TransmissionReport:
+    return TransmissionReport(
+        name=spec.name,
+        type=spec.type,
+        dialect=spec.dialect,
+        line=spec.line,
+        loaded=loaded,
+        joints=tuple(map(_member, spec.joints)),
+        actuators=tuple(map(_member, spec.actuators)),
+        limits=limits,
+    )
+
+
+def _rejected(spec: RejectedTransmission) -> TransmissionReport:
+    return TransmissionReport(
+        name=spec.name,
+        type=spec.type,
+        dialect=spec.dialect,
+        line=spec.line,
+        loaded=False,
+        joints=tuple(map(Member, spec.joints)),
+        actuators=tuple(map(Member, spec.actuators)),
+    )
+
+
+def _member(spec: MemberSpec) -> Member:
+    return Member(spec.name, spec.role, spec.mechanical_reduction, spec.offset)
+
+
+def _as_finding(error: DescriptionError) -> Finding:
+    return Finding(
+        'error',
+        error.message,
+        line=error.line,
+        path=error.path,
+        expected=error.expected,
+        found=error.found,
+        fatal_if_strict=True,
+    )
+
+
+def _place(item: Finding | TransmissionReport) -> int:
+    return item.line or 0
+
+
+def _finding_as_json(finding: Finding) -> dict[str, Any]:
+    return {
+        'severity': finding.severity,
+        'line': finding.line,
+        'path': finding.path,
+        'message': sentence(finding.message, expected=finding.expected, found=finding.found),
+    }
+
+
+_HEADING = ('', '', 'ROLE', 'REDUCTION', 'OFFSET')
+
+_QUOTED = re.compile(r"'([^']*)'")
+#: A sentence about one of several, as in ``joint '' cannot``, that can be one about all of them.
+_ABOUT_ONE = re.compile(r"(transmission|joint|actuator) '' (?=of unknown type|cannot\b)")
+
+
+def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[str]:
+    """
+    Yield the lines.
+
+    Findings look as those of a compiler, ``file:line: severity: message``, so that editors and
+    terminals find the place. Those that differ in their names and places only are one.
+
+    :param file: The file's name, as the user gave it.
+    :param width: Columns to wrap at, ``None``: do not.
+    """
+    if report.robot or report.transmissions:
+        yield _wrapped(f"robot '{printable(report.robot)}' in {printable(file)}", width)
+        yield ''
+    if report.transmissions:
+        yield from _table(report.transmissions, width)
+        yield ''
+    known = [each.limits for each in report.transmissions if each.limits is not None]
+    yield from _limits(known, width)
+    ratios = [ratio for each in known for ratio in each.ratios]
+    if ratios:
+        yield 'ratios that vary, over the positions that are allowed'
+        yield from (f'  {line}' for line in _ratios(ratios))
+        yield ''
+    for title, names in (
+        ('passed through (no transmission)', report.pass_through),
+        ('not bridged (transmission refused)', tuple(name for name, _ in report.lost)),
+    ):
+        if names:
+            text = f'{_count(len(names), "joint")} {title}: {", ".join(map(printable, names))}'
+            yield _wrapped(text, width)
+            yield ''
+    for group in _groups(report):
+        yield _wrapped(_finding(group, file, _names(report)), width)
+    if report.findings:
+        yield ''
+    yield _summary(report)
+
+
+def number_text(value: float | None) -> str:
+    """Return the shortest text that reads as the same number; ``?`` where it is unknown."""
+    return '?' if value is None else repr(value).removesuffix('.0')
+
+
+def _table(transmissions: tuple[TransmissionReport, ...], width: int | None) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [_HEADING]
+    for transmission in transmissions:
+        rows += [_row('joint', member) for member in transmission.joints]
+        rows += [_row('actuator', member) for member in transmission.actuators]
+    heading, *members = aligned(rows, right=(3, 4))
+    lines = iter(members)
+    yield '  ' + heading
+    for transmission in transmissions:
+        place = '' if transmission.line is None else f'line {transmission.line}: '
+        state = '' if transmission.loaded else 'REFUSED '
+        name = f'{place}{state}{printable(transmission.name)}'
+        type_name = f'{printable(transmission.type) or "no type"} ({transmission.dialect})'
+        if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
+            yield f'{name}  {type_name}'
+        else:
+            yield name
+            yield f'    {type_name}'
+        for _ in (*transmission.joints, *transmission.actuators):
+            yield '  ' + next(lines)
+
+
+def _row(kind: str, member: Member) -> tuple[str, ...]:
+    return (
+        kind,
+        member.name,
+        '?' if member.role is None else member.role or '-',
+        number_text(member.mechanical_reduction),
+        number_text(member.offset),
+    )
+
+
+# -- limits --------------------------------------------------------------------------------------
+
+
+def _limits(limits: Sequence[TransmissionLimits], width: int | None) -> Iterator[str]:
+    members = [
+        (indent, member)
+        for each in limits
+        for indent, side in (('', each.joints), ('  ', each.actuators))
+        for member in side
+        if member.says_something
+    ]
+    if not members:
+        return
+    rows: list[tuple[str, ...]] = [('', 'LOWER', 'UPPER', 'VELOCITY', 'EFFORT')]
+    rows += [_numbers(indent, each) for indent, each in members]
+    title = 'limits of the joints, and what they allow their actuators (indented)'
+    lines = aligned(rows, right=(1, 2, 3, 4))
+    units = [_units(each.unit) for _, each in members]
+    if len(set(units)) == 1:
+        title += f', in {", ".join(units[0])}'
+    else:
+        widest = max(map(columns_of, lines)) + max(len(', '.join(each)) for each in units)
+        if width is not None and widest + 4 > width:
+            units = [each[:1] for each in units]  # that of the position stands for all three
+        column = ['UNITS', *(', '.join(each) for each in units)]
+        lines = aligned(
+            [(*row, each) for row, each in zip(rows, column, strict=True)], right=(1, 2, 3, 4)
+        )
+    yield _wrapped(title, width)
+    yield from (f'  {line}' for line in lines)
+    yield ''
+
+
+def _units(unit: str) -> tuple[str, ...]:
+    position, velocity, effort = units_of(unit)
+    return (position, velocity, effort) if ' or ' not in unit else (position, effort)
+
+
+def _numbers(indent: str, each: MemberLimits) -> tuple[str, ...]:
+    return (
+        indent + each.name,
+        _range((each.lower, each.lower)),
+        _range((each.upper, each.upper)),
+        _range(each.velocity),
+        _range(each.effort),
+    )
+
+
+def _ratios(ratios: Sequence[Ratio]) -> list[str]:
+    rows = [
+        (each.actuator, 'per', each.joint, _range((each.least, each.greatest)), each.unit)
+        for each in ratios
+    ]
+    return aligned(rows, right=(3,))
+
+
+def _range(values: Range) -> str:
+    """Return one number, or the ends of a range, which come from samples, with fewer digits."""
+    least, greatest = values
+    if math.isnan(least):
+        return '?'
+    if math.isinf(least):
+        return '-'
+    if least == greatest:
+        return f'{least:.6g}'
+    ends = (f'{least:.4g}', f'{greatest:.4g}')
+    return ends[0] if ends[0] == ends[1] else ' .. '.join(ends)
+
+
+# -- findings ------------------------------------------------------------------------------------
+
+
+def _groups(report: CheckReport) -> list[list[Finding]]:
+    """Return the findings, those together that differ in names and places only."""
+    names = _names(report)
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in report.findings:
+        key = finding.severity, _anonymous(_sentence(finding), names)
+        groups.setdefault(key, []).append(finding)
+    return list(groups.values())
+
+
+def _names(report: CheckReport) -> frozenset[str]:
+    """Return the names that a sentence may be about."""
+    return frozenset(
+        name
+        for each in report.transmissions
+        for name in (each.name, *(member.name for member in (*each.joints, *each.actuators)))
+    )
+
+
+def _anonymous(text: str, names: Collection[str]) -> str:
+    return _QUOTED.sub(lambda quoted: "''" if quoted[1] in names else quoted[0], text)
+
+
+def _finding(group: Sequence[Finding], file: str, names: Collection[str]) -> str:
+    first = group[0]
+    place = file if first.line is None else f'{file}:{first.line}'
+    text = _sentence(first)
+    if len(group) == 1:
+        where = f' [{first.path}]' if first.path else ''
+    else:
+        count = len(group)
+        general, is_general = _ABOUT_ONE.subn(
+            lambda found: f'{count} {found[1]}s ', _anonymous(text, names), count=1
+        )
+        # A sentence with more names in it is about the first finding only.
+        text = general if is_general and "''" not in general else f'{count} times: {text}'
+        lines = dict.fromkeys(str(each.line) for each in group if each.line is not None)
+        where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
+    return printable(f'{place}: {first.severity}: {text}{where}')
+
+
+def _sentence(finding: Finding) -> str:
+    # The traceback of a plugin is for its author: it is in the JSON.
+    message = finding.message.partition('\n')[0]
+    return sentence(message, expected=finding.expected, found=finding.found)
+
+
+def _summary(report: CheckReport) -> str:
+    severities = Counter(finding.severity for finding in report.findings)
+    loaded = sum(transmission.loaded for transmission in report.transmissions)
+    refused = len(report.transmissions) - loaded
+    return ', '.join(
+        [
+            f'{_count(loaded, "transmission")} loaded',
+            *([f'{refused} refused'] if refused else []),
+            _count(severities['error'], 'error'),
+            _count(severities['warning'], 'warning'),
+        ]
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    if width is None:
+        return text
+    return textwrap.fill(
+        text, width, subsequent_indent='    ', break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot_arguments(parser)
+    parser.add_argument('--json', action='store_true', help='print JSON')
+    parser.add_argument(
+        '--limits',
+        action='store_true',
+        help='with --json: add limits of joints and actuators, their units, and ratios that vary',
+    )
+    parser.add_argument(
+        '--strict',
+        action='store_true',
+        help='count warnings about data that nothing uses, or that ros2_control or URDF parsers '
+        'refuse, as errors',
+    )
+
+
+def _run(options: argparse.Namespace, console: Console) -> Exit:
+    aliases = aliases_of(options.alias)
+    report = check(read_robot_file(options.file), strict=options.strict, aliases=aliases)
+    if options.json:
+        console.out.json(report.as_json(with_limits=options.limits))
+    else:
+        for line in text_lines(report, options.file, console.out.width):
+            console.out.line(line)
+    return Exit.ERRORS if report.has_errors else Exit.OK
+
+
+COMMAND = Command(
+    description='Show the transmissions of a robot description with joints, actuators, roles,\n'
+    'reductions and offsets, the limits of joints and actuators, the joints that pass\n'
+    'through, and everything that is odd.\n\n'
+    'exit code: 0 no errors (there may be warnings), 1 errors, also if FILE is not a robot\n'
+    'description at all, 2 wrong usage or FILE cannot be read.',
+    example='  transmission_bridge check robot.urdf\n'
+    '  xacro robot.urdf.xacro | transmission_bridge check --strict -',
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,273 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge convert``: recordings from actuator space to joint space and back."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from transmission_bridge.errors import shown
+from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
+from transmission_bridge.tools.bags.files import is_folder, open_source
+from transmission_bridge.tools.bags.model import DamageError, Source, UnusableFileError
+from transmission_bridge.tools.cli import Command, Console, Exit, printable, progress, UsageError
+from transmission_bridge.tools.convert.run import (
+    convert_recording,
+    Converted,
+    DamagedInputError,
+    DESCRIPTION_TOPIC,
+    find_description,
+    MessageConverter,
+    NothingConvertedError,
+    Output,
+    topic_pairs,
+    TopicPlan,
+)
+from transmission_bridge.tools.files import check_output
+from transmission_bridge.tools.robot import (
+    add_bridge_arguments,
+    bridge_setup,
+    NAMES_HINT,
+    read_robot_file,
+)
+from transmission_bridge.tools.signals import clean_end
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    JOINT_TO_ACTUATOR,
+)
+
+__all__ = ['COMMAND', 'run_job']
+
+_DIRECTIONS: dict[str, Direction] = {'joint': ACTUATOR_TO_JOINT, 'actuator': JOINT_TO_ACTUATOR}
+
+
+def run_job(options: argparse.Namespace, console: Console) -> Exit:
+    """
+    Run the command.
+
+    :raises UsageError: For what the user can mend.
+    :raises DescriptionError: If the description is none.
+    """
+    path, output = options.input, Output(
+        options.output, options.storage, options.force, options.keep_readable
+    )  # fmt: skip
+    sides = [text.split(':') for text in options.topic]
+    setup = bridge_setup(options, [side[0 if options.to == 'joint' else -1] for side in sides])
+    pairs = topic_pairs(options.topic, options.to, setup.options.actuator_state_topics)
+    plan = TopicPlan(pairs, keep=options.keep)
+    _check_paths(path, output)
+    try:
+        own = None if options.description else _own_description(path, plan)
+        data = read_robot_file(options.description) if own is None else own
+        robot, notes = setup.robot(data)
+        for note in notes:
+            _note(console, note)
+        _note_description(robot, console)
+        converter = MessageConverter(
+            robot, _DIRECTIONS[options.to], plan, setup.options, NAMES_HINT
+        )
+        source = _open(path, plan)
+        try:
+            with clean_end(), progress(console.err, 'converting') as show:
+                done = convert_recording(
+                    source, output, converter, plan, description=own, show=show
+                )
+        finally:
+            source.close()
+    except (DamagedInputError, DamageError, UnusableFileError) as error:
+        _complain(console, f"'{path}' cannot be used: {error}")
+        if isinstance(error, DamagedInputError) and not output.keep_readable:
+            _complain(console, 'nothing was written; --keep-readable writes what can be read')
+        return Exit.ERRORS
+    except NothingConvertedError as nothing:
+        _tell_notes(nothing.done, console)
+        _complain(console, _why_nothing(nothing.done, plan, robot, options.to))
+        return Exit.ERRORS
+    _tell(done, plan, output, console)
+    if done.damage:
+        _complain(console, f"'{path}' could be read only in part, {done.damage_in_full}")
+        return Exit.ERRORS
+    return Exit.OK
+
+
+def _check_paths(path: str, output: Output) -> None:
+    marker = METADATA_FILE if is_folder(output.path) else ''
+    both = os.path.exists(path) and os.path.exists(output.path)
+    if both and os.path.samefile(path, output.path):
+        raise UsageError('OUT is IN; a recording is not converted in place')
+    check_output(output.path, force=output.force, marker=marker)
+
+
+def _open(path: str, plan: TopicPlan) -> Source:
+    """
+    Open the recording.
+
+    :raises UsageError: If it cannot be read.
+    :raises UnusableFileError: If it is none.
+    """
+    try:
+        return open_source(path, next(iter(plan.pairs)))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        raise UsageError(f"cannot read '{path}': {reason}") from None
+
+
+def _own_description(path: str, plan: TopicPlan) -> bytes:
+    """
+    Return the description that the recording holds.
+
+    :raises UsageError: If it holds none.
+    """
+    source = _open(path, plan)
+    try:
+        found = find_description(source)
+    finally:
+        source.close()
+    if found is None:
+        raise UsageError(
+            f"'{path}' holds no {DESCRIPTION_TOPIC}: --description FILE gives the robot"
+        )
+    return found
+
+
+def _note_description(robot: RobotTransmissions, console: Console) -> None:
+    if not robot.joint_names:
+        raise UsageError('the description has no joint that can be converted')
+    count = sum(finding.severity == 'error' for finding in robot.findings)
+    if count:
+        console.err.line(
+            f'the description has errors ({count}), which cost joints: see '
+            "'transmission_bridge check'"
+        )
+
+
+def _tell(done: Converted, plan: TopicPlan, output: Output, console: Console) -> None:
+    pairs = ', '.join(f'{source} to {target}' for source, target in plan.pairs.items())
+    console.out.line(printable(f'{done.converted} messages converted ({pairs}) in {output.path}'))
+    _tell_notes(done, console)
+
+
+def _tell_notes(done: Converted, console: Console) -> None:
+    for bridge in done.bridges.values():
+        for (source, reason), count in bridge.refused.items():
+            sentence = bridge.sentences[source, reason]
+            _note(console, f'{count} messages of {source} refused ({reason}): {sentence}')
+        if bridge.path.merged.unknown_names:
+            names = ', '.join(bridge.path.merged.unknown_names)
+            _note(console, f'names that the robot does not have were left out: {names}')
+        for (name, reason), count in bridge.path.report.counts.items():
+            _note(console, f'{count} values of {name} are unknown: {reason}')
+    if done.other_descriptions:
+        _note(
+            console,
+            f'{DESCRIPTION_TOPIC} changes in the recording; the first one was used throughout',
+        )
+
+
+def _why_nothing(done: Converted, plan: TopicPlan, robot: RobotTransmissions, to: str) -> str:
+    """Return a sentence about a recording of which nothing could be converted."""
+    bridges = done.bridges.values()
+    others = robot.joint_names if to == 'joint' else robot.actuator_names
+    unknown = {name for bridge in bridges for name in bridge.path.merged.unknown_names}
+    if any(bridge.refused for bridge in bridges):
+        reason = 'no message could be used'
+        if not unknown.isdisjoint(map(shown, others)):
+            other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
+            reason += f'; they name {to}s already: {other} converts those'
+    elif any(any(bridge.path.merged.given) for bridge in bridges):
+        reason = f'no {to} is known from the numbers in the messages'
+    else:
+        reason = f'there is no message with numbers on {", ".join(plan.pairs)}'
+    return f'nothing was converted, and nothing is written: {reason}'
+
+
+def _note(console: Console, sentence: str) -> None:
+    console.err.line(printable(sentence))
+
+
+def _complain(console: Console, sentence: str) -> None:
+    console.err.line(printable(f'transmission_bridge: {sentence}'))
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'input',
+        metavar='IN',
+        help='recording: a folder of rosbag2, or a file .mcap, .db3 or .csv',
+    )
+    parser.add_argument(
+        'output',
+        metavar='OUT',
+        help='recording to write: .mcap, .db3, .csv, or any other name for a folder of rosbag2',
+    )
+    parser.add_argument(
+        '--description',
+        metavar='FILE',
+        help="robot description; '-' reads standard input; by default the first message on "
+        '/robot_description in IN',
+    )
+    parser.add_argument(
+        '--to', choices=('joint', 'actuator'), default='joint', help='what to compute (joint)'
+    )
+    parser.add_argument(
+        '--topic',
+        action='extend',
+        nargs='+',
+        default=[],
+        metavar='SOURCE:TARGET',
+        help='convert SOURCE to TARGET; may be repeated, and sources with the same target are '
+        'merged as drivers of one bridge (/actuator_states:/joint_states, or the reverse)',
+    )
+    parser.add_argument(
+        '--keep', action='store_true', help='keep the topics that are converted as well'
+    )
+    parser.add_argument(
+        '--storage',
+        choices=('mcap', 'sqlite3'),
+        help='storage of a folder (that of IN, mcap if it has none)',
+    )
+    parser.add_argument('--force', action='store_true', help='replace OUT if it is there')
+    parser.add_argument(
+        '--keep-readable',
+        action='store_true',
+        help='of a recording that is cut off or damaged, write what can be read, also behind the '
+        'damage; without this nothing is written',
+    )
+    parser.add_argument(
+        '--alias',
+        action='append',
+        default=[],
+        metavar='TYPE=TYPE',
+        help='read a type in the description as an installed type; may be repeated',
+    )
+    add_bridge_arguments(parser)
+
+
+def _run(options: argparse.Namespace, console: Console) -> Exit:
+
+    return run_job(options, console)
+
+
+COMMAND = Command(
+    description='Convert recorded actuator states to joint states as the bridge would have,\n'
+    'or the reverse. Everything else in the recording is copied as it is.\n\n'
+    'OUT appears when it is complete, and is never replaced without --force.\n\n'
+    'A line of a CSV file is a message, with the columns time and stamp [s], topic, and\n'
+    'NAME.position, NAME.velocity, NAME.effort in SI units; stamp and topic may be absent.\n'
+    'Only what is converted is written to a CSV file.\n\n'
+    'With the parameter file of a bridge the result is what that one would have published.\n\n'
+    'exit code: 0 done, 1 nothing was converted, IN is no recording, cut off or damaged, or\n'
+    'the description is none, 2 wrong usage, or a file cannot be read or written.',
+    example='  transmission_bridge convert drive.mcap drive_joints.mcap --description robot.urdf\n'
+    '  transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \\\n'
+    '      /right/states:/joint_states\n'
+    '  transmission_bridge convert drive.mcap drive.csv --description robot.urdf \\\n'
+    '      --params-file bridge.yaml\n'
+    '  transmission_bridge convert drive.mcap out.mcap --actuator-names M1=elbow_motor',
+    add_arguments=_add_arguments,
+    run=_run,
+)

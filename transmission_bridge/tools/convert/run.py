@@ -1,0 +1,470 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""One conversion of a recording: its topics, its messages, from file to file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+import os
+from typing import Literal
+
+from transmission_bridge.bridge.offline import OfflineConverter
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
+from transmission_bridge.tools.bags.files import create_sink, is_folder
+from transmission_bridge.tools.bags.joint_state_topic import read_unusual
+from transmission_bridge.tools.bags.model import (
+    DamageError,
+    JOINT_STATE,
+    Message,
+    Sink,
+    Source,
+    Topic,
+    UnusableFileError,
+)
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.files import safe_output
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
+
+__all__ = [
+    'DESCRIPTION_TOPIC',
+    'Converted',
+    'DamagedInputError',
+    'MessageConverter',
+    'NothingConvertedError',
+    'Output',
+    'TopicPlan',
+    'convert_recording',
+    'description_of',
+    'descriptions_in',
+    'find_description',
+    'topic_pairs',
+]
+
+_JOINTS, _ACTUATORS = '/joint_states', '/actuator_states'
+
+
+def topic_pairs(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[str, str]:
+    """
+    Return target by source.
+
+    :param texts: Pairs ``source:target``, empty for the default.
+    :param to: ``joint`` or ``actuator``.
+    :param drivers: Topics of the drivers, which are the default on their side.
+    :raises UsageError: If one has another form, or a source is given twice.
+    """
+    pairs: dict[str, str] = {}
+    for text in texts:
+        source, colon, target = text.partition(':')
+        if not colon or not source.strip('/') or not target.strip('/') or ':' in target:
+            raise UsageError(f"--topic takes SOURCE:TARGET, found '{text}'")
+        if _absolute(source) in pairs:
+            raise UsageError(f"--topic: '{source}' is given twice")
+        pairs[_absolute(source)] = _absolute(target)
+    if pairs:
+        return pairs
+    if to == 'joint':
+        return {_absolute(driver): _JOINTS for driver in drivers}
+    return {_JOINTS: _absolute(drivers[0]) if len(drivers) == 1 else _ACTUATORS}
+
+
+class TopicPlan:
+    """
+    What becomes of each topic.
+
+    :param pairs: Target by source.
+    :param keep: Whether sources stay in the recording as well.
+    :ivar pairs: The same.
+    """
+
+    def __init__(self, pairs: Mapping[str, str], *, keep: bool) -> None:
+        self.pairs = dict(pairs)
+        self.keep = keep
+        self._targets: dict[str, Topic] = {}
+        self._by_topic: dict[Topic, str | None] = {}
+        self._seen: set[str] = set()
+
+    def target_of(self, topic: Topic) -> str | None:
+        """
+        Return the name of the topic that messages are converted to, ``None`` for copying them.
+
+        :raises UsageError: If the topic cannot be converted, or would get mixed up with a target.
+        """
+        if topic not in self._by_topic:
+            self._by_topic[topic] = self._judge(topic)
+        return self._by_topic[topic]
+
+    def target(self, name: str, topic: Topic) -> Topic:
+        """
+        Return the topic of what is converted; it is like the first of its sources.
+
+        :param name: Its name.
+        :param topic: Where the message comes from.
+        """
+        if name not in self._targets:
+            self._targets[name] = replace(topic, name=name)
+        return self._targets[name]
+
+    def check(self, topics: Iterable[Topic]) -> None:
+        """
+        Check that every source is there and nothing gets mixed up.
+
+        :param topics: All topics of the recording.
+        :raises UsageError: Otherwise.
+        """
+        everything = tuple(topics)
+        for topic in everything:
+            self.target_of(topic)
+        missing = [source for source in self.pairs if source not in self._seen]
+        if missing:
+            states = sorted({topic.name for topic in everything if topic.type == JOINT_STATE})
+            raise UsageError(
+                f"there is no topic '{missing[0]}'; topics with joint states are: "
+                f'{", ".join(states) or "none"} (see --topic)'
+            )
+
+    def _judge(self, topic: Topic) -> str | None:
+        name = _absolute(topic.name)
+        target = self.pairs.get(name)
+        if target is not None:
+            self._seen.add(name)
+            if topic.type != JOINT_STATE or topic.encoding != 'cdr':
+                raise UsageError(
+                    f"'{topic.name}' cannot be converted: expected {JOINT_STATE} in cdr, found "
+                    f'{topic.type or "no type"} in {topic.encoding or "no encoding"}'
+                )
+        if name in self.pairs.values() and (target is None or self.keep):
+            sources = [source for source, its in self.pairs.items() if its == name]
+            raise UsageError(
+                f"'{topic.name}' is in the recording already; name another target: "
+                f'--topic {sources[0]}:NAME'
+            )
+        return target
+
+
+def _absolute(name: str) -> str:
+    return '/' + name.lstrip('/')
+
+
+DESCRIPTION_TOPIC = '/robot_description'
+_STRING = 'std_msgs/msg/String'
+
+_ORIGIN = 4
+#: Byte orders by the second byte of the encapsulation, of plain CDR and XCDR2.
+_BYTE_ORDERS: dict[int, Literal['big', 'little']] = {0: 'big', 1: 'little', 6: 'big', 7: 'little'}
+
+
+def description_of(data: bytes) -> bytes | None:
+    """
+    Return the text in a serialised std_msgs/String, ``None`` if this is none.
+
+    :param data: The message, encapsulation included.
+    """
+    if len(data) < _ORIGIN + 4 or data[0] or data[1] not in _BYTE_ORDERS:
+        return None
+    length = int.from_bytes(data[_ORIGIN : _ORIGIN + 4], _BYTE_ORDERS[data[1]])
+    text = data[_ORIGIN + 4 : _ORIGIN + 4 + length]
+    if len(text) != length or not text.endswith(b'\0'):
+        return None
+    return text[:-1]
+
+
+def find_description(source: Source) -> bytes | None:
+    """
+    Return the first description in a recording, ``None`` where there is none.
+
+    :param source: The recording; read as far as needed.
+    :raises DamageError: If there is none in what can be read of a damaged recording.
+    """
+    if source.lists_topics and not any(topic.name == DESCRIPTION_TOPIC for topic in source.topics):
+        return None
+    problems: list[str] = []
+    for batch in source.batches(problems.append):
+        found = descriptions_in(batch)
+        if found:
+            return found[0]
+    if problems:
+        raise DamageError(problems[0])
+    return None
+
+
+def descriptions_in(messages: Iterable[Message]) -> list[bytes]:
+    """Return the descriptions among messages."""
+    texts = (
+        description_of(message.data)
+        for message in messages
+        if message.topic.name == DESCRIPTION_TOPIC and message.topic.type == _STRING
+    )
+    return [text for text in texts if text is not None]
+
+
+class MessageConverter:
+    """
+    Converts batches of messages.
+
+    Topics with the same target are drivers of one bridge, and their states are merged.
+
+    :param robot: The maps.
+    :param direction: Which way.
+    :param plan: What becomes of each topic.
+    :param options: Those of the bridges.
+    :param names_hint: How to give a driver's names, for a sentence.
+    :raises TransmissionBridgeError: If an option does not fit the robot.
+    :ivar bridges: The converters, by the name of the target.
+    :ivar converted: How many messages came out of them.
+    """
+
+    def __init__(
+        self,
+        robot: RobotTransmissions,
+        direction: Direction,
+        plan: TopicPlan,
+        options: BridgeOptions,
+        names_hint: str,
+    ) -> None:
+        self._plan = plan
+        self.bridges = {
+            target: OfflineConverter(robot, direction, read_unusual, options, target)
+            for target in dict.fromkeys(plan.pairs.values())
+        }
+        if direction == ACTUATOR_TO_JOINT:
+            for bridge in self.bridges.values():
+                bridge.path.merged.names_hint = names_hint
+        self.converted = 0
+
+    def convert(self, batch: Sequence[Message]) -> list[Message]:
+        """
+        Return the messages with those to be converted in the other space, in the same order.
+
+        :raises UsageError: If a topic cannot be converted.
+        :raises UnusableFileError: If a message needs a decoder that is not installed.
+        """
+        target_of = {
+            topic: self._plan.target_of(topic) for topic in {message.topic for message in batch}
+        }
+        results: list[Message | None] = list(batch)
+        for name in self.bridges:
+            places = [
+                place for place, message in enumerate(batch) if target_of[message.topic] == name
+            ]
+            for topic, group in groupby(places, key=lambda place: batch[place].topic):
+                self._convert_some(name, topic, batch, list(group), results)
+        if not self._plan.keep:
+            return [message for message in results if message is not None]
+        both = (
+            (before, None if after is before else after)
+            for before, after in zip(batch, results, strict=True)
+        )
+        return [message for pair in both for message in pair if message is not None]
+
+    def _convert_some(
+        self,
+        name: str,
+        source: Topic,
+        batch: Sequence[Message],
+        places: Sequence[int],
+        results: list[Message | None],
+    ) -> None:
+        """Convert consecutive messages of one driver."""
+        messages = [batch[place] for place in places]
+        outputs = self.bridges[name].convert(
+            source.name,
+            [message.data for message in messages],
+            [message.time for message in messages],
+        )
+        target = self._plan.target(name, source)
+        for place, message, data in zip(places, messages, outputs, strict=True):
+            if data is None:
+                results[place] = None
+                continue
+            results[place] = Message(
+                target, message.time, message.published, message.sequence, data
+            )
+            self.converted += 1
+
+
+_BILLION = 10**9
+
+
+class DamagedInputError(Exception):
+    """The recording could not be read to its end, and nothing was written."""
+
+
+class NothingConvertedError(Exception):
+    """
+    No message came out in the other space, and nothing was written.
+
+    :param done: What was seen of the recording.
+    """
+
+    def __init__(self, done: Converted) -> None:
+        self.done = done
+        super().__init__()
+
+
+@dataclass(frozen=True)
+class Output:
+    """
+    What is to be written.
+
+    :param path: Where.
+    :param storage: ``mcap`` or ``sqlite3``, of a folder; ``None``: as the input.
+    :param force: Whether it may replace something.
+    :param keep_readable: Whether to write what can be read of a damaged recording.
+    """
+
+    path: str
+    storage: str | None = None
+    force: bool = False
+    keep_readable: bool = False
+
+
+@dataclass
+class Converted:
+    """
+    What was done.
+
+    :param read: How many messages were read.
+    :param converted: How many came out in the other space.
+    :param damage: How far the recording could be read and why no further, empty if it was read
+        to its end.
+    :param places: How many places could not be read.
+    :param behind: How many of the messages are behind the first of them.
+    :param bridges: By target, what the conversions noticed.
+    :param other_descriptions: Whether the recording holds other descriptions than the one used.
+    """
+
+    read: int = 0
+    converted: int = 0
+    damage: str = ''
+    places: int = 0
+    behind: int = 0
+    bridges: Mapping[str, OfflineConverter] = field(default_factory=dict)
+    other_descriptions: bool = False
+    first_time: int | None = None
+    last_time: int = 0
+
+    def note(self, batch: list[Message]) -> None:
+        """Count messages that were read."""
+        if batch:
+            self.read += len(batch)
+            self.behind += len(batch) if self.damage else 0
+            self.last_time = batch[-1].time
+            if self.first_time is None:
+                self.first_time = batch[0].time
+
+    def note_damage(self, problem: str) -> None:
+        """Take note of a place that cannot be read, before what comes behind it."""
+        self.places += 1
+        self.damage = self.damage or f'{self._how_far}: {problem}'
+
+    @property
+    def damage_in_full(self) -> str:
+        """The first damage, and what is behind it."""
+        more = f'; {self.places - 1} more places are damaged' if self.places > 1 else ''
+        behind = f'; {self.behind} messages behind that could be read' if self.behind else ''
+        return self.damage + more + behind
+
+    @property
+    def _how_far(self) -> str:
+        if self.first_time is None:
+            return 'before the first message'
+        seconds = (self.last_time - self.first_time) / _BILLION
+        return (
+            f'after {self.read} messages, {seconds:.3f} s into the recording '
+            f'(time {self.last_time / _BILLION:.3f})'
+        )
+
+
+def convert_recording(
+    source: Source,
+    output: Output,
+    converter: MessageConverter,
+    plan: TopicPlan,
+    *,
+    description: bytes | None,
+    show: Callable[[float], None],
+) -> Converted:
+    """
+    Convert a recording, piece by piece.
+
+    :param source: The recording.
+    :param output: What is to be written.
+    :param converter: Converts the messages.
+    :param plan: What becomes of each topic.
+    :param description: The description in use if it is the recording's own.
+    :param show: Called with how much is done, from 0 to 1.
+    :raises DamagedInputError: If it cannot be read to its end and nothing is to be kept.
+    :raises NothingConvertedError: If nothing can be made of its messages.
+    :raises UsageError: If a topic is not there, or the output cannot be written.
+    """
+    done = Converted(bridges=converter.bridges)
+    if source.lists_topics:
+        plan.check(source.topics)
+    folder = is_folder(output.path)
+    marker = METADATA_FILE if folder else ''
+    with safe_output(output.path, force=output.force, folder=folder, marker=marker) as made:
+        names = dict.fromkeys(
+            name for bridge in converter.bridges.values() for name in bridge.path.names
+        )
+        try:
+            sink = create_sink(
+                made,
+                os.path.basename(os.path.normpath(output.path)),
+                source,
+                storage=output.storage,
+                columns=tuple(names),
+                topics=tuple(converter.bridges),
+            )
+            try:
+                _copy(source, sink, converter, plan, done, description, show)
+                if done.damage and not (output.keep_readable and done.read):
+                    raise DamagedInputError(done.damage_in_full)
+                sink.close()
+            except BaseException:
+                sink.abort()
+                raise
+        except (OSError, UnusableFileError) as error:
+            reason = getattr(error, 'strerror', None) or str(error)
+            raise UsageError(f"cannot write '{output.path}': {reason}") from None
+        done.converted = converter.converted
+        if not done.converted:
+            raise NothingConvertedError(done)
+    return done
+
+
+def _copy(
+    source: Source,
+    sink: Sink,
+    converter: MessageConverter,
+    plan: TopicPlan,
+    done: Converted,
+    description: bytes | None,
+    show: Callable[[float], None],
+) -> None:
+    """Read, convert and write all that can be read."""
+    if source.lists_topics:
+        _declare(source, sink, plan)
+    for batch in source.batches(done.note_damage):
+        done.note(batch)
+        if description is not None:
+            different = any(text != description for text in descriptions_in(batch))
+            done.other_descriptions = done.other_descriptions or different
+        sink.write(converter.convert(batch))
+        show(source.progress)
+    if not done.damage:
+        plan.check(source.topics)
+    _declare(source, sink, plan)
+    for record in source.extras(done.note_damage):
+        sink.add_extra(record)
+
+
+def _declare(source: Source, sink: Sink, plan: TopicPlan) -> None:
+    """Make the topics known that are copied, so that those without messages are not lost."""
+    for topic in source.topics:
+        if plan.target_of(topic) is None or plan.keep:
+            sink.add(topic)

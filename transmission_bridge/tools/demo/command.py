@@ -1,0 +1,376 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge demo``: a driver and the bridge at work, and every number checked."""
+
+from __future__ import annotations
+
+import argparse
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+import math
+import os
+from pathlib import Path
+import tempfile
+import time
+from typing import Any
+
+from transmission_bridge.sim.demo_motion import command_at
+from transmission_bridge.tools.cli import (
+    aligned,
+    Command,
+    Console,
+    Exit,
+    live_table,
+    optional,
+    printable,
+)
+from transmission_bridge.tools.demo import formulas
+from transmission_bridge.tools.demo.comparison import Comparison, Sample
+from transmission_bridge.tools.demo.processes import (
+    Child,
+    Children,
+    NODES,
+    ros_environment,
+    start_nodes,
+)
+from transmission_bridge.tools.ros_client import ros_module, RosClient
+from transmission_bridge.tools.signals import terminate_as_interrupt
+
+__all__ = ['COMMAND', 'run_demo', 'table_lines']
+
+#: Wide enough for what motors turn, so that columns stay where they are while numbers change.
+_WIDTH = 11
+
+_HEADINGS = ('POS [rad]', 'VEL [rad/s]', 'EFF [N m]', 'CMD [rad]')
+
+_INTERFACES = ('position', 'velocity', 'effort')
+
+
+def table_lines(
+    latest: Mapping[str, Sample],
+    rate: Callable[[str], float],
+    names: Mapping[str, Sequence[str]],
+) -> list[str]:
+    """
+    Return the table: per space a heading, a row per name, and the topics with their rates.
+
+    :param latest: The newest message by topic.
+    :param rate: Messages per second of a topic.
+    :param names: Actuators and joints by ``actuator`` and ``joint``.
+    """
+    headings = [f'{heading:>{_WIDTH}}' for heading in _HEADINGS]
+    rows = []
+    for kind, known in names.items():
+        states, commands = latest.get(f'{kind}_states'), latest.get(f'{kind}_commands')
+        rows.append((kind.upper(), *headings))
+        rows += [(name, *_numbers(name, states, commands)) for name in known]
+    lines = iter(aligned(rows))
+    texts = []
+    for kind, known in names.items():
+        texts += [next(lines) for _ in (kind, *known)]
+        texts.append(
+            ', '.join(f'{topic} {rate(topic):.0f} Hz' for topic in _topics(kind)),
+        )
+    return texts
+
+
+def _topics(kind: str) -> tuple[str, str]:
+    return f'{kind}_states', f'{kind}_commands'
+
+
+def _numbers(name: str, states: Sample | None, commands: Sample | None) -> list[str]:
+    cells = [_number(states, interface, name) for interface in _INTERFACES]
+    return [*cells, _number(commands, 'position', name)]
+
+
+def _number(sample: Sample | None, interface: str, name: str) -> str:
+    value = None if sample is None else sample.values.get(interface, {}).get(name)
+    return f'{"-":>{_WIDTH}}' if value is None else f'{value:{_WIDTH}.4f}'
+
+
+#: Each pair is what the bridge is given and what it makes of it.
+TOPICS = ('joint_commands', 'actuator_commands', 'actuator_states', 'joint_states')
+
+#: Messages that may wait for us: what is missed cannot be compared.
+_DEPTH = 1000
+
+#: Seconds over which rates are averaged.
+_RATE_WINDOW = 2.0
+
+
+class DemoClient(RosClient):
+    """
+    Listens to the bridge and its driver, and commands joints.
+
+    :param receive: Called with the topic and every message on it, those sent included.
+    :ivar latest: The newest message by topic.
+    :raises UsageError: If rclpy is not installed.
+    """
+
+    def __init__(self, receive: Callable[[str, Sample], None]) -> None:
+        super().__init__('demo')
+        self._message_type = ros_module('sensor_msgs.msg').JointState
+        self._receive = receive
+        self._times: dict[str, deque[float]] = {topic: deque() for topic in TOPICS}
+        self.latest: dict[str, Sample] = {}
+        self._publisher = self.node.create_publisher(self._message_type, TOPICS[0], _DEPTH)
+        for topic in TOPICS[1:]:
+            self.node.create_subscription(self._message_type, topic, self._listener(topic), _DEPTH)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody takes our commands."""
+        return bool(self._publisher.get_subscription_count() > 0)
+
+    def rate(self, topic: str) -> float:
+        """Return the messages per second of late [Hz]."""
+        times = self._times[topic]
+        return (len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0.0
+
+    def command(self, values: Mapping[str, Mapping[str, float]]) -> None:
+        """
+        Send a joint command.
+
+        :param values: By interface, then by joint; the same joints for each interface.
+        """
+        message = self._message_type()
+        message.header.stamp = self.node.get_clock().now().to_msg()
+        message.name = list(values['position'])
+        for interface, by_name in values.items():
+            setattr(message, interface, list(by_name.values()))
+        # Before it is sent, because the answer may be quick.
+        self._take(TOPICS[0], message)
+        self._publisher.publish(message)
+
+    def _listener(self, topic: str) -> Callable[[Any], None]:
+        return lambda message: self._take(topic, message)
+
+    def _take(self, topic: str, message: Any) -> None:
+        now = time.monotonic()
+        times = self._times[topic]
+        times.append(now)
+        while times[0] < now - _RATE_WINDOW:
+            times.popleft()
+        self.latest[topic] = _sample(message)
+        self._receive(topic, self.latest[topic])
+
+
+def _sample(message: Any) -> Sample:
+    """Return the values by name; one that a short array lacks is missing."""
+    return Sample(
+        (message.header.stamp.sec, message.header.stamp.nanosec),
+        {
+            interface: dict(zip(message.name, values, strict=False))
+            for interface in _INTERFACES
+            if len(values := getattr(message, interface))
+        },
+    )
+
+
+#: Seconds for two processes to start and find each other on a slow machine.
+_START_LIMIT = 60.0
+_COMMAND_PERIOD = 0.02
+_SCREEN_PERIOD = 0.1
+_N_SNAPSHOTS = 3
+#: Seconds for the last answers to arrive.
+_SETTLING = 0.3
+
+
+class _DemoError(Exception):
+    """Why the demo could not go on, and the processes that may have said more about it."""
+
+    def __init__(self, sentence: str, children: list[Child]) -> None:
+        super().__init__(sentence)
+        self.children = children
+
+
+def run_demo(seconds: float, *, plain: bool, console: Console) -> Exit:
+    """
+    Show the example robot moving, and compare every message with the formulas.
+
+    :param seconds: How long it moves.
+    :param plain: Snapshots instead of a table that stays in place.
+    :returns: Whether every published value agreed.
+    :raises UsageError: If rclpy is not installed.
+    """
+    added = ros_environment(os.environ)
+    # For our own node too; this process is the demo's from here on.
+    os.environ.update(added)
+    with tempfile.TemporaryDirectory(prefix='transmission_bridge_demo_') as folder:
+        demo = _Demo(plain=plain, console=console)
+        try:
+            with Children() as children:
+                start_nodes(children, os.environ, Path(folder))
+                demo.wait(children)
+                with demo.screen():
+                    demo.move(children, seconds)
+        except _DemoError as error:
+            console.err.line(f'transmission_bridge: demo: {error}')
+            for child in error.children:
+                console.err.line(f'output of {child.name}:')
+                for line in child.last_words.splitlines():
+                    console.err.line(f'  {printable(line)}')
+            return Exit.ERRORS
+        finally:
+            demo.close()
+    return demo.verdict()
+
+
+class _Demo:
+    def __init__(self, *, plain: bool, console: Console) -> None:
+        self._console = console
+        self._client = DemoClient(self._receive)
+        self._plain = plain
+        self._live: Any = None
+        states = Comparison('joint_states', 'joint', formulas.joints_from_actuators)
+        commands = Comparison('actuator_commands', 'actuator', formulas.actuators_from_joints)
+        self._comparisons = (states, commands)
+        self._takers = {
+            'actuator_states': states.input,
+            'joint_states': states.output,
+            'joint_commands': commands.input,
+            'actuator_commands': commands.output,
+        }
+
+    def close(self) -> None:
+        self._client.close()
+
+    @contextmanager
+    def screen(self) -> Iterator[None]:
+        """Show a live table within the block, if that can be."""
+        with nullcontext() if self._plain else live_table(self._console) as self._live:
+            yield
+
+    def _receive(self, topic: str, sample: Sample) -> None:
+        self._takers[topic](sample)
+
+    # -- phases ----------------------------------------------------------------------------------
+
+    def wait(self, children: Children) -> None:
+        """Wait until the bridge publishes and listens."""
+        domain = os.environ['ROS_DOMAIN_ID']
+        self._console.out.line(f'{" and ".join(NODES)}: two processes, ROS domain {domain}')
+        self._console.out.flush()
+        end = time.monotonic() + _START_LIMIT
+        # Both, as what is published before we know the other side of it cannot be compared.
+        while not (
+            self._client.is_heard
+            and {'actuator_states', 'joint_states'} <= self._client.latest.keys()
+        ):
+            _require_alive(children)
+            if time.monotonic() > end:
+                raise _DemoError(
+                    f'no states or no listener for commands within {_START_LIMIT:.0f} s',
+                    list(children),
+                )
+            self._client.spin_for(0.05)
+
+    def move(self, children: Children, seconds: float) -> None:
+        """Send commands and show what comes of them."""
+        begin = self._client.latest['joint_states'].values.get('position', {})
+        for name in formulas.JOINTS:
+            if name not in begin:
+                raise _DemoError(f"joint_states: joint '{name}' is missing", list(children))
+        start = time.monotonic()
+        shown = 0
+        while (elapsed := time.monotonic() - start) < seconds:
+            _require_alive(children)
+            self._client.command(command_at(elapsed, begin))
+            if self._is_due(elapsed, seconds, shown):
+                self._show(elapsed, seconds)
+                shown += 1
+            late = (time.monotonic() - start) % _COMMAND_PERIOD
+            self._client.spin_for(_COMMAND_PERIOD - late)
+        self._client.spin_for(_SETTLING)
+        self._show(seconds, seconds)
+        _require_alive(children)
+
+    def _is_due(self, elapsed: float, seconds: float, shown: int) -> bool:
+        period = _SCREEN_PERIOD if self._live else seconds / _N_SNAPSHOTS
+        return elapsed >= (shown + 0.5) * period
+
+    def _show(self, elapsed: float, seconds: float) -> None:
+        client = self._client
+        names = {'actuator': formulas.ACTUATORS, 'joint': formulas.JOINTS}
+        lines = [
+            f'{elapsed:.1f} s of {seconds:.1f} s, '
+            + ', '.join(comparison.progress for comparison in self._comparisons),
+            *table_lines(client.latest, client.rate, names),
+        ]
+        if self._live:
+            text = optional('rich.text', 'cli').Text('\n'.join(lines), no_wrap=True)
+            self._live.update(text, refresh=True)
+        else:
+            for line in ('', *lines):
+                self._console.out.line(line)
+            self._console.out.flush()
+
+    # -- verdict ---------------------------------------------------------------------------------
+
+    def verdict(self) -> Exit:
+        """Print what came out of it, and return it."""
+        faults = [fault for each in self._comparisons for fault in each.faults]
+        for fault in faults:
+            self._console.err.line(f'transmission_bridge: demo: {fault}')
+        counts = ', '.join(
+            f'{each.compared} {each.topic} at {self._client.rate(each.topic):.0f} Hz'
+            for each in self._comparisons
+        )
+        worst = max(each.worst for each in self._comparisons)
+        self._console.out.line()
+        self._console.out.line(
+            f'demo {"FAILED" if faults else "passed"}: {counts}, '
+            f'largest relative deviation from formulas written out by hand {worst:.1e}'
+        )
+        return Exit.ERRORS if faults else Exit.OK
+
+
+def _require_alive(children: Children) -> None:
+    child = children.dead()
+    if child is not None:
+        raise _DemoError(f'{child.name} ended with exit code {child.exit_code}', [child])
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--seconds',
+        type=_seconds,
+        default=8.0,
+        metavar='N',
+        help='how long the robot moves (default: %(default)g)',
+    )
+    parser.add_argument(
+        '--plain',
+        action='store_true',
+        help='show a few snapshots instead of a live table, as where output is no terminal',
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0.0):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
+    return seconds
+
+
+def _run(options: argparse.Namespace, console: Console) -> Exit:
+
+    with terminate_as_interrupt():
+        return run_demo(options.seconds, plain=options.plain, console=console)
+
+
+COMMAND = Command(
+    description='Start a simulated driver and the bridge as two processes, move the joints of\n'
+    'the example robot, show actuators and joints, and compare every published value\n'
+    'with formulas written out by hand. Needs rclpy.\n\n'
+    'exit code: 0 all values agree, 1 one does not, nothing arrived, or a process died,\n'
+    '2 wrong usage or rclpy is missing.',
+    example='  transmission_bridge demo --seconds 20',
+    add_arguments=_add_arguments,
+    run=_run,
+)

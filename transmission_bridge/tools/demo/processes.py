@@ -1,0 +1,192 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The two nodes of the demo as processes on a domain of their own, ended whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import json
+from pathlib import Path
+import signal
+import socket
+import subprocess
+import sys
+from types import TracebackType
+
+from transmission_bridge.tools.resources import resource
+
+__all__ = ['NODES', 'Child', 'Children', 'ros_environment', 'start_nodes']
+
+#: Seconds after which a process that was asked to end is asked more firmly.
+_PATIENCE = 3.0
+
+#: Lines of output that are shown of a process that died.
+_TAIL = 20
+
+# Domain ids that are safe on every system (the ports of higher ones collide with ephemeral ones).
+_DOMAINS = range(1, 102)
+
+
+def ros_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """
+    Return the variables to add so that the demo meets nobody, where the user has not chosen.
+
+    :param environment: The present environment.
+    """
+    added = {}
+    if not environment.get('ROS_DOMAIN_ID'):
+        added['ROS_DOMAIN_ID'] = str(_free_domain())
+    if not environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE'):
+        added['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    return added
+
+
+def _free_domain() -> int:
+    """Return a domain in which this machine has no participant yet."""
+    for domain in reversed(_DOMAINS):
+        # The port on which the first participant of a domain listens (DDSI-RTPS 9.6.1.1).
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(('', 7410 + 250 * domain))
+            except OSError:
+                continue
+            return domain
+    return _DOMAINS[-1]
+
+
+class Child:
+    """
+    A running process.
+
+    :param name: What to call it.
+    :param arguments: Command line behind ``python -m``.
+    :param environment: Its environment.
+    :param log: File that receives everything it prints.
+    """
+
+    def __init__(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
+    ) -> None:
+        self.name = name
+        self._log = log
+        with log.open('wb') as output:
+            self._process = subprocess.Popen(
+                [sys.executable, '-m', *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
+            )
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, ``None`` while it runs."""
+        return self._process.poll()
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it printed."""
+        text = self._log.read_text(encoding='utf-8', errors='replace')
+        return '\n'.join(text.splitlines()[-_TAIL:])
+
+    def ask(self, number: signal.Signals) -> None:
+        """Send a signal if it still runs."""
+        self._process.send_signal(number)
+
+    def has_ended(self, within: float) -> bool:
+        """Wait for its end and tell whether it came."""
+        try:
+            self._process.wait(within)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+class Children:
+    """
+    Processes that end with the block, asked politely first.
+
+    Used as a context manager.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[Child] = []
+
+    def start(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
+    ) -> None:
+        """Start a process, see :class:`Child`."""
+        self._all.append(Child(name, arguments, environment, log))
+
+    def __iter__(self) -> Iterator[Child]:
+        """Iterate over all of them."""
+        return iter(self._all)
+
+    def dead(self) -> Child | None:
+        """Return a process that has ended, if there is one."""
+        return next((child for child in self._all if child.exit_code is not None), None)
+
+    def __enter__(self) -> Children:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """
+        End every process: SIGINT, then SIGTERM, then SIGKILL, and wait for each.
+
+        An interrupt meanwhile does not leave them behind: it makes us more firm.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(KeyboardInterrupt):
+                for child in self._all:
+                    child.ask(number)
+                ended = [child.has_ended(_PATIENCE) for child in self._all]
+                if all(ended):
+                    return
+
+
+#: Name to module.
+NODES = {
+    'simulated_driver': 'transmission_bridge.ros.simulated_driver_main',
+    'transmission_bridge': 'transmission_bridge.ros.bridge_main',
+}
+
+# Small motors: with the default inertia the efforts would be those of a crane.
+_PARAMETERS = """\
+/**:
+  ros__parameters:
+    robot_description: {description}
+transmission_bridge:
+  ros__parameters:
+    autostart: true
+simulated_driver:
+  ros__parameters:
+    inertia: 0.00001
+    damping: 0.001
+"""
+
+
+def start_nodes(children: Children, environment: Mapping[str, str], folder: Path) -> None:
+    """
+    Start both nodes on the example robot, each as a process.
+
+    :param children: Which they are added to.
+    :param environment: Theirs.
+    :param folder: Where their parameters and output go; must outlive them.
+    """
+    description = resource('urdf', 'arm.urdf').read_text(encoding='utf-8')
+    parameters = folder / 'parameters.yaml'
+    # A JSON string is a YAML string, so nothing in a URDF can be misread.
+    parameters.write_text(
+        _PARAMETERS.format(description=json.dumps(description)), encoding='utf-8'
+    )
+    for name, module in NODES.items():
+        arguments = (module, '--ros-args', '--params-file', str(parameters))
+        children.start(name, arguments, environment, folder / f'{name}.log')

@@ -1,0 +1,293 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge export``: tuned numbers back into the robot description."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+import os
+import re
+import sys
+
+from transmission_bridge.bridge.parameter_names import by_number, parameter_name, PREFIX
+from transmission_bridge.description import load_description, MemberSpec, TransmissionSpec
+from transmission_bridge.description.number_editor import NumberEditor
+from transmission_bridge.tools.cli import Command, Console, Exit, printable, UsageError
+from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.parameter_files import read_parameter_file
+from transmission_bridge.tools.robot import (
+    add_robot_arguments,
+    aliases_of,
+    read_robot_file,
+    STANDARD_INPUT,
+)
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
+
+__all__ = ['COMMAND', 'Change', 'Exported', 'export', 'run_job', 'write_number']
+
+_ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """One number of a parameter: its name, which of its numbers, and all of them."""
+
+    name: str
+    place: int
+    values: tuple[float, ...]
+
+
+def write_number(
+    editor: NumberEditor, spec: TransmissionSpec, tunables: Sequence[Tunable], path: ParameterPath
+) -> bool:
+    """
+    Write one number where it stands, or where it would stand.
+
+    :param spec: The transmission.
+    :param tunables: All its numbers, with their new values.
+    :param path: Which one.
+    :returns: Whether that could be done.
+    """
+    value = next(tunable.value for tunable in tunables if tunable.path == path)
+    member, rest = _member(spec, path)
+    if member is not None and rest in (('mechanical_reduction',), ('offset',)):
+        return editor.set_member_number(spec, member, rest[0], value)
+    prefix = path[: len(path) - len(rest)]
+    others = [tunable for tunable in tunables if tunable.path[: len(prefix)] == prefix]
+    for slot in (*_matrix_slots(spec, rest, value), _slot(rest, prefix, others)):
+        if editor.set_parameter(spec, member, slot.name, slot.place, value):
+            return True
+    slot = _slot(rest, prefix, others)
+    return len(rest) <= 2 and editor.add_parameter(spec, member, slot.name, slot.values)
+
+
+def _member(
+    spec: TransmissionSpec, path: ParameterPath
+) -> tuple[MemberSpec | None, ParameterPath]:
+    """Return the joint or actuator that a path leads through, and the path below it."""
+    members = {'joints': spec.joints, 'actuators': spec.actuators}.get(path[0], ())
+    for member in members:
+        if len(path) > 2 and member.name == path[1]:
+            return member, path[2:]
+    return None, path
+
+
+def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable]) -> _Slot:
+    """Return where a number stands whose parameter has the first name of its path."""
+    depth = len(prefix)
+    same = [each for each in others if each.path[depth : depth + 1] == rest[:1]]
+    values = tuple(each.value for each in same)
+    places = [each.path[depth:] for each in same]
+    return _Slot(rest[0], places.index(rest), values)
+
+
+def _matrix_slots(spec: TransmissionSpec, rest: ParameterPath, value: float) -> tuple[_Slot, ...]:
+    """Return the rows and entries that the matrix of a coupled transmission is spelt in."""
+    if len(rest) != 3 or rest[0] != 'matrix':
+        return ()
+    row, column = _ENTRY.fullmatch(rest[1]), _ENTRY.fullmatch(rest[2])
+    if row is None or column is None:
+        return ()
+    place = int(column[2]) - 1
+    whole = (int(row[2]) - 1) * len(spec.actuators) + place
+    return (
+        _Slot('matrix', whole, (value,)),
+        _Slot(rest[1], place, (value,)),
+        _Slot(f'{rest[1]}_output{column[2]}', 0, (value,)),
+    )
+
+
+@dataclass(frozen=True)
+class Change:
+    """One number that was written."""
+
+    name: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Exported:
+    """
+    The result.
+
+    :param data: The description with the new numbers.
+    :param changes: What was written.
+    :param n_same: How many numbers of the parameter file stood there already.
+    """
+
+    data: bytes
+    changes: tuple[Change, ...]
+    n_same: int
+
+
+def export(
+    data: bytes, values: Mapping[str, float | bool], aliases: Mapping[str, str]
+) -> Exported:
+    """
+    Write numbers into a description, each where it stands.
+
+    :param data: The description.
+    :param values: Numbers by their full parameter names.
+    :raises DescriptionError: If the description cannot be read.
+    :raises UsageError: If a name is none of this robot, or a number cannot be written.
+    :raises ParameterError: If a value cannot be accepted.
+    """
+    robot = RobotTransmissions(load_description(data), aliases=aliases)
+    wanted = _places(robot, values)
+    tuned = robot.with_parameters(by_number(values))
+    if tuned.ignore_absolute_encoder != robot.ignore_absolute_encoder:
+        raise UsageError(f'{IGNORE_ABSOLUTE_ENCODER} is not written by this command')
+    editor = NumberEditor(data)
+    specs = {binding.spec.name: binding.spec for binding in robot.bindings}
+    changes = []
+    for name, (transmission, path) in wanted.items():
+        if path == (IGNORE_ABSOLUTE_ENCODER,):
+            continue
+        before, after = (_value(each, transmission, path) for each in (robot, tuned))
+        if before == after:
+            continue
+        changes.append(Change(name, before, after))
+        spec: TransmissionSpec = specs[transmission]
+        if not write_number(editor, spec, tuned.tunables[transmission], path):
+            raise UsageError(f'{name} cannot be written: it stands nowhere in the description')
+    result = editor.result()
+    _verify(result, tuned, aliases)
+    return Exported(result, tuple(changes), len(wanted) - len(changes))
+
+
+def _places(
+    robot: RobotTransmissions, values: Mapping[str, float | bool]
+) -> dict[str, tuple[str, ParameterPath]]:
+    """
+    Return transmission and path of each name.
+
+    :raises UsageError: If a name is none, or means two numbers.
+    """
+    places: dict[str, list[tuple[str, ParameterPath]]] = {}
+    for transmission, tunables in robot.tunables.items():
+        paths = [*(tunable.path for tunable in tunables), (IGNORE_ABSOLUTE_ENCODER,)]
+        for path in paths:
+            places.setdefault(parameter_name(transmission, path), []).append((transmission, path))
+    rejected = {each.name for each in robot.robot.rejected}
+    for name in values:
+        found = places.get(name, [])
+        if len(found) == 1:
+            continue
+        reason = 'names with dots make two numbers of this name'
+        if not found:
+            lost = [each for each in rejected if each and name.startswith(f'{PREFIX}{each}.')]
+            reason = (
+                f"the transmission '{lost[0]}' is refused (see 'transmission_bridge check')"
+                if lost
+                else 'the description has no such number'
+            )
+        raise UsageError(f'{name} cannot be written: {reason}')
+    return {name: places[name][0] for name in values}
+
+
+def _value(robot: RobotTransmissions, transmission: str, path: ParameterPath) -> float:
+    return next(each.value for each in robot.tunables[transmission] if each.path == path)
+
+
+def _verify(data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]) -> None:
+    """
+    Check that the description reads as what was asked for.
+
+    :raises UsageError: If a plugin reads a number in a way that is not known here.
+    """
+    read = RobotTransmissions(load_description(data), aliases=aliases)
+    for transmission, tunables in tuned.tunables.items():
+        found = {each.path: each.value for each in read.tunables.get(transmission, ())}
+        for each in tunables:
+            if found.get(each.path) != each.value:
+                name = parameter_name(transmission, each.path)
+                raise UsageError(
+                    f'{name} cannot be written: its plugin reads it in a way of its own'
+                )
+
+
+def run_job(options: argparse.Namespace, console: Console) -> Exit:
+    """
+    Run the command.
+
+    :raises UsageError: For what the user can mend.
+    :raises DescriptionError: If the description is none.
+    """
+    if options.in_place and options.file == STANDARD_INPUT:
+        raise UsageError('--in-place needs a file')
+    if options.output:
+        check_output(options.output, force=options.force)
+    data = read_robot_file(options.file)
+    values = read_parameter_file(read_robot_file(options.params), options.params)
+    exported = export(data, values, aliases_of(options.alias))
+    if options.in_place:
+        path = os.path.realpath(options.file)
+        if exported.changes:
+            write_output(path, exported.data, force=True)
+    elif options.output:
+        write_output(options.output, exported.data, force=options.force)
+    else:
+        _print(exported.data, console)
+        return Exit.OK
+    _tell(exported, console)
+    return Exit.OK
+
+
+def _print(data: bytes, console: Console) -> None:
+    """Print the bytes as they are, where standard output takes bytes."""
+    buffer = getattr(sys.stdout, 'buffer', None)
+    if buffer is None:
+        console.out.write(data.decode('utf-8', 'backslashreplace'))
+        return
+    console.out.flush()
+    try:
+        buffer.write(data)
+    except BrokenPipeError:  # the reader has gone; flushing at the end deals with that
+        pass
+    except OSError as error:
+        raise UsageError(f'cannot write the output: {error.strerror}') from None
+
+
+def _tell(exported: Exported, console: Console) -> None:
+    for change in exported.changes:
+        console.out.line(printable(f'{change.name}: {change.before!r} -> {change.after!r}'))
+    console.out.line(f'numbers written: {len(exported.changes)}; there already: {exported.n_same}')
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot_arguments(parser)
+    parser.add_argument(
+        '--params',
+        required=True,
+        metavar='YAML',
+        help="ROS parameter file with the numbers, as 'ros2 param dump' or 'calibrate' write it",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument('--output', metavar='NEW', help='write the description to this file')
+    where.add_argument('--in-place', action='store_true', help='write it to FILE itself')
+    parser.add_argument('--force', action='store_true', help='replace NEW if it is there')
+
+
+def _run(options: argparse.Namespace, console: Console) -> Exit:
+
+    return run_job(options, console)
+
+
+COMMAND = Command(
+    description='Write the numbers of a parameter file into a robot description, each where it\n'
+    'stands or would stand; every other byte stays as it is. By default the new\n'
+    'description is printed.\n\n'
+    'exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot\n'
+    'be written, or a file cannot be read or written.',
+    example='  ros2 param dump /transmission_bridge > tuned.yaml\n'
+    '  transmission_bridge export robot.urdf --params tuned.yaml --output tuned.urdf\n'
+    '  transmission_bridge export robot.urdf --params tuned.yaml --in-place',
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,117 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Files that appear under their name when they are complete, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+import os
+from pathlib import Path
+import shutil
+import tempfile
+
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.signals import clean_end
+
+__all__ = ['check_output', 'safe_output', 'write_output']
+
+
+def check_output(path: str, *, force: bool, marker: str = '') -> None:
+    """
+    Check that something may be written under a name.
+
+    :param force: Whether something that is there may be replaced.
+    :param marker: File that a folder must hold to be replaced.
+    :raises UsageError: If it may not.
+    """
+    target = Path(path)
+    if not target.name or '\0' in path:
+        raise UsageError(f"cannot write '{path}': it is no name of a file")
+    if not target.parent.is_dir():
+        raise UsageError(f"cannot write '{path}': there is no folder '{target.parent}'")
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise UsageError(f"'{path}' is there already; --force replaces it")
+    if target.is_dir() and not (marker and (target / marker).is_file()):
+        raise UsageError(f"'{path}' is a folder, which is not replaced")
+
+
+@contextmanager
+def safe_output(
+    path: str, *, force: bool, folder: bool = False, marker: str = ''
+) -> Iterator[str]:
+    """
+    Give the path of something to write, and move it to its name at the end.
+
+    It is made in a folder of its own beside the target, which is gone afterwards: whatever ends
+    the block early leaves nothing behind. A link stays, and what it points to is replaced.
+
+    :param path: The target.
+    :param force: Whether it may replace something.
+    :param folder: Whether it is a folder, which is there when it is given.
+    :param marker: As in :func:`check_output`.
+    :raises UsageError: If it cannot be written, or may not.
+    """
+    check_output(path, force=force, marker=marker)
+    target = Path(os.path.realpath(path))
+    try:
+        parent = tempfile.mkdtemp(
+            prefix=f'.{target.name[:100]}.', suffix='.partial', dir=target.parent
+        )
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+    try:
+        made = Path(parent) / target.name
+        if folder:
+            made.mkdir()
+        yield str(made)
+        check_output(path, force=force, marker=marker)
+        try:
+            _move(made, target, force=force, aside=Path(parent) / 'replaced')
+        except OSError as error:
+            raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+    finally:
+        shutil.rmtree(parent, ignore_errors=True)
+
+
+def write_output(path: str, data: bytes, *, force: bool) -> None:
+    """
+    Write a file as a whole, with the permissions of the one that it replaces.
+
+    :param force: Whether it may replace one.
+    :raises UsageError: If it cannot be written, or may not.
+    """
+    with clean_end(), safe_output(path, force=force) as made:
+        try:
+            with open(made, 'xb') as file:
+                file.write(data)
+            if os.path.exists(path):
+                shutil.copymode(path, made)
+        except OSError as error:
+            raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def _move(made: Path, target: Path, *, force: bool, aside: Path) -> None:
+    """Move what was made to its name, without a moment in which something else is lost."""
+    if target.is_dir() and not target.is_symlink():
+        os.rename(target, aside)
+        try:
+            os.rename(made, target)
+        except OSError:
+            os.rename(aside, target)
+            raise
+    elif made.is_dir() and os.path.lexists(target):
+        os.rename(target, aside)
+        os.rename(made, target)
+    elif force or made.is_dir():
+        os.replace(made, target)
+    else:
+        try:
+            os.link(made, target)  # fails where another program was faster
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            os.replace(made, target)

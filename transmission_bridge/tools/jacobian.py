@@ -1,0 +1,179 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge jacobian``: how joints or actuators move a link."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.description import load_description
+from transmission_bridge.description.numbers import parse_number
+from transmission_bridge.kinematics import ActuatorDevice, JointDevice
+from transmission_bridge.kinematics.spatial import Array
+from transmission_bridge.tools.cli import aligned, Command, Console, Exit, named_values, UsageError
+from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['ROWS', 'JacobianValues', 'jacobian_values']
+
+#: What the rows of the Jacobian are.
+ROWS = ('vx', 'vy', 'vz', 'wx', 'wy', 'wz')
+
+
+@dataclass(frozen=True, eq=False)
+class JacobianValues:
+    """
+    The result.
+
+    :param names: The coordinates, one per column.
+    :param position: Of each [rad or m].
+    :param jacobian: Shape ``(6, n)``: linear velocity of the end's origin, then angular velocity,
+        in the axes of the base.
+    :param transform: Shape ``(4, 4)``, the end in the base.
+    """
+
+    names: tuple[str, ...]
+    position: Array
+    jacobian: Array
+    transform: Array
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is finite: the transmissions reach the position."""
+        return bool(np.isfinite(self.jacobian).all() and np.isfinite(self.transform).all())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of ``jacobian --json``."""
+        return {
+            'names': list(self.names),
+            'position': self.position.tolist(),
+            'rows': list(ROWS),
+            'jacobian': self.jacobian.tolist(),
+            'transform': self.transform.tolist(),
+        }
+
+
+def jacobian_values(
+    data: bytes,
+    values: Sequence[str],
+    *,
+    base: str,
+    end: str,
+    space: str,
+    aliases: Mapping[str, str],
+) -> JacobianValues:
+    """
+    Compute a Jacobian.
+
+    :param data: The robot description.
+    :param values: Numbers in the order of the coordinates, or texts ``name=value``, the others
+        being zero.
+    :param space: ``joint`` or ``actuator``.
+    :raises DescriptionError: If the description cannot be used.
+    :raises UnknownNameError: If there is no such link, or a joint cannot be seen from actuators.
+    :raises JointError: If the joints between the links make no device.
+    :raises UsageError: If the values do not fit.
+    """
+    robot = load_description(data)
+    device: JointDevice | ActuatorDevice
+    device = JointDevice.from_description(robot, base=base, end=end)
+    names = device.joint_names
+    if space == 'actuator':
+        device = ActuatorDevice(device, RobotTransmissions(robot, aliases=aliases))
+        names = device.actuator_names
+    position = np.array(_positions(values, names, space))
+    with np.errstate(all='ignore'):
+        return JacobianValues(
+            names, position, device.base_j_end(position), device.base_t_end(position)
+        )
+
+
+def _positions(values: Sequence[str], names: tuple[str, ...], space: str) -> list[float]:
+    if any('=' in value for value in values):
+        given = named_values(values, names, space, {})
+        return [given.get(name, 0.0) for name in names]
+    if values and len(values) != len(names):
+        raise UsageError(
+            f'expected {len(names)} positions ({", ".join(names)}), found {len(values)}'
+        )
+    positions = []
+    for name, value in zip(names, values or ['0'] * len(names), strict=True):
+        try:
+            positions.append(parse_number(value))
+        except ValueError as error:
+            raise UsageError(f"{space} '{name}': expected {error}, found '{value}'") from None
+    return positions
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot_arguments(parser)
+    parser.add_argument(
+        'positions',
+        nargs='*',
+        metavar='q',
+        help='positions in the order of the coordinates, or NAME=VALUE with the others at zero; '
+        'all zero by default',
+    )
+    parser.add_argument('--base', required=True, metavar='LINK', help='link that is the reference')
+    parser.add_argument('--end', required=True, metavar='LINK', help='link that is moved')
+    parser.add_argument(
+        '--space',
+        choices=('joint', 'actuator'),
+        default='joint',
+        help='whose positions and motions (default: joint)',
+    )
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def _run(options: argparse.Namespace, console: Console) -> Exit:
+    found = jacobian_values(
+        read_robot_file(options.file),
+        options.positions,
+        base=options.base,
+        end=options.end,
+        space=options.space,
+        aliases=aliases_of(options.alias),
+    )
+    if not found.is_known:
+        raise UsageError('the transmissions do not reach this position')
+    if options.json:
+        console.out.json(found.as_json())
+    else:
+        _show(found, console)
+    return Exit.OK
+
+
+def _show(found: JacobianValues, console: Console) -> None:
+    columns = range(1, len(found.names) + 1)
+    rows = [('', *found.names), ('position', *(f'{value:.6g}' for value in found.position))]
+    rows += [
+        (name, *(f'{value:.6f}' for value in row))
+        for name, row in zip(ROWS, found.jacobian, strict=True)
+    ]
+    for line in aligned(rows, right=columns):
+        console.out.line(line)
+    console.out.line()
+    console.out.line('pose of the end in the base')
+    pose = [[f'{value:.6f}' for value in row] for row in found.transform]
+    for line in aligned(pose, right=range(4)):
+        console.out.line(line)
+
+
+COMMAND = Command(
+    description='Compute the Jacobian of a link and its pose. Rows vx vy vz are the velocity of\n'
+    "the end's origin, wx wy wz its angular velocity, in the axes of the base, per unit of\n"
+    'each joint or actuator.\n\n'
+    'exit code: 0 done, 1 FILE is not a robot description, or no joints lead from base to\n'
+    'end, 2 wrong usage, FILE cannot be read, or the position cannot be reached.',
+    example='  transmission_bridge jacobian robot.urdf --base base_link --end tool 0.1 -0.2 0.3\n'
+    '  transmission_bridge jacobian robot.urdf --base base_link --end tool \\\n'
+    '      --space actuator shoulder_motor=12.5',
+    add_arguments=_add_arguments,
+    run=_run,
+)

