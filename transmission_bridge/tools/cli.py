@@ -31,6 +31,7 @@ __all__ = [
     'UsageError',
     'aligned',
     'columns_of',
+    'duration',
     'in_order',
     'named_values',
     'optional',
@@ -269,6 +270,21 @@ def in_order(values: Mapping[str, float], names: Sequence[str]) -> list[float]:
 
 def _listed(names: Collection[str]) -> str:
     return ', '.join(names) or 'none'
+
+
+def duration(text: str) -> float:
+    """
+    Return the number of seconds that an argument is.
+
+    :raises argparse.ArgumentTypeError: If it is no finite number above 0.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0.0):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
+    return number
 
 
 @contextmanager

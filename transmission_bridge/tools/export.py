@@ -28,7 +28,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
-__all__ = ['COMMAND', 'Change', 'Exported', 'export', 'run_job', 'write_number']
+__all__ = ['COMMAND', 'Change', 'Exported', 'export', 'write_number']
 
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
@@ -212,7 +212,7 @@ def _verify(data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]) 
                 )
 
 
-def run_job(options: argparse.Namespace, console: Console) -> Exit:
+def _run(options: argparse.Namespace, console: Console) -> Exit:
     """
     Run the command.
 
@@ -272,11 +272,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument('--output', metavar='NEW', help='write the description to this file')
     where.add_argument('--in-place', action='store_true', help='write it to FILE itself')
     parser.add_argument('--force', action='store_true', help='replace NEW if it is there')
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
-
-    return run_job(options, console)
 
 
 COMMAND = Command(

@@ -12,7 +12,7 @@ import signal
 import threading
 from types import FrameType
 
-__all__ = ['clean_end', 'terminate_as_interrupt']
+__all__ = ['clean_end']
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -26,11 +26,13 @@ class _Ended(BaseException):
 
 
 @contextmanager
-def clean_end() -> Iterator[None]:
+def clean_end(*, as_interrupt: bool = False) -> Iterator[None]:
     """
     Let SIGTERM and SIGHUP unwind the stack inside, as SIGINT does, then end by them.
 
     Whoever sent the signal sees the process end by it. Outside the main thread this does nothing.
+
+    :param as_interrupt: Whether they are a ``KeyboardInterrupt``, for commands that Ctrl-C ends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -39,7 +41,7 @@ def clean_end() -> Iterator[None]:
     def end(number: int, _: FrameType | None) -> None:
         for each in _SIGNALS:  # cleaning up is not to be interrupted
             signal.signal(each, signal.SIG_IGN)
-        raise _Ended(number)
+        raise KeyboardInterrupt if as_interrupt else _Ended(number)
 
     # A signal that is ignored (nohup) stays ignored.
     before = {
@@ -56,16 +58,3 @@ def clean_end() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def terminate_as_interrupt() -> Iterator[None]:
-    """Make SIGTERM raise KeyboardInterrupt within the block, in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -20,13 +20,14 @@ from transmission_bridge.tools.cli import (
     aligned,
     Command,
     Console,
+    duration,
     Exit,
     live_table,
     optional,
     printable,
 )
 from transmission_bridge.tools.ros_client import ros_module, RosClient
-from transmission_bridge.tools.signals import terminate_as_interrupt
+from transmission_bridge.tools.signals import clean_end
 from transmission_bridge.tools.watch_state import (
     ACTIVE,
     ARRAYS,
@@ -369,7 +370,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         '--once', action='store_true', help='print one snapshot when states have arrived, and end'
     )
     parser.add_argument(
-        '--seconds', type=_seconds, metavar='N', help='end after this time (default: Ctrl-C)'
+        '--seconds', type=duration, metavar='N', help='end after this time (default: Ctrl-C)'
     )
     parser.add_argument(
         '--namespace', default='', metavar='NS', help='namespace of the topics (default: none)'
@@ -379,22 +380,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0.0):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
-    return seconds
-
-
 def _run(options: argparse.Namespace, console: Console) -> Exit:
     state = WatchState(options.namespace)
     client = WatchClient(state)
     watch = _Watch(state, client.spin_for, console)
     try:
-        with terminate_as_interrupt():
+        with clean_end(as_interrupt=True):
             if options.once:
                 watch.once(options.seconds or _PATIENCE)
             else:

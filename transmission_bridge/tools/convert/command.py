@@ -40,12 +40,12 @@ from transmission_bridge.transmissions.interfaces import (
     JOINT_TO_ACTUATOR,
 )
 
-__all__ = ['COMMAND', 'run_job']
+__all__ = ['COMMAND']
 
 _DIRECTIONS: dict[str, Direction] = {'joint': ACTUATOR_TO_JOINT, 'actuator': JOINT_TO_ACTUATOR}
 
 
-def run_job(options: argparse.Namespace, console: Console) -> Exit:
+def _run(options: argparse.Namespace, console: Console) -> Exit:
     """
     Run the command.
 
@@ -245,11 +245,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help='read a type in the description as an installed type; may be repeated',
     )
     add_bridge_arguments(parser)
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
-
-    return run_job(options, console)
 
 
 COMMAND = Command(

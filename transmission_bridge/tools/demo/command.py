@@ -9,7 +9,6 @@ import argparse
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-import math
 import os
 from pathlib import Path
 import tempfile
@@ -21,6 +20,7 @@ from transmission_bridge.tools.cli import (
     aligned,
     Command,
     Console,
+    duration,
     Exit,
     live_table,
     optional,
@@ -36,7 +36,7 @@ from transmission_bridge.tools.demo.processes import (
     start_nodes,
 )
 from transmission_bridge.tools.ros_client import ros_module, RosClient
-from transmission_bridge.tools.signals import terminate_as_interrupt
+from transmission_bridge.tools.signals import clean_end
 
 __all__ = ['COMMAND', 'run_demo', 'table_lines']
 
@@ -336,7 +336,7 @@ def _require_alive(children: Children) -> None:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--seconds',
-        type=_seconds,
+        type=duration,
         default=8.0,
         metavar='N',
         help='how long the robot moves (default: %(default)g)',
@@ -348,19 +348,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0.0):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
-    return seconds
-
-
 def _run(options: argparse.Namespace, console: Console) -> Exit:
-
-    with terminate_as_interrupt():
+    with clean_end(as_interrupt=True):
         return run_demo(options.seconds, plain=options.plain, console=console)
 
 
