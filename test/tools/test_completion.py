@@ -34,8 +34,12 @@ def bash(run, tmp_path):
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m transmission_bridge "$@"\n')
     program.chmod(0o755)
-    script = tmp_path / 'script'
+    script = tmp_path / 'bin' / 'script'
     script.write_text(run('completion', 'bash').out)
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    (folder / 'my robot.urdf').touch()
+    (folder / 'other.csv').touch()
     command = f"""
     export PATH={program.parent}:$PATH
     source {script}
@@ -53,7 +57,7 @@ def bash(run, tmp_path):
             text=True,
             timeout=60,
             check=True,
-            cwd=tmp_path,
+            cwd=folder,
         )
         assert result.stderr == ''
         return {line.strip() for line in result.stdout.splitlines()} - {''}
@@ -74,12 +78,14 @@ def test_bash_completes_the_options_of_every_command(bash, name):
     assert bash(name, '-') == options_of(name)
 
 
-def test_bash_completes_values_and_leaves_files_to_the_shell(bash):
-    """Choices where there are some; nothing for a file, so that bash's own default offers it."""
+def test_bash_completes_values_and_files(bash):
+    """Choices where there are some, files elsewhere, those with spaces as the shell reads them."""
     assert bash('map', 'x.urdf', '--to', '') == {'joint', 'actuator'}
     assert bash('map', 'x.urdf', '--to', 'a') == {'actuator'}
     assert bash('completion', 'z') == {'zsh'}
-    assert bash('check', 'my') == set()
+    assert bash('check', 'my') == {'my\\ robot.urdf'}
+    assert bash('calibrate', 'o') == {'other.csv'}
+    assert bash('calibrate', 'x', '--description', 'o') == {'other.csv'}
 
 
 @pytest.mark.parametrize('shell', ['bash', 'fish', 'zsh'])

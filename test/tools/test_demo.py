@@ -134,9 +134,9 @@ def test_a_process_that_dies_fails_with_what_it_said(sabotaged):
 @pytest.mark.ros
 @pytest.mark.once
 @pytest.mark.usefixtures('rclpy')
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_demo_leaves_no_process(number):
-    """SIGINT and SIGTERM end the demo and its children, without traceback."""
+    """SIGINT, SIGTERM and SIGHUP end the demo and its children, without traceback."""
     process = subprocess.Popen(
         [*PROGRAM, '--seconds', '600'],
         stdout=subprocess.PIPE,

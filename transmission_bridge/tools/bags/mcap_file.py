@@ -57,10 +57,8 @@ _MAGIC = b'\x89MCAP0\r\n'
 #: Opcode and length of a record.
 _HEAD = struct.Struct('<BQ')
 _DEFINITIONS = (Opcode.SCHEMA, Opcode.CHANNEL)
-#: As a plain number, which is compared for each message.
-_MESSAGE_OPCODE = int(Opcode.MESSAGE)
-#: Channel, sequence, time of receipt and time of publication; the data follow.
-_MESSAGE = struct.Struct('<HIQQ')
+#: A message record but its data: opcode, length, channel, sequence, times of receipt and sending.
+_MESSAGE = struct.Struct('<BQHIQQ')
 
 #: Keys of channel metadata that rosbag2 writes.
 _QOS, _TYPE_HASH = 'offered_qos_profiles', 'topic_type_hash'
@@ -290,12 +288,11 @@ class McapReader:
         :raises DamageError: If it is one that has to be read now, and cannot be.
         """
         if opcode == Opcode.MESSAGE:
-            head = self._read(content, _MESSAGE.size)
-            if length < _MESSAGE.size:
-                raise DamageError(f'the message at byte {at} is too short')
-            time = _MESSAGE.unpack(head)[2]
-            last = self._segments[-1] if self._segments else None
             size = _HEAD.size + length
+            if size < _MESSAGE.size:
+                raise DamageError(f'the message at byte {at} is too short')
+            time = _MESSAGE.unpack(self._read(at, _MESSAGE.size))[4]
+            last = self._segments[-1] if self._segments else None
             if (
                 last is not None
                 and not (last.is_chunk or last.problem)
@@ -367,20 +364,27 @@ class McapReader:
         messages: list[Message] = []
         topics, missing = self._topics.by_channel, set()
         raw, problem = self._data(segment)
+        at, size, message = 0, len(raw), int(Opcode.MESSAGE)
+        append, unpack = messages.append, _MESSAGE.unpack_from
         try:
-            for opcode, start, end in _records(raw):
-                if opcode == _MESSAGE_OPCODE:
-                    if end - start < _MESSAGE.size:
+            while at < size:
+                # Messages are by far the most records, so that they are looked at first.
+                if raw[at] == message:
+                    if at + _MESSAGE.size > size:
+                        raise DamageError('it ends inside a record')
+                    _, length, channel, sequence, time, published = unpack(raw, at)
+                    start, at = at + _MESSAGE.size, at + _HEAD.size + length
+                    if at > size:
+                        raise DamageError('it ends inside a record')
+                    if start > at:
                         raise DamageError('a message is too short')
-                    channel, sequence, time, published = _MESSAGE.unpack_from(raw, start)
                     topic = topics.get(channel) or self._look_for(channel)
                     if topic is None:
                         missing.add(channel)
-                        continue
-                    data = raw[start + _MESSAGE.size : end]
-                    messages.append(Message(topic, time, published, sequence, data))
-                elif opcode in _DEFINITIONS:
-                    self._topics.learn(opcode, raw[start:end])
+                    else:
+                        append(Message(topic, time, published, sequence, raw[start:at]))
+                else:
+                    at = self._learn(raw, at)
         except DamageError as error:
             problem = problem or str(error)
         if missing and not problem:
@@ -405,11 +409,28 @@ class McapReader:
             for segment in self._segments:
                 # What is wrong is reported when the messages there are read.
                 raw = b'' if segment.problem else self._data(segment)[0]
+                at = 0
                 with contextlib.suppress(DamageError):
-                    for opcode, start, end in _records(raw):
-                        if opcode in _DEFINITIONS:
-                            self._topics.learn(opcode, raw[start:end])
+                    while at < len(raw):
+                        at = self._learn(raw, at)
         return self._topics.by_channel.get(channel)
+
+    def _learn(self, raw: bytes, at: int) -> int:
+        """
+        Take note of a record if it is a definition, and return where the next one begins.
+
+        :raises DamageError: If there is no whole record.
+        """
+        start = at + _HEAD.size
+        if start > len(raw):
+            raise DamageError('it ends inside a record')
+        opcode, length = _HEAD.unpack_from(raw, at)
+        end: int = start + length
+        if end > len(raw):
+            raise DamageError('it ends inside a record')
+        if opcode in _DEFINITIONS:
+            self._topics.learn(opcode, raw[start:end])
+        return end
 
 
 class _Topics:
@@ -564,24 +585,6 @@ class _Stream(ReadDataStream):
         if len(data) != length:
             raise EndOfFile
         return data
-
-
-def _records(raw: bytes) -> Iterator[tuple[int, int, int]]:
-    """
-    Yield the opcode of each record, and where its content begins and ends.
-
-    :raises DamageError: Behind the last whole record, if that is not the end.
-    """
-    at, size = 0, len(raw)
-    while at + _HEAD.size <= size:
-        opcode, length = _HEAD.unpack_from(raw, at)
-        start = at + _HEAD.size
-        at = start + length
-        if at > size:
-            break
-        yield opcode, start, at
-    if at != size:
-        raise DamageError('it ends inside a record')
 
 
 def _parsed(kind: Any, content: bytes) -> Any:
