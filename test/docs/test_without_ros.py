@@ -99,7 +99,8 @@ def test_a_recording_is_made_and_converted(
     driver, start_bridge, start_script, peer, harness, documents, folder
 ):
     """The recording has what was said, and the commands of the document make tables of it."""
-    pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
+    for name in ('rosbags', 'mcap', 'yaml'):
+        pytest.importorskip(name, reason=f'{name} is not installed (extra bags)')
     start_bridge()
     joints = peer.listen('joint_states')
     _, errors = start_script('command.py').communicate(timeout=harness.PATIENCE)
@@ -149,7 +150,8 @@ def test_a_recording_is_made_and_converted(
 @pytest.mark.once
 def test_a_recorder_that_hears_nothing_says_so(start_script, peer, harness):
     """Its end names the topics that nobody published."""
-    pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
+    for name in ('rosbags', 'mcap', 'yaml'):
+        pytest.importorskip(name, reason=f'{name} is not installed (extra bags)')
     script = start_script('record.py', 'empty', '/nobody')
 
     def listeners():
