@@ -24,11 +24,12 @@ import os
 import statistics
 import sys
 
+from transmission_bridge.types import Array
+
 # One thread per process, set before numpy is imported: these are many small problems.
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.tools.calibration.calibrate import calibrate_transmission
@@ -38,8 +39,6 @@ from transmission_bridge.tools.calibration.motion import Motion
 from transmission_bridge.tools.calibration.recording import Pairs
 from transmission_bridge.tools.calibration.results import Calibration
 from transmission_bridge.transmissions.binding import Binding
-
-Array = npt.NDArray[np.float64]
 
 #: The bounds, for each number: coverage between, and the median width at most.
 COVERAGE = (0.93, 0.97)

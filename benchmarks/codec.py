@@ -21,9 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.messages.cdr_parser import parse_joint_state
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter, parse_joint_state
 
 Case = Callable[[], object]
 

@@ -137,7 +137,7 @@ def record(seconds: str, path: str) -> None:
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import get_typestore, Stores
 
-    from transmission_bridge.messages.cdr_writer import JointStateWriter
+    from transmission_bridge.messages.cdr import JointStateWriter
 
     states = JointStateWriter([f'motor_{number}' for number in range(N_JOINTS)])
     rows = (states.position, states.velocity, states.effort)

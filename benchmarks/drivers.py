@@ -14,7 +14,7 @@ import numpy as np
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.messages.cdr_parser import parse_joint_state
+from transmission_bridge.messages.cdr import parse_joint_state
 
 #: How far the positions swing [rad], and phase per message [rad].
 SWING, STEP = 0.002, 0.01

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.description import load_description
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,

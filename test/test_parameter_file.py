@@ -12,7 +12,7 @@ import pytest
 
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 from transmission_bridge.transmissions import RobotTransmissions
 
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 

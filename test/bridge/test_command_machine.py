@@ -26,7 +26,7 @@ from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 

@@ -13,7 +13,7 @@ import pytest
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 TIMEOUT = 1.0

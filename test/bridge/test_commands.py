@@ -14,7 +14,7 @@ import pytest
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import LayoutTable
 
 
 class Bridge:

@@ -15,8 +15,7 @@ import pytest
 from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.layout import Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
 
 ACTUATORS = tuple('abcdefg')

@@ -13,7 +13,7 @@ import pytest
 from transmission_bridge.bridge import encoder as encoder_module
 from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 
 

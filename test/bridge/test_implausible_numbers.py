@@ -158,7 +158,7 @@ def test_a_plugin_that_raises_says_nothing(monkeypatch):
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf'])
 def test_a_usual_robot_is_not_warned_of(name):
     """The robots of this package have nothing implausible."""
-    from transmission_bridge.tools.resources import resource
+    from transmission_bridge.resources import resource
 
     robot = tb.RobotTransmissions(tb.load_description(resource('urdf', name)))
     assert implausible_numbers(robot) == ()

@@ -15,8 +15,7 @@ import pytest
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 
 #: Bytes that are kept of a topic at most.
 MOST = 4 << 20

@@ -18,9 +18,11 @@ from transmission_bridge.bridge.offline import OfflineConverter
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr_parser import UnusualMessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import (
+    JointStateReader,
+    JointStateWriter,
+    UnusualMessageError,
+)
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 
 LINKS = ''.join(f'<link name="l{n}"/>' for n in range(9))

@@ -15,7 +15,7 @@ import pytest
 
 from transmission_bridge.bridge.places import find_places, MOST_UNKNOWN, PlanCache
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.layout import Layout, LayoutTable
+from transmission_bridge.messages.joint_state import Layout, LayoutTable
 
 INDEX = {'a': 0, 'b': 1, 'c': 2}
 

@@ -11,8 +11,7 @@ import pytest
 from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.layout import Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: A differential in the ROS 1 dialect, joint2 listed first.

@@ -17,8 +17,7 @@ from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: Its rods have a second way to be assembled, near enough to be found from a wrong start.

@@ -10,9 +10,8 @@ import pytest
 
 from transmission_bridge.bridge.diagnostics import ERROR
 from transmission_bridge.bridge.driver_watch import DriverWatch
-from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.states import PublishPolicy, StatePath
 from transmission_bridge.bridge.statistics import TopicStatistics
-from transmission_bridge.bridge.trigger import Trigger
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def test_states_after_a_message(reference, heard, feed):
 
 def test_trigger():
     """A driver that was heard before is not waited for."""
-    trigger = Trigger('on_all', ('one', 'two'), timeout=0.5)
+    trigger = PublishPolicy('on_all', ('one', 'two'), timeout=0.5)
     assert trigger.heard('two', 100.0)
     assert not trigger.heard('one', 100.25)
     assert trigger.heard('one', 40.0)

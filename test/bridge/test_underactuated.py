@@ -15,8 +15,7 @@ import pytest
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.layout import Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import (
     Domain,
     PositionDependentTransmission,
@@ -168,7 +167,7 @@ def test_plugin_that_fails(monkeypatch):
     class Broken(CoupledTransmission):
         """Loads, and does nothing else."""
 
-        actuator_to_joint = joint_to_actuator = jacobian = put_bug
+        map = jacobian = put_bug
 
     entry = importlib.metadata.EntryPoint(
         'transmission_bridge/CoupledTransmission', f'{__name__}:Broken', ENTRY_POINT_GROUP

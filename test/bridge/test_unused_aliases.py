@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from transmission_bridge.bridge.unused_aliases import unused_aliases
+from transmission_bridge.bridge.options import unused_aliases
 from transmission_bridge.description import load_description
 
 #: One transmission of a strange type, and one of another that cannot be read.

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from transmission_bridge.bridge.merged_states import Unwrapper, wrap_periods
 from transmission_bridge.bridge.states import StatePath
-from transmission_bridge.bridge.unwrap import Unwrapper, wrap_periods
 from transmission_bridge.errors import ParameterError, UnknownNameError
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 
 PERIOD = 2.0 * math.pi
 #: Moves between two messages, in periods: less than half a turn.

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from transmission_bridge.description.number_editor import Edit, EditableText
 from transmission_bridge.description.source import description_text
-from transmission_bridge.description.text_positions import Edit, EditableText
 from transmission_bridge.description.xml import parse_xml
 from transmission_bridge.errors import DescriptionError
 

@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 import pytest
 
-from transmission_bridge.description.numbers import field_meant
 from transmission_bridge.description.values import (
     boolean,
+    field_meant,
     integer,
     number,
     ratio,

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = [pytest.mark.ros, pytest.mark.once]

@@ -27,7 +27,7 @@ import launch_testing.actions
 import launch_testing.asserts
 import launch_testing.markers
 
-from transmission_bridge.ros.launch_nodes import node_of
+from transmission_bridge.ros.launching import node_of
 
 FOLDER = Path(__file__).parent
 

@@ -19,8 +19,8 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters
 
 from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
-from transmission_bridge.tools.resources import resource
 
 ROBOT = str(resource('urdf', 'one_joint.urdf'))
 CONFIG = str(resource('config', 'bridge.yaml'))

@@ -22,9 +22,9 @@ from launch_ros.actions import Node
 from launch_ros.utilities import evaluate_parameters
 
 from transmission_bridge.errors import DescriptionError, ParameterError, UnknownNameError
+from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launching import bridge_node, description_text
-from transmission_bridge.tools.resources import resource
 
 pytestmark = [pytest.mark.ros, pytest.mark.once]
 

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.cdr_parser import CutMessageError, UnusualMessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import (
+    CutMessageError,
+    JointStateReader,
+    JointStateWriter,
+    UnusualMessageError,
+)
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 
 pytestmark = pytest.mark.ros

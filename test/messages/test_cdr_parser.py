@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr_parser import parse_joint_state, UnusualMessageError
+from transmission_bridge.messages.cdr import parse_joint_state, UnusualMessageError
 
 
 def parsed(data):

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.cdr_parser import UnusualMessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.joint_state import fill_message, record_from_message
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
+from transmission_bridge.messages.joint_state import fill_message, LayoutTable, record_from_message
 
 NAMES = ('shoulder', 'upper_arm', 'elbow')
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 
 
 def writer_for(sample):

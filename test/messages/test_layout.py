@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import LayoutTable
 
 
 def test_alike_is_same():

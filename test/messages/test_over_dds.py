@@ -11,8 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 
 pytestmark = pytest.mark.ros

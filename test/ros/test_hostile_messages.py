@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateWriter
 from transmission_bridge.ros.executors import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')

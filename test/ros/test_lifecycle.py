@@ -150,7 +150,7 @@ def put_bug(*args):
     ('step', 'broken'),
     [
         ('configure', 'transmission_bridge.ros.session.Session.__init__'),
-        ('configure', 'transmission_bridge.ros.inputs.Inputs.joint_state'),
+        ('configure', 'transmission_bridge.ros.channels.Inputs.joint_state'),
         ('activate', 'transmission_bridge.ros.session.Session.open'),
         ('deactivate', 'transmission_bridge.bridge.commands.CommandPath.stop'),
     ],

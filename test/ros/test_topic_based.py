@@ -20,7 +20,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')

@@ -13,7 +13,7 @@ import pytest
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.sim import Driver, DriverSettings
-from transmission_bridge.sim.settings import parameter_name_of, range_of
+from transmission_bridge.sim.driver import parameter_name_of, range_of
 
 NAMES = ('left', 'right')
 EMPTY = np.empty(0)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 pytest.importorskip('scipy')
 

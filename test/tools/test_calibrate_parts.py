@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
+from transmission_bridge.resources import resource
 from transmission_bridge.tools.calibration.command import rounded
 from transmission_bridge.tools.calibration.recording import Pairs
 from transmission_bridge.tools.calibration.robust import (
@@ -21,7 +22,6 @@ from transmission_bridge.tools.calibration.robust import (
     spread,
 )
 from transmission_bridge.tools.calibration.slips import find_slips
-from transmission_bridge.tools.resources import resource
 from transmission_bridge.tools.units import joint_unit, tunable_unit, UNKNOWN_UNIT
 
 seeds = st.integers(0, 2**32 - 1)

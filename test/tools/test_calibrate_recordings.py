@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from transmission_bridge.resources import resource
 from transmission_bridge.tools.bags.files import create_sink, open_source
 from transmission_bridge.tools.calibration.recording import paired, Recording, Series
-from transmission_bridge.tools.resources import resource
 
 pytest.importorskip('scipy')
 

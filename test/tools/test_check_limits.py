@@ -13,7 +13,7 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.kinematics import ActuatorDevice
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 ARM = resource('urdf', 'arm.urdf')
 

@@ -19,7 +19,7 @@ import time
 import pytest
 
 import transmission_bridge
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 PROGRAM = [sys.executable, '-m', 'transmission_bridge', 'demo']
 

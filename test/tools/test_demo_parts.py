@@ -20,8 +20,8 @@ import transmission_bridge as tb
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.layout import LayoutTable
+from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
+from transmission_bridge.resources import resource
 from transmission_bridge.sim import Driver, DriverSettings
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 from transmission_bridge.tools.demo import formulas
@@ -29,7 +29,6 @@ from transmission_bridge.tools.demo.command import table_lines
 from transmission_bridge.tools.demo.comparison import Comparison, Sample
 from transmission_bridge.tools.demo.formulas import ACTUATORS, JOINTS
 from transmission_bridge.tools.demo.processes import Children, ros_environment
-from transmission_bridge.tools.resources import resource
 
 INTERFACES = ('position', 'velocity', 'effort')
 

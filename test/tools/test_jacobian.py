@@ -10,7 +10,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 ARM = resource('urdf', 'arm.urdf')
 LINKS = ('--base', 'base_link', '--end', 'tool_link')

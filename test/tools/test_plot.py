@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
+from transmission_bridge.resources import resource
 from transmission_bridge.tools.plot.blocks import blocks_of, curves_of
-from transmission_bridge.tools.resources import resource
 
 pytest.importorskip('matplotlib')
 

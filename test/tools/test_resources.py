@@ -16,13 +16,13 @@ import pytest
 
 import transmission_bridge
 from transmission_bridge.errors import UnknownNameError
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 PACKAGE = Path(transmission_bridge.__file__).parent
 ROBOTS = ('urdf/arm.urdf', 'urdf/arm_ros1.urdf', 'urdf/one_joint.urdf')
 FIND = """
 import transmission_bridge
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 print(transmission_bridge.__file__)
 print(resource('urdf', 'mark.urdf'))
 """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
-from transmission_bridge.description.numbers import field_meant
+from transmission_bridge.description.values import field_meant
 from transmission_bridge.transmissions import Registry
 
 EDGE = Path(__file__).parents[1] / 'data' / 'edge'

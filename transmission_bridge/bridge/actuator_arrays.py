@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transmission_bridge.bridge.arrivals import Arrivals
+from transmission_bridge.bridge.commands import Arrivals
 from transmission_bridge.errors import closest, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array
 
 __all__ = ['ActuatorArrays', 'check_order']
 

@@ -1,16 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-Where the entries of a joint command go, and which must not hold a value.
-
-ros2_control's topic-based hardware names every joint in ``name`` but fills each array only for the
-joints that declare the command interface, so that its arrays are shorter than, and misaligned
-with, the names. Such a message is repaired from the declarations where they leave no doubt.
-"""
+"""What a command means apart from its numbers: whom it reaches, and as which messages."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,24 +13,379 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.places import as_slice
+from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import closest, MessageError, shortened, shown
-from transmission_bridge.messages.joint_state import JointStateData
-from transmission_bridge.messages.layout import Layout, ragged
+from transmission_bridge.messages.joint_state import (
+    JointStateData,
+    JointStateRecord,
+    Layout,
+    ragged,
+)
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, Index, Mask
 
 __all__ = [
     'CommandNames',
     'CommandPlan',
+    'CommandShape',
+    'CommandShapes',
+    'CoupledJoints',
+    'MessageForm',
+    'actuator_messages',
     'array_command',
     'command_names',
+    'coupled_joints',
+    'is_mixed',
+    'message_forms',
     'plan_command',
     'refuse_unknown',
 ]
 
-Index = npt.NDArray[np.intp]
+
+# -- Actuator commands as messages that hold nothing but commands --------------------------------
+
+
+_EMPTY: Array = np.empty(0)
+_EMPTY.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MessageForm:
+    """
+    A message apart from its numbers.
+
+    :param names: The actuators it names.
+    :param places: Their places.
+    :param rows: Whether it holds positions, velocities, efforts; an interface that it does not
+        command is an empty array.
+    :param is_full: Whether it holds everything, of every actuator.
+    """
+
+    names: tuple[str, ...]
+    places: npt.NDArray[np.intp] | slice
+    rows: tuple[bool, bool, bool]
+    is_full: bool
+
+    def record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
+        """Return the message with numbers of ``sent``, shape ``(3, n_actuators)``; a copy."""
+        if self.is_full:
+            rows = sent.copy()
+            return JointStateRecord(stamp, '', self.names, rows[0], rows[1], rows[2], rows)
+        position, velocity, effort = (
+            sent[row, self.places].copy() if held else _EMPTY for row, held in enumerate(self.rows)
+        )
+        return JointStateRecord(stamp, '', self.names, position, velocity, effort)
+
+
+def actuator_messages(
+    names: tuple[str, ...], sent: Array, stamp: Stamp, *, merged: bool
+) -> list[JointStateRecord]:
+    """
+    Return messages that name only actuators with a command.
+
+    :param names: The actuators.
+    :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
+    :param merged: As in :func:`message_forms`.
+    """
+    forms = message_forms(names, ~np.isnan(sent), merged=merged)
+    return [form.record(sent, stamp) for form in forms]
+
+
+def message_forms(names: tuple[str, ...], given: Mask, *, merged: bool) -> tuple[MessageForm, ...]:
+    """
+    Return the forms of the messages that hold what is given.
+
+    :param names: The actuators.
+    :param given: Which have a command, rows position, velocity, effort.
+    :param merged: Whether actuators commanded in different modes share one message, with NaN
+        where one has no command, instead of one message per interface.
+    """
+    rows: Mask = np.any(given, axis=1)
+    if not rows.any():
+        return ()
+    if merged or not is_mixed(given):
+        return (_form(names, np.any(given, axis=0), rows),)
+    return tuple(
+        _form(names, given[row], np.arange(len(FIELDS)) == row) for row in np.flatnonzero(rows)
+    )
+
+
+def is_mixed(given: Mask) -> bool:
+    """Whether what is commanded at all is commanded in different modes, shape ``(3, n)``."""
+    modes = given[:, given.any(axis=0)]
+    return not bool((modes == modes[:, :1]).all())
+
+
+def _form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
+    places = np.flatnonzero(actuators)
+    position, velocity, effort = (bool(held) for held in rows)
+    everyone = len(places) == len(names)
+    return MessageForm(
+        tuple(names[place] for place in places),
+        slice(None) if everyone else places,
+        (position, velocity, effort),
+        everyone and bool(rows.all()),
+    )
+
+
+# -- Coupled joints: completing a command to some of them, or refusing it ------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CoupledJoints:
+    """
+    Joints that share actuators, so that none can be commanded without the others.
+
+    :param joints: Their places.
+    :param underactuated: ``J`` and joint offset where fewer actuators than joints drive them (a
+        finger): the joints cannot hold while another moves, they follow.
+    :param can_hold: Whether there are actuators enough for one to hold while another moves.
+    """
+
+    transmission: str
+    joints: npt.NDArray[np.intp]
+    names: tuple[str, ...]
+    underactuated: tuple[Array, Array] | None = None
+    can_hold: bool = True
+
+    def complete(
+        self, command: Array, held: Array, measured_position: Array, *, hold: bool
+    ) -> None:
+        """
+        Fill in what a partial command leaves out, in place.
+
+        A joint that was not commanded holds its last command; for position, where it has none,
+        its measured position. Where there are fewer actuators than joints it follows instead:
+        the commanded joints are solved for alone; where the ratio varies as well they are not, and
+        the command is refused. A command to none or to all of the joints is left as it is.
+
+        :param command: The command, shape ``(3, n_joints)``, NaN: no command.
+        :param held: Last commands, same shape, NaN where there is none or another mode came since.
+        :param measured_position: Shape ``(n_joints,)``, NaN where unknown.
+        :param hold: Whether partial commands are completed at all.
+        :raises MessageError: If the command is partial and cannot be completed (``partial``), or
+            commands the joints in different modes (``mixed_coupled``).
+        """
+        mine = command[:, self.joints]
+        given = ~np.isnan(mine)
+        commanded: Mask = np.any(given, axis=0)
+        if not commanded.any() or given.all():
+            return
+        modes = given[:, commanded]
+        if not (modes == modes[:, :1]).all():
+            raise MessageError(
+                'mixed_coupled',
+                f'{", ".join(self.names)} are coupled by {self.transmission} and were commanded '
+                'in different modes; command them in the same',
+            )
+        missing = ~commanded
+        if not missing.any():
+            return
+        if self.underactuated is not None:
+            for field in np.flatnonzero(modes[:, 0]).tolist():
+                command[field, self.joints] = self._followed(
+                    field, mine[field], commanded, *self.underactuated
+                )
+            return
+        names = ', '.join(self.names[place] for place in np.flatnonzero(missing))
+        if not hold:
+            raise MessageError(
+                'partial',
+                f'no command for {names}, coupled by {self.transmission} to a joint that was '
+                'commanded (partial_commands is reject)',
+            )
+        if not self.can_hold:
+            raise MessageError(
+                'partial',
+                f'no command for {names}, coupled by {self.transmission} to a joint that was '
+                'commanded, and it has too few actuators to hold them',
+            )
+        for field in np.flatnonzero(modes[:, 0]):
+            filler = held[field, self.joints]
+            if field == 0:
+                filler = np.where(np.isnan(filler), measured_position[self.joints], filler)
+            if np.isnan(filler[missing]).any():
+                raise MessageError(
+                    'partial',
+                    f'no {FIELDS[field]} command for {names}, coupled by {self.transmission} to '
+                    'a joint that was commanded, and nothing to hold',
+                )
+            command[field, self.joints[missing]] = filler[missing]
+
+    def keep_partners(self, ending: Array, held: Array) -> None:
+        """
+        Let the partners of joints whose rates end go on as commanded, in place.
+
+        A partner without a command of that mode stands still: its own has ended before. So do all
+        where the actuators are too few for one to go on alone.
+
+        :param ending: The zeros that end rates, shape ``(3, n_joints)``, NaN elsewhere.
+        :param held: Commands held, same shape.
+        """
+        if self.underactuated is not None:
+            return
+        mine = ending[:, self.joints]
+        for field in np.flatnonzero(~np.isnan(mine).all(axis=1)):
+            going_on = np.nan_to_num(held[field, self.joints]) * self.can_hold
+            ending[field, self.joints] = np.where(np.isnan(mine[field]), going_on, mine[field])
+
+    def _followed(
+        self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array
+    ) -> Array:
+        """
+        Return what all joints do when the commanded ones are solved for alone.
+
+        ``a = J_S^+ (q_S - off_S)``, so ``q = J a + off`` for all; likewise for velocity without
+        the offset. Effort of a joint that was not commanded is zero: ``tau_a = J_S^T tau_S``.
+        """
+        if FIELDS[field] == 'effort':
+            return np.where(commanded, values, 0.0)
+        bias = offset if FIELDS[field] == 'position' else np.zeros(len(offset))
+        actuators = np.linalg.pinv(jacobian[commanded]) @ (values - bias)[commanded]
+        followed: Array = jacobian @ actuators + bias
+        return followed
+
+
+def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
+    """Return the groups of joints that one transmission moves together."""
+    zeros = np.zeros(len(robot.actuator_names))
+    # By way of the robot, in whose maps a plugin may fail.
+    jacobian, offset = robot.jacobian(zeros), robot.actuator_to_joint('position', zeros)
+    return tuple(
+        CoupledJoints(
+            binding.spec.name,
+            np.array(binding.joints, dtype=np.intp),
+            tuple(member.name for member in binding.spec.joints),
+            _underactuated(binding, jacobian, offset),
+            len(binding.actuators) >= len(binding.joints),
+        )
+        for binding in robot.bindings
+        if len(binding.joints) > 1
+    )
+
+
+def _underactuated(binding: Binding, jacobian: Array, offset: Array) -> tuple[Array, Array] | None:
+    if len(binding.actuators) >= len(binding.joints) or not binding.transmission.is_constant:
+        return None
+    own = jacobian[np.ix_(binding.joints, binding.actuators)], offset[list(binding.joints)]
+    return own if all(np.isfinite(each).all() for each in own) else None
+
+
+# -- What a pattern of given values means, worked out once ---------------------------------------
+#
+# Controllers command the same joints in the same modes over and over: which coupled joints are
+# left out, which actuators come out, and as which messages, depends on nothing else.
+
+
+#: Patterns remembered; more than the combinations that controllers go through in practice.
+PATTERNS = 64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CommandShape:
+    """
+    The meaning of a pattern.
+
+    :param is_full: Whether everything is given.
+    :param is_mixed: Whether joints are commanded in different modes.
+    :param partial: Coupled joints of which only some are commanded, or not all in one mode.
+    :param given: Places of the joints that the message commands.
+    :param joints: Joints that are commanded once the partial ones are completed.
+    :param actuators: Actuators that are commanded then.
+    :param result: Which numbers of the result, shape ``(3, n_actuators)``, have to be finite, as
+        the bytes of a boolean array.
+    :param messages: What comes out.
+    """
+
+    is_full: bool
+    is_mixed: bool
+    partial: tuple[CoupledJoints, ...]
+    given: npt.NDArray[np.intp]
+    joints: Mask
+    actuators: Mask
+    result: bytes
+    messages: tuple[MessageForm, ...]
+
+    def records(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
+        """Return the messages with the numbers of ``sent``, shape ``(3, n_actuators)``."""
+        return [form.record(sent, stamp) for form in self.messages]
+
+
+class CommandShapes:
+    """
+    The shapes of a robot, by pattern.
+
+    :param robot: Gives the places of joints and actuators.
+    :param merged: Whether mixed modes share one message.
+    :ivar groups: The joints that cannot be commanded without others.
+    """
+
+    def __init__(self, robot: RobotTransmissions, *, merged: bool) -> None:
+        self._robot = robot
+        self._merged = merged
+        self.groups = coupled_joints(robot)
+        self._shapes: OrderedDict[bytes, CommandShape] = OrderedDict()
+
+    def get(self, given: Mask) -> CommandShape:
+        """
+        Return the shape of a pattern.
+
+        :param given: Which values are given, rows position, velocity, effort, shape
+            ``(3, n_joints)``.
+        """
+        key = given.tobytes()
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = self._make(given)
+            if len(self._shapes) > PATTERNS:
+                self._shapes.popitem(last=False)
+        return shape
+
+    def _make(self, given: Mask) -> CommandShape:
+        complete = given.copy()
+        partial = []
+        for group in self.groups:
+            mine: Mask = given[:, group.joints]
+            commanded: Mask = np.any(mine, axis=1)
+            if not mine[commanded].all():
+                partial.append(group)
+                complete[:, group.joints] = commanded[:, np.newaxis]
+        result = self._result(complete)
+        return CommandShape(
+            is_full=bool(given.all()),
+            is_mixed=is_mixed(given),
+            partial=tuple(partial),
+            given=np.flatnonzero(given.any(axis=0)),
+            joints=np.any(complete, axis=0),
+            actuators=np.any(result, axis=0),
+            result=result.tobytes(),
+            messages=message_forms(self._robot.actuator_names, result, merged=self._merged),
+        )
+
+    def _result(self, complete: Mask) -> Mask:
+        """Return which actuators follow from completely commanded transmissions, by interface."""
+        result: Mask = np.zeros((len(FIELDS), len(self._robot.actuator_names)), dtype=bool)
+        through = set(self._robot.pass_through)
+        places = {name: place for place, name in enumerate(self._robot.actuator_names)}
+        for joint, name in enumerate(self._robot.joint_names):
+            if name in through:
+                result[:, places[name]] = complete[:, joint]
+        for binding in self._robot.bindings:
+            actuators = np.array(binding.actuators)[np.array(binding.owned)]
+            result[:, actuators] |= complete[:, list(binding.joints)].any(axis=1, keepdims=True)
+        return result
+
+
+# -- Where the entries of a joint command go, and which must not hold a value --------------------
+#
+# ros2_control's topic-based hardware names every joint in ``name`` but fills each array only for
+# the joints that declare the command interface, so that its arrays are shorter than, and
+# misaligned with, the names. Such a message is repaired from the declarations where they leave no
+# doubt.
+
 
 #: Unknown names of a message for which the closest known ones are sought.
 _MOST_SOUGHT = 3

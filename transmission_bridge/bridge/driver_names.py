@@ -19,7 +19,7 @@ from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['DriverNames', 'names_of_lost']
 

@@ -18,7 +18,7 @@ import numpy as np
 from transmission_bridge.bridge.diagnostics import ERROR, Trouble, WARN, Window
 from transmission_bridge.bridge.statistics import TopicStatistics
 from transmission_bridge.errors import shortened, shown
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['GRACE', 'DriverWatch', 'Rhythm']
 

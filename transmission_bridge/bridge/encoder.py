@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateWriter
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['JointStateEncoder']
 

@@ -10,12 +10,11 @@ import math
 
 import numpy as np
 
-from transmission_bridge.description.control_specs import MemberSpec
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.description.specs import Finding
+from transmission_bridge.description.specs import Finding, MemberSpec
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.types import Array
 
 __all__ = ['implausible_numbers']
 

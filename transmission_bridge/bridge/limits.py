@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.bridge.statistics import CommandCounts
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, Mask
 
 __all__ = ['CommandLimits']
-
-Mask = npt.NDArray[np.bool_]
 
 
 class CommandLimits:

@@ -1,36 +1,375 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-Recorded JointState messages through the bridge, many at a time.
-
-A message goes through the path of the live bridge. Those that follow it and differ from it in
-stamp and numbers only are then mapped together, by the same operations in the same order, so that
-the result is that of the live bridge to the last bit. As soon as anything else differs (names,
-lengths, frame, which numbers are known) the next message goes through the live path again.
-"""
+"""Recorded JointState messages through the bridge, many at a time."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
+import numpy.typing as npt
 
 from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.offline_form import InputForm, OutputForm, stamp_keys
-from transmission_bridge.bridge.offline_paths import OfflinePath
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.merged_states import MergedStates, wrap_periods
+from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.places import Places
 from transmission_bridge.bridge.stamps import is_possible, Stamp
+from transmission_bridge.bridge.states import JointView, StatePath
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr_parser import UnusualMessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
-from transmission_bridge.messages.layout import Layout
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import Direction
+from transmission_bridge.messages.cdr import (
+    FRAME_ID_OFFSET,
+    JointStateReader,
+    PADDING_COUNT,
+    parse_joint_state,
+    UnusualMessageError,
+)
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    FIELDS,
+    JOINT_TO_ACTUATOR,
+)
+from transmission_bridge.types import Array, Mask
 
-__all__ = ['OfflineConverter']
+__all__ = [
+    'InputForm',
+    'OfflineConverter',
+    'OfflinePath',
+    'OutputForm',
+    'ReverseStatePath',
+    'stamp_keys',
+]
+
+
+# -- JointState messages that differ in stamp and numbers only, as blocks of bytes ---------------
+
+
+Bytes = npt.NDArray[np.uint8]
+Keys = npt.NDArray[np.int64]
+
+_ENCAPSULATION = slice(0, 2)
+_OPTIONS = 3
+_SECONDS, _NANOSECONDS = slice(4, 8), slice(8, 12)
+_DOUBLE = np.dtype('<f8')
+
+
+class InputForm:
+    """
+    What messages have in common with one that has been read.
+
+    :param first: The message.
+    :raises UnusualMessageError: If it is not in the plain form.
+    """
+
+    def __init__(self, first: bytes) -> None:
+        form = parse_joint_state(first)
+        self._first: Bytes = np.frombuffer(first, dtype=np.uint8)
+        self._extents = form.arrays
+        # Everything up to the positions' count is the same, but for the garbage in the padding.
+        self._head = slice(FRAME_ID_OFFSET, self._extents[0].count_offset + 4)
+        self._mask = np.full(self._head.stop - self._head.start, 0xFF, dtype=np.uint8)
+        for start, end in form.gaps:
+            self._mask[max(start - self._head.start, 0) : max(end - self._head.start, 0)] = 0
+
+    def leading(self, messages: Sequence[bytes]) -> Bytes:
+        """Return the messages up to the first that has another form, shape ``(n, size)``."""
+        size = len(self._first)
+        alike = list(takewhile(lambda message: len(message) == size, messages))
+        block = np.frombuffer(b''.join(alike), dtype=np.uint8).reshape(len(alike), size)
+        differs = ((block[:, self._head] ^ self._first[self._head]) & self._mask).any(axis=1)
+        options = block[:, _OPTIONS] ^ self._first[_OPTIONS]
+        differs |= (options & np.uint8(PADDING_COUNT)) != 0
+        counts = [slice(extent.count_offset, extent.count_offset + 4) for extent in self._extents]
+        for part in (_ENCAPSULATION, *counts[1:]):
+            differs |= (block[:, part] != self._first[part]).any(axis=1)
+        return block[: _first_true(differs)]
+
+    def scatter(self, block: Bytes, values: Array, plan: Places) -> None:
+        """
+        Put the numbers of messages where they belong.
+
+        :param values: Changed in place, shape ``(n, 3, n_in)``.
+        :param plan: Where they belong.
+        """
+        for row, extent in enumerate(self._extents):
+            if extent.length:
+                raw = np.ascontiguousarray(block[:, extent.offset : extent.end])
+                numbers = raw.view(_DOUBLE)
+                values[:, row, plan.places] = (
+                    numbers if plan.picks is None else numbers[:, plan.picks]
+                )
+
+
+class OutputForm:
+    """
+    Messages that differ from one that was written in stamp and numbers only.
+
+    :param first: The message.
+    :param record: What it says.
+    :param names: Everything that can come out, in its order.
+    """
+
+    def __init__(self, first: bytes, record: JointStateRecord, names: tuple[str, ...]) -> None:
+        self._first: Bytes = np.frombuffer(first, dtype=np.uint8)
+        self._extents = parse_joint_state(first).arrays
+        index = {name: place for place, name in enumerate(names)}
+        self._places = np.array([index[name] for name in record.names], dtype=np.intp)
+
+    def messages(self, mapped: Array, known: Mask, keys: Keys) -> list[bytes]:
+        """
+        Return the messages of states, up to the first in which other numbers are known.
+
+        :param mapped: Shape ``(n, 3, n_out)``; the first is what the message given was made of.
+        :param known: Which numbers are known, of the same shape.
+        :param keys: Their stamps.
+        """
+        count = _first_true(keys < 0)
+        count = min(count, _first_true((known != known[:1]).any(axis=(1, 2))))
+        if not count:
+            return []
+        block = np.tile(self._first, (count, 1))
+        keys = keys[:count]
+        block[:, _SECONDS] = _raw((keys >> 32).astype('<i4'))
+        block[:, _NANOSECONDS] = _raw((keys & 0xFFFFFFFF).astype('<u4'))
+        for row, extent in enumerate(self._extents):
+            if extent.length:
+                block[:, extent.offset : extent.end] = _raw(
+                    mapped[:count, row, self._places].astype(_DOUBLE)
+                )
+        whole, size = block.tobytes(), len(self._first)
+        return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+def stamp_keys(block: Bytes, received: Sequence[int], others: Stamp | None) -> Keys:
+    """
+    Return the stamps of results as numbers that are ordered as stamps are.
+
+    :param block: The messages; one without a possible stamp has the time of its receipt.
+    :param received: That time [ns].
+    :param others: Newest stamp of other drivers, which counts if it is newer.
+    :returns: Seconds in the upper and nanoseconds in the lower 32 bits, minus one where these do
+        not fit into a message.
+    """
+    seconds = np.ascontiguousarray(block[:, _SECONDS]).view('<i4')[:, 0].astype(np.int64)
+    nanoseconds = np.ascontiguousarray(block[:, _NANOSECONDS]).view('<u4')[:, 0].astype(np.int64)
+    keys: Keys = (seconds << 32) | nanoseconds
+    for place in np.flatnonzero((keys <= 0) | (nanoseconds >= 10**9)).tolist():
+        second, nanosecond = divmod(received[place], 10**9)
+        keys[place] = second << 32 | nanosecond if 0 <= second < 2**31 else -1
+    if others is not None:
+        keys = np.where(keys < 0, -1, np.maximum(keys, others[0] << 32 | others[1]))
+    return keys
+
+
+def _raw(numbers: npt.NDArray[np.generic]) -> Bytes:
+    """Return the bytes of each row of numbers."""
+    contiguous = np.ascontiguousarray(numbers)
+    return contiguous.view(np.uint8).reshape(len(contiguous), -1)
+
+
+def _first_true(mask: npt.NDArray[np.bool_]) -> int:
+    """Return the place of the first true element, the length where there is none."""
+    return int(np.argmax(mask)) if mask.any() else len(mask)
+
+
+# -- From the states of the joints back to those of the actuators, for recordings ----------------
+
+
+_EMPTY: Array = np.empty(0)
+_EMPTY.setflags(write=False)
+
+
+class ReverseStatePath:
+    """
+    Merges joint states by name and maps them to actuator states.
+
+    The counterpart of :class:`~transmission_bridge.bridge.states.StatePath`. These are states and
+    no commands: nothing is limited, completed or held. Joints that follow another one are passed
+    over, because the joint they follow says all that is known.
+
+    :param robot: The maps.
+    :param names: What the driver calls its actuators, by the URDF's names; others are left out.
+    :ivar picks: Places of the driver's actuators in the robot.
+    :ivar names: What it calls them.
+    :ivar merged: What was said of the joints.
+    :ivar report: What became NaN in position-dependent transmissions, and why.
+    """
+
+    def __init__(self, robot: RobotTransmissions, names: Mapping[str, str]) -> None:
+        picks = [place for place, name in enumerate(robot.actuator_names) if name in names]
+        self.picks = np.array(picks, dtype=np.intp)
+        self.names = tuple(names[robot.actuator_names[place]] for place in picks)
+        self._mapper = robot.stream(JOINT_TO_ACTUATOR)
+        self.merged = MergedStates(
+            robot.joint_names, driver_names=None, wrap_period={}, timeout=0.0
+        )
+        self.report = MapReport()
+
+    def update(
+        self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
+    ) -> None:
+        """
+        Take over a message; see :meth:`StatePath.update`.
+
+        :raises MessageError: If it cannot be used; then nothing has changed.
+        """
+        self.merged.update(source, layout, data, stamp, now)
+
+    def actuator_state(self) -> JointStateRecord | None:
+        """
+        Return the state of every actuator of which anything is known.
+
+        An interface unknown for all of these actuators is an empty array.
+
+        :returns: ``None`` while nothing is known.
+        """
+        stamp = self.merged.stamp(0.0)
+        if stamp is None:
+            return None
+        mapped: Array = self._mapper.of_instant(self.merged.values(0.0), self.report)[
+            :, self.picks
+        ]
+        finite = np.isfinite(mapped)
+        # What is too large for a number is not known either.
+        mapped = np.where(finite, mapped, np.nan)
+        known = np.asarray(finite.any(axis=0))
+        if not known.any():
+            return None
+        names = tuple(name for name, is_known in zip(self.names, known, strict=True) if is_known)
+        rows = (row if not np.isnan(row).all() else _EMPTY for row in mapped[:, known])
+        return JointStateRecord(stamp, '', names, *rows)
+
+
+# -- The live path of either direction, with what it does to many messages at once beside it -----
+
+
+class OfflinePath:
+    """
+    States of one space to those of the other, with the choices of a bridge.
+
+    :param robot: The maps.
+    :param direction: Which way.
+    :param options: The choices. Of those the ones count that say what is in a state, not when one
+        is published or how long it holds.
+    :param driver: Topic of the driver whose actuators come out of joint states.
+    :ivar names: Everything that can come out, in its order.
+    :raises TransmissionBridgeError: If a choice does not fit the robot.
+    """
+
+    def __init__(
+        self,
+        robot: RobotTransmissions,
+        direction: Direction,
+        options: BridgeOptions,
+        driver: str,
+    ) -> None:
+        self._path: StatePath | ReverseStatePath
+        self.names: tuple[str, ...]
+        periods = wrap_periods(
+            pairs('wrap_period', options.wrap_period),
+            robot.actuator_names,
+            robot.lost_actuators,
+        )
+        # In both directions, as it checks the choices.
+        path = StatePath(
+            robot,
+            unknown_joints=options.unknown_joints,
+            unknown_rates=options.unknown_rates,
+            undeclared=options.undeclared_interfaces,
+            actuator_names=pairs('actuator_names', options.actuator_names),
+            wrap_period=periods,
+        )
+        # Topics in a recording have the slash in front that options may leave out.
+        self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
+        self._view: JointView | None = None
+        if direction == ACTUATOR_TO_JOINT:
+            self._path = path
+            self._view = path.view
+            self.names = self._view.names
+        else:
+            called: dict[str, str] = {}
+            for name, actuator in path.merged.names_of_driver(self._driver(driver)).items():
+                called.setdefault(actuator, name)
+            self._path = ReverseStatePath(robot, called)
+            self.names = self._path.names
+        turns = bool(periods) and direction == ACTUATOR_TO_JOINT
+        self._affine = None if turns else robot.mapper.stacked(direction)
+
+    @property
+    def can_batch(self) -> bool:
+        """
+        Whether :meth:`map_batch` gives what :meth:`state` gives.
+
+        A transmission that has to be called may depend on the solution before, and the turns of a
+        single-turn encoder depend on the reading before: these go message by message.
+        """
+        return self._affine is not None
+
+    @property
+    def merged(self) -> MergedStates:
+        """What was said of the inputs."""
+        return self._path.merged
+
+    @property
+    def report(self) -> MapReport:
+        """What became NaN in position-dependent transmissions, and why."""
+        return self._path.report
+
+    def update(self, source: str, layout: Layout, data: JointStateData, stamp: Stamp) -> None:
+        """
+        Take over a message.
+
+        Time stands still here: a recording has no timeouts, and no clock that is set back.
+
+        :raises MessageError: If it cannot be used; then nothing has changed.
+        """
+        self._path.update(self._driver(source), layout, data, stamp, 0.0)
+
+    def places(self, source: str, layout: Layout) -> Places:
+        """Return where the entries of a message go, one like which was taken before."""
+        return self.merged.places(self._driver(source), layout)
+
+    def _driver(self, topic: str) -> str:
+        return self._drivers.get(topic.strip('/'), topic)
+
+    def state(self) -> JointStateRecord | None:
+        """Return the state of the other space, ``None`` while nothing is known."""
+        if isinstance(self._path, StatePath):
+            return self._path.joint_state()
+        return self._path.actuator_state()
+
+    def map_batch(self, values: Array) -> tuple[Array, Mask]:
+        """
+        Map many states.
+
+        :param values: Rows position, velocity, effort of each, shape ``(samples, 3, n_in)``.
+        :returns: Shape ``(samples, 3, n_out)``, in the order of :attr:`names`, NaN what is not
+            known or not shown; and which of it is known, shown or not.
+        """
+        assert self._affine is not None
+        samples = len(values)
+        mapped = self._affine(values.reshape(samples, -1)).reshape(samples, len(FIELDS), -1)
+        if self._view is not None:
+            return self._view(mapped)
+        assert isinstance(self._path, ReverseStatePath)
+        mapped = mapped[:, :, self._path.picks]
+        known: Mask = np.isfinite(mapped)
+        return np.where(known, mapped, np.nan), known
+
+
+# -- Recorded JointState messages through the bridge, many at a time -----------------------------
+#
+# A message goes through the path of the live bridge. Those that follow it and differ from it in
+# stamp and numbers only are then mapped together, by the same operations in the same order, so
+# that the result is that of the live bridge to the last bit. As soon as anything else differs
+# (names, lengths, frame, which numbers are known) the next message goes through the live path
+# again.
+
 
 #: Messages mapped together: few at first, as the second may differ already, then ever more.
 FEWEST, MOST = 16, 1024

@@ -1,11 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-The choices a user has, with the words that explain them.
-
-One table: the node declares its parameters from it, and the documentation is tested against it.
-"""
+"""The choices a user has, with the words that explain them."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, Field, field, fields
 from typing import Any
 
+from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.errors import ParameterError
 
 __all__ = [
@@ -24,7 +21,13 @@ __all__ = [
     'pairs',
     'range_of',
     'split_topic',
+    'unused_aliases',
 ]
+
+
+# -- The choices a user has, with the words that explain them ------------------------------------
+#
+# One table: the node declares its parameters from it, and the documentation is tested against it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,3 +302,25 @@ def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
             )
         result[left] = right
     return result
+
+
+# -- Aliases of transmission types that are mistyped, or left over from another robot ------------
+
+
+def unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Finding, ...]:
+    """
+    Return a warning for each alias that no transmission is read by.
+
+    :param types: What the aliases stand in for: types in the description.
+    """
+    found = {spec.type for spec in robot.transmissions}
+    found |= {spec.type for spec in robot.rejected}
+    return tuple(
+        Finding(
+            'warning',
+            f"the alias for '{theirs}' is not used",
+            expected=f'one of {", ".join(sorted(found)) or "no types at all"}',
+        )
+        for theirs in types
+        if theirs not in found
+    )

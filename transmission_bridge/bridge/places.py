@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import MessageError, shortened, shown
-from transmission_bridge.messages.layout import Layout, ragged
+from transmission_bridge.messages.joint_state import Layout, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = ['MOST_UNKNOWN', 'Places', 'PlanCache', 'as_slice', 'find_places']

@@ -11,11 +11,10 @@ import numpy as np
 
 from transmission_bridge.bridge.merged_states import MergedStates
 from transmission_bridge.bridge.stamps import Stamp
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
-from transmission_bridge.messages.layout import Layout
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array
 
 __all__ = ['SensorPath']
 

@@ -13,7 +13,7 @@ from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['Tip', 'root_of']
 

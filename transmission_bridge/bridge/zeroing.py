@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import closest, MessageError, shown, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.types import Array
 
 __all__ = ['OffsetChange', 'joints_with_offset', 'wanted_positions', 'zero_offsets']
 

@@ -5,29 +5,27 @@
 
 from __future__ import annotations
 
-from transmission_bridge.description.control_specs import (
-    ComponentSpec,
-    Dialect,
-    InterfaceSpec,
-    MemberSpec,
-    ParameterSpec,
-    RejectedTransmission,
-    Ros2ControlSpec,
-    TransmissionSpec,
-)
 from transmission_bridge.description.load import load_description
 from transmission_bridge.description.specs import (
     CalibrationSpec,
+    ComponentSpec,
+    Dialect,
     DynamicsSpec,
     Finding,
+    InterfaceSpec,
     JointLimits,
     JointSpec,
     LinkSpec,
+    MemberSpec,
     MimicSpec,
+    ParameterSpec,
     Pose,
+    RejectedTransmission,
     RobotDescription,
+    Ros2ControlSpec,
     SafetySpec,
     Severity,
+    TransmissionSpec,
 )
 
 __all__ = [

@@ -14,8 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 import math
 
-from transmission_bridge.description.control_specs import ComponentSpec, InterfaceSpec
-from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.description.specs import (
+    ComponentSpec,
+    InterfaceSpec,
+    JointSpec,
+    RobotDescription,
+)
 
 __all__ = ['EffectiveLimits', 'effective_limits']
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from transmission_bridge.description.block_checks import check_block_joints, check_mimic_joints
-from transmission_bridge.description.cross_checks import accepted_transmissions
+from transmission_bridge.description.checks import (
+    accepted_transmissions,
+    check_block_joints,
+    check_mimic_joints,
+)
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.implied_actuators import with_implied_actuators
-from transmission_bridge.description.kinematic_tree import check_tree
-from transmission_bridge.description.robot_joints import RobotJoints
-from transmission_bridge.description.ros2_control import read_ros2_control
+from transmission_bridge.description.ros2_control import read_ros2_control, with_implied_actuators
 from transmission_bridge.description.ros_control import read_ros_control
 from transmission_bridge.description.source import description_text
 from transmission_bridge.description.specs import Finding, RobotDescription
-from transmission_bridge.description.urdf import read_joints, read_links
+from transmission_bridge.description.urdf import check_tree, read_joints, read_links, RobotJoints
 from transmission_bridge.description.xml import Element, parse_xml
 from transmission_bridge.errors import DescriptionError
 

@@ -1,27 +1,347 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-``<ros2_control>`` blocks: hardware, properties, components, transmissions.
-
-What is wrong with a block's own attributes or its hardware does not concern its transmissions:
-it is an error finding, and the transmissions are still read.
-"""
+"""``<ros2_control>`` blocks: hardware, components, interfaces and transmissions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast, Literal
 
-from transmission_bridge.description.components import COMPONENT_TAGS, read_components
-from transmission_bridge.description.control_specs import ParameterSpec, Ros2ControlSpec
-from transmission_bridge.description.draft import Draft
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.parameters import named_parameters
-from transmission_bridge.description.ros2_transmission import read_ros2_transmission
-from transmission_bridge.description.values import boolean, integer
+from transmission_bridge.description.specs import (
+    ComponentSpec,
+    InterfaceSpec,
+    MemberSpec,
+    ParameterSpec,
+    Ros2ControlSpec,
+    TransmissionSpec,
+)
+from transmission_bridge.description.transmission_element import (
+    attribute_parameter,
+    Draft,
+    element_parameter,
+    named_parameters,
+    outline,
+    read_name,
+    read_side,
+    read_type,
+    ROS2_CONTROL,
+)
+from transmission_bridge.description.values import boolean, integer, number, ValueFault
 from transmission_bridge.description.xml import Element
 
-__all__ = ['read_ros2_control']
+__all__ = [
+    'COMPONENT_TAGS',
+    'read_components',
+    'read_ros2_control',
+    'read_ros2_transmission',
+    'with_implied_actuators',
+]
+
+
+# -- `<joint>`, `<sensor>` and `<gpio>` of a `<ros2_control>` block, with interfaces -------------
+
+
+COMPONENT_TAGS = ('joint', 'sensor', 'gpio')
+
+
+def read_components(block: Element, findings: Findings) -> tuple[ComponentSpec, ...]:
+    """Return the named components of a block, in document order."""
+    components: list[ComponentSpec] = []
+    seen: set[tuple[str, str]] = set()
+    for element in block.all(*COMPONENT_TAGS):
+        name = element.get('name')
+        if not name:
+            findings.nameless(element)
+            continue
+        if (element.tag, name) in seen:
+            findings.ignored(
+                element,
+                f'{element.tag} declared twice in this block, the first one counts',
+                expected='another name',
+                found=f"'{name}'",
+                subject=name,
+            )
+            continue
+        seen.add((element.tag, name))
+        components.append(_component(element, name, findings))
+    return tuple(components)
+
+
+def _component(element: Element, name: str, findings: Findings) -> ComponentSpec:
+    mimic = None
+    if element.tag == 'joint' and (text := element.get('mimic')) is not None:
+        mimic = findings.value(element, text, boolean, 'mimic', name)
+    # A gpio has limits at its interfaces only.
+    limits = element.tag == 'gpio' or _limits_enabled(element, findings, name)
+    return ComponentSpec(
+        name=name,
+        kind=cast(Literal['joint', 'sensor', 'gpio'], element.tag),
+        command_interfaces=_interfaces(element, 'command_interface', limits, findings, name),
+        state_interfaces=_interfaces(element, 'state_interface', limits, findings, name),
+        mimic=mimic,
+        limits_enabled=limits,
+        parameters=named_parameters(element, findings, name),
+        line=element.line,
+        path=element.path,
+    )
+
+
+def _limits_enabled(element: Element, findings: Findings, subject: str) -> bool:
+    limits = element.first('limits')
+    if limits is None:
+        return True
+    text = limits.get('enable')
+    if text is None:
+        findings.error(
+            limits,
+            '<limits> without enable',
+            expected='enable="true" or "false"',
+            found='none',
+            subject=subject,
+        )
+        return True
+    return findings.value(limits, text, boolean, 'enable', subject) is not False
+
+
+def _interfaces(
+    component: Element, tag: str, limits: bool, findings: Findings, subject: str
+) -> tuple[InterfaceSpec, ...]:
+    interfaces: list[InterfaceSpec] = []
+    for element in component.all(tag):
+        name = element.get('name')
+        if not name:
+            findings.nameless(element, subject)
+            continue
+        parameters = named_parameters(element, findings, subject)
+        values = {parameter.name: parameter for parameter in parameters}
+        size = 1
+        if (text := element.get('size')) is not None:
+            size = findings.value(element, text, _size, 'size', subject) or 1
+        if element.get('initial_value') is not None:
+            findings.ignored(
+                element,
+                'attribute initial_value is ignored here',
+                expected='<param name="initial_value">',
+                found='an attribute',
+                subject=subject,
+            )
+        initial = values.get('initial_value')
+        interfaces.append(
+            InterfaceSpec(
+                name=name,
+                min=_bound(element, values.get('min'), findings, subject),
+                max=_bound(element, values.get('max'), findings, subject),
+                initial_value=initial.value if initial else None,
+                size=size,
+                data_type=element.get('data_type') or 'double',
+                limits_enabled=limits & _limits_enabled(element, findings, subject),
+                parameters=parameters,
+                line=element.line,
+                path=element.path,
+            )
+        )
+    return tuple(interfaces)
+
+
+def _size(text: str) -> int:
+    return integer(text, least=1)
+
+
+def _bound(
+    interface: Element, parameter: ParameterSpec | None, findings: Findings, subject: str
+) -> float | None:
+    """Return a bound; one that cannot be read leaves that side open, as in ros2_control."""
+    if parameter is None:
+        return None
+    try:
+        return number(parameter.value)
+    except ValueFault as fault:
+        findings.ignored(
+            interface,
+            f'{parameter.name} is not usable, taken as unlimited',
+            expected=fault.expected,
+            found=fault.found,
+            subject=subject,
+        )
+        return None
+
+
+# -- `<transmission>` inside `<ros2_control>` ----------------------------------------------------
+
+
+def read_ros2_transmission(
+    element: Element,
+    block: Ros2ControlSpec,
+    components: Mapping[str, ComponentSpec],
+    findings: Findings,
+) -> Draft:
+    """
+    Read one transmission of a block.
+
+    :param components: The block's joints by name; a transmission's joints have their interfaces.
+    """
+    errors = findings.errors
+    name = read_name(element, findings)
+    plugin = read_type(element, 'plugin', 'type', findings)
+    joints = read_side(element, 'joint', ROS2_CONTROL, findings)
+    lacks_actuator = block.type == 'actuator' and not element.all('actuator')
+    actuators = read_side(element, 'actuator', ROS2_CONTROL, findings, may_be_empty=lacks_actuator)
+    if lacks_actuator and joints is not None and len(joints) > 1:
+        findings.error(
+            element,
+            'an actuator is implied only where there is exactly one joint',
+            expected='one joint, or <actuator> elements',
+            found=f'{len(joints)} joints',
+            subject=name,
+        )
+    _note_missing_roles(element, findings, name)
+    parameters = _parameters(element, findings, name)
+    bound = _with_interfaces(element, joints or (), components, findings, name)
+    summary = outline(element, plugin, 'ros2_control')
+    unknown = [joint for joint in summary.joints or ('',) if joint not in components]
+    summary = replace(summary, block=block.name, unknown_joints=tuple(unknown))
+    if findings.errors > errors or joints is None or actuators is None:
+        return Draft(element, summary, None, lacks_actuator)
+    commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
+    moved = lacks_actuator or not all(actuator.read_only for actuator in actuators)
+    spec = TransmissionSpec(
+        name=name,
+        type=plugin,
+        dialect='ros2_control',
+        joints=bound,
+        actuators=actuators,
+        block=block.name,
+        parameters=parameters,
+        can_command=commanded and moved,
+        line=element.line,
+        path=element.path,
+    )
+    return Draft(element, summary, spec, lacks_actuator)
+
+
+def _note_missing_roles(element: Element, findings: Findings, name: str) -> None:
+    """Report a missing role where it decides nothing: ros2_control wants it all the same."""
+    for tag in ('joint', 'actuator'):
+        members = element.all(tag)
+        if len(members) == 1 and not any(
+            [members[0].get('role'), *(role.text for role in members[0].all('role'))]
+        ):
+            findings.ignored(
+                members[0],
+                'the role is missing; ros2_control refuses that',
+                expected=f"role '{tag}1'",
+                found='none',
+                subject=name,
+            )
+
+
+def _parameters(element: Element, findings: Findings, name: str) -> tuple[ParameterSpec, ...]:
+    parameters = list(named_parameters(element, findings, name))
+    parameters += [
+        attribute_parameter(element, attribute)
+        for attribute in element.attributes
+        if attribute != 'name'
+    ]
+    parameters += [
+        element_parameter(child)
+        for child in element.children
+        if child.tag not in ('plugin', 'joint', 'actuator', 'param')
+    ]
+    return tuple(parameters)
+
+
+def _with_interfaces(
+    transmission: Element,
+    joints: tuple[MemberSpec, ...],
+    components: Mapping[str, ComponentSpec],
+    findings: Findings,
+    name: str,
+) -> tuple[MemberSpec, ...]:
+    elements = {element.path: element for element in transmission.all('joint')}
+    bound: list[MemberSpec] = []
+    for joint in joints:
+        component = components.get(joint.name)
+        if component is None:
+            findings.error(
+                elements[joint.path],
+                'the joint is not declared in this <ros2_control> block',
+                expected='a joint of the block',
+                found=f"'{joint.name}'",
+                subject=name,
+            )
+            continue
+        bound.append(
+            replace(
+                joint,
+                command_interfaces=tuple(each.name for each in component.command_interfaces),
+                state_interfaces=tuple(each.name for each in component.state_interfaces),
+            )
+        )
+    return tuple(bound)
+
+
+# -- The actuator that a `<ros2_control type="actuator">` block implies --------------------------
+#
+# It is called ``actuator1`` where that is unique in the robot, else ``<block>_actuator1``: several
+# such blocks are usual, and ros2_control calls all their actuators the same. None is implied where
+# one is declared.
+
+
+_NAME = 'actuator1'
+
+
+def with_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> list[Draft]:
+    """
+    Return the drafts, each that lacks an actuator with the implied one.
+
+    :param drafts: All transmissions of the robot. Refused ones count for uniqueness too, so that
+        mending one transmission does not rename the actuator of another.
+    """
+    names = Counter(name for draft in drafts for name in draft.summary.actuators)
+    names[_NAME] += sum(draft.lacks_actuator for draft in drafts)
+    return [_completed(draft, names[_NAME] == 1, findings) for draft in drafts]
+
+
+def _completed(draft: Draft, unique: bool, findings: Findings) -> Draft:
+    spec = draft.spec
+    if not draft.lacks_actuator or spec is None:
+        return draft
+    name = _NAME if unique else f'{spec.block}_{_NAME}'
+    if unique:
+        findings.info(draft.element, f"actuator '{name}' is implied", subject=spec.name)
+    else:
+        findings.warning(
+            draft.element,
+            f"actuator '{name}' is implied",
+            expected=f"'{_NAME}', were it unique in the robot",
+            found='more than one',
+            subject=spec.name,
+        )
+    (joint,) = spec.joints
+    actuator = MemberSpec(
+        name=name,
+        role=_NAME,
+        command_interfaces=joint.command_interfaces,
+        state_interfaces=joint.state_interfaces,
+        line=draft.element.line,
+        path=draft.element.path,
+    )
+    return replace(
+        draft,
+        spec=replace(spec, actuators=(actuator,)),
+        summary=replace(draft.summary, actuators=(name,)),
+    )
+
+
+# -- `<ros2_control>` blocks: hardware, properties, components, transmissions --------------------
+#
+# What is wrong with a block's own attributes or its hardware does not concern its transmissions:
+# it is an error finding, and the transmissions are still read.
+
 
 _TAGS = ('hardware', 'properties', 'transmission', *COMPONENT_TAGS)
 

@@ -1,21 +1,415 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a ``<transmission>`` has in both dialects: a name, a type, joints and actuators."""
+"""What a ``<transmission>`` has in both dialects: a name, a type, and members in role order."""
 
 from __future__ import annotations
 
-from transmission_bridge.description.control_specs import (
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.specs import (
     Dialect,
     MemberSpec,
+    ParameterSpec,
+    REDUCTION_TAGS,
     RejectedTransmission,
+    TransmissionSpec,
 )
-from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.members import only_value, read_member, Spelling
-from transmission_bridge.description.roles import in_role_order
+from transmission_bridge.description.values import (
+    boolean,
+    field_meant,
+    MECHANICAL_REDUCTION,
+    number,
+    OFFSET,
+    ratio,
+    ValueFault,
+)
 from transmission_bridge.description.xml import Element
 
-__all__ = ['outline', 'read_name', 'read_side', 'read_type']
+__all__ = [
+    'HARDWARE_INTERFACE',
+    'IGNORE_ABSOLUTE_ENCODER',
+    'ROS2_CONTROL',
+    'ROS_CONTROL',
+    'Draft',
+    'Spelling',
+    'attribute_parameter',
+    'element_parameter',
+    'in_role_order',
+    'named_parameters',
+    'only_value',
+    'outline',
+    'read_member',
+    'read_name',
+    'read_side',
+    'read_type',
+]
+
+
+# -- A transmission as one element tells it, before it is compared with the rest of the robot ----
+
+
+@dataclass(frozen=True)
+class Draft:
+    """
+    What was read of a ``<transmission>``.
+
+    :param element: Where it stands.
+    :param summary: What could be read of it in any case.
+    :param spec: The transmission, ``None`` where an error finding already cost it.
+    :param lacks_actuator: Whether it is in a ``type="actuator"`` block and declares no actuator.
+    """
+
+    element: Element
+    summary: RejectedTransmission
+    spec: TransmissionSpec | None
+    lacks_actuator: bool = False
+
+
+# -- Free parameters: `<param>` elements, and whatever else a plugin may want to read ------------
+
+
+def element_parameter(element: Element) -> ParameterSpec:
+    """
+    Return an element that the dialect does not define, with all inside it.
+
+    Recursion is as deep as the XML, which is bounded; ``path`` comes first, each builds on the
+    one above it.
+    """
+    name = element.get('name') if element.tag == 'param' else None
+    return ParameterSpec(
+        name=name or element.tag,
+        value=element.text,
+        line=element.line,
+        path=element.path,
+        attributes=tuple(element.attributes.items()),
+        children=tuple(map(element_parameter, element.children)),
+    )
+
+
+def attribute_parameter(element: Element, attribute: str) -> ParameterSpec:
+    """Return an attribute that the dialect does not define."""
+    return ParameterSpec(
+        name=attribute,
+        value=element.attributes[attribute],
+        line=element.line,
+        path=f'{element.path}/@{attribute}',
+    )
+
+
+def named_parameters(
+    parent: Element, findings: Findings, subject: str = ''
+) -> tuple[ParameterSpec, ...]:
+    """
+    Return the ``<param name>`` children; where a name comes twice the last one counts.
+
+    :param subject: For the findings: whose parameters these are.
+    """
+    last: dict[str, ParameterSpec] = {}
+    for element in parent.all('param'):
+        name = element.get('name')
+        if name is None:
+            findings.nameless(element, subject)
+            continue
+        if name in last:
+            findings.ignored(
+                element,
+                'parameter given twice, the last one counts',
+                expected='another name',
+                found=f"'{name}'",
+                subject=subject,
+            )
+            del last[name]
+        last[name] = ParameterSpec(name, element.text, line=element.line, path=element.path)
+    return tuple(last.values())
+
+
+# -- Roles put the members of a transmission in order; names and XML order do not ----------------
+#
+# The canonical roles of N joints are ``joint1`` to ``jointN``, of M actuators ``actuator1`` to
+# ``actuatorM``, in lower case. A side with one member needs none.
+
+
+def in_role_order(
+    members: Sequence[MemberSpec],
+    elements: Sequence[Element],
+    side: str,
+    findings: Findings,
+    transmission: str,
+) -> tuple[MemberSpec, ...] | None:
+    """
+    Return the members of one side in the order of their roles.
+
+    Roles that are distinct but none of them canonical (people write joint names there) leave
+    document order, with a warning.
+
+    :param elements: The members' elements, for the findings.
+    :param side: ``joint`` or ``actuator``.
+    :returns: The members, or ``None`` and an error finding: a role is missing or doubled, differs
+        from a canonical one by case only, or only some are canonical.
+    """
+    if len(members) < 2:
+        return tuple(members)
+    canonical = {f'{side}{number + 1}': number for number in range(len(members))}
+    expected = ', '.join(canonical)
+    seen: set[str] = set()
+    for member, element in zip(members, elements, strict=True):
+        if not member.role or member.role in seen:
+            what = 'the role is already taken' if member.role else 'the role is missing'
+            findings.error(
+                element,
+                f"{side} '{member.name}': {what}",
+                expected=expected,
+                found=f"'{member.role}'" if member.role else 'none',
+                subject=transmission,
+            )
+            return None
+        seen.add(member.role)
+        if member.role not in canonical and member.role.lower() in canonical:
+            findings.error(
+                element,
+                f"{side} '{member.name}': the role differs from a canonical one by case only",
+                expected=f"'{member.role.lower()}'",
+                found=f"'{member.role}'",
+                subject=transmission,
+            )
+            return None
+    foreign = seen.difference(canonical)
+    if not foreign:
+        return tuple(sorted(members, key=lambda member: canonical[member.role]))
+    odd = next(
+        element
+        for member, element in zip(members, elements, strict=True)
+        if member.role in foreign
+    )
+    found = ', '.join(f"'{member.role}'" for member in members)
+    if len(foreign) < len(members):
+        findings.error(
+            odd,
+            f'only some {side} roles are canonical',
+            expected=expected,
+            found=found,
+            subject=transmission,
+        )
+        return None
+    findings.warning(
+        odd,
+        f'no {side} role is canonical, taken in document order',
+        expected=expected,
+        found=found,
+        subject=transmission,
+    )
+    return tuple(members)
+
+
+# -- The joints and actuators of a `<transmission>`, for both dialects ---------------------------
+#
+# What differs is only where a value may stand and how it is spelt: a :class:`Spelling` says so.
+# The same value given twice is a warning, two different values are an error. A spelling of the
+# other dialect is not read, because it would not be read there either: it is a parameter like
+# every other name, which the type reads or not.
+
+
+T = TypeVar('T')
+
+#: Elements whose presence or list is read by the dialect itself.
+HARDWARE_INTERFACE = 'hardwareInterface'
+IGNORE_ABSOLUTE_ENCODER = 'ignoreTransmissionAbsoluteEncoder'
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """
+    Where a dialect writes what.
+
+    :param reduction: Tag of the reduction.
+    :param attributes: Whether role, reduction and offset may be attributes as well.
+    :param read_only: Whether there is a ``read_only`` attribute.
+    :param elements: Further child elements of the dialect, read by its own module.
+    """
+
+    reduction: str
+    attributes: bool
+    read_only: bool
+    elements: tuple[str, ...] = ()
+
+
+#: Both drafts: child elements, or one line of attributes.
+ROS2_CONTROL = Spelling(
+    reduction=REDUCTION_TAGS['ros2_control'],
+    attributes=True,
+    read_only=True,
+)
+#: ROS 1: child elements only.
+ROS_CONTROL = Spelling(
+    reduction=REDUCTION_TAGS['ros_control'],
+    attributes=False,
+    read_only=False,
+    elements=(HARDWARE_INTERFACE, IGNORE_ABSOLUTE_ENCODER),
+)
+
+
+def read_member(
+    element: Element,
+    spelling: Spelling,
+    findings: Findings,
+    transmission: str,
+    *,
+    reduction_required: bool = False,
+) -> MemberSpec | None:
+    """
+    Return a ``<joint>`` or ``<actuator>`` of a transmission without its interfaces.
+
+    :param transmission: Name of the transmission, for the findings.
+    :param reduction_required: Whether an absent reduction is an error instead of 1.0.
+    :returns: The member, or ``None`` and at least one error finding.
+    """
+    errors = findings.errors
+    name = element.get('name')
+    if not name:
+        findings.nameless(element, transmission)
+    given: set[str] = set()
+
+    def read(key: str, tag: str, parse: Callable[[str], T], default: T) -> T:
+        texts = _texts(element, tag, spelling.attributes)
+        if texts:
+            given.add(key)
+        return only_value(texts, tag, parse, default, findings, transmission)
+
+    role = read('role', 'role', str, '')
+    reduction = read(MECHANICAL_REDUCTION, spelling.reduction, ratio, 1.0)
+    offset = read(OFFSET, OFFSET, number, 0.0)
+    read_only = False
+    if spelling.read_only and (text := element.get('read_only')) is not None:
+        given.add('read_only')
+        read_only = bool(findings.value(element, text, boolean, 'read_only', transmission))
+    parameters = _others(element, spelling, findings, transmission)
+    if reduction_required and MECHANICAL_REDUCTION not in given:
+        findings.error(
+            element,
+            f'<{spelling.reduction}> is missing',
+            expected=f'the ratio inside <{element.tag}>',
+            found=_instead(parameters),
+            subject=transmission,
+        )
+    if findings.errors > errors or not name:
+        return None
+    return MemberSpec(
+        name=name,
+        role=role,
+        mechanical_reduction=reduction,
+        offset=offset,
+        read_only=read_only,
+        given=frozenset(given),
+        parameters=parameters,
+        line=element.line,
+        path=element.path,
+    )
+
+
+def _texts(element: Element, tag: str, attributes: bool) -> list[tuple[Element, str]]:
+    texts = [(child, child.text) for child in element.all(tag)]
+    attribute = element.get(tag) if attributes else None
+    return texts if attribute is None else [(element, attribute), *texts]
+
+
+def only_value(
+    texts: list[tuple[Element, str]],
+    what: str,
+    parse: Callable[[str], T],
+    default: T,
+    findings: Findings,
+    subject: str,
+) -> T:
+    """
+    Return the one value that is given, in one place or in several.
+
+    :param texts: Each text with its element.
+    :param default: What it is where none is given.
+    :returns: The value. After an error finding, one of them or the default.
+    """
+    values: list[T] = []
+    for element, text in texts:
+        try:
+            values.append(parse(text))
+        except ValueFault as fault:
+            findings.error(
+                element,
+                f'{what} is not usable',
+                expected=fault.expected,
+                found=fault.found,
+                subject=subject,
+            )
+    if len(values) > 1 and len(values) == len(texts):
+        second = texts[1][0]
+        if any(value != values[0] for value in values):
+            found = ' and '.join(f"'{text}'" for _, text in texts)
+            findings.error(
+                second,
+                f'{what} is given more than once',
+                expected='one value',
+                found=found,
+                subject=subject,
+            )
+        else:
+            findings.warning(
+                second,
+                f'{what} is given more than once',
+                expected='one value',
+                found='the same again',
+                subject=subject,
+            )
+    return values[0] if values else default
+
+
+def _instead(parameters: tuple[ParameterSpec, ...]) -> str:
+    """Return what stands where a reduction is missing."""
+    for parameter in parameters:
+        if field_meant(parameter.name) == MECHANICAL_REDUCTION:
+            return f"'{parameter.value}' in {parameter.path.rpartition('/')[2]}"
+    return 'none'
+
+
+def _others(
+    element: Element, spelling: Spelling, findings: Findings, transmission: str
+) -> tuple[ParameterSpec, ...]:
+    """Return what is for the plugin; report a role that stands where no role is read."""
+    own = {'role', OFFSET, spelling.reduction}
+    own_attributes = {'name'} | (own if spelling.attributes else set())
+    if spelling.read_only:
+        own_attributes.add('read_only')
+    parameters: list[ParameterSpec] = []
+    for attribute in element.attributes:
+        if attribute in own_attributes:
+            continue
+        if attribute == 'role':
+            _misplaced_role(element, 'attribute role', findings, transmission)
+        else:
+            parameters.append(attribute_parameter(element, attribute))
+    for child in element.children:
+        if child.tag in own or child.tag in spelling.elements:
+            continue
+        if child.tag == 'param' and child.get('name') == 'role':
+            _misplaced_role(child, '<param name="role">', findings, transmission)
+        else:
+            parameters.append(element_parameter(child))
+    return tuple(parameters)
+
+
+def _misplaced_role(element: Element, what: str, findings: Findings, transmission: str) -> None:
+    findings.ignored(
+        element,
+        f'{what} is ignored here',
+        expected='<role>',
+        found=what,
+        subject=transmission,
+    )
+
+
+# -- What a `<transmission>` has in both dialects: a name, a type, joints and actuators ----------
 
 
 def read_name(element: Element, findings: Findings) -> str:

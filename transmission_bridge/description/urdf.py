@@ -1,16 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-URDF links and joints.
-
-A joint with something unreadable in it is one error finding, and is lost as a whole: half a joint
-would be a guess. The other joints stay.
-"""
+"""URDF links and joints, and whether they form one tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 import math
 import re
 from typing import cast, get_args, TypeVar
@@ -30,7 +25,52 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.description.values import number, quaternion, ValueFault, vector
 from transmission_bridge.description.xml import Element
 
-__all__ = ['read_joints', 'read_links']
+__all__ = ['RobotJoints', 'check_tree', 'read_joints', 'read_links']
+
+
+# -- The joints of the URDF by name, for those who refer to one ----------------------------------
+
+
+class RobotJoints:
+    """
+    Joints that can be used, and those that an error finding cost.
+
+    :param root: The robot element.
+    :param joints: Its usable joints.
+    """
+
+    def __init__(self, root: Element, joints: Sequence[JointSpec]) -> None:
+        elements = root.all('joint')
+        self._by_name = {joint.name: joint for joint in joints}
+        self._lines = {element.get('name'): element.line for element in reversed(elements)}
+        self._elements = {element.path: element for element in elements}
+        #: The usable joints, in document order.
+        self.usable = tuple(joints)
+
+    def get(self, name: str) -> JointSpec | None:
+        """Return the usable joint of this name, or ``None``."""
+        return self._by_name.get(name)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a joint of this name, usable or not."""
+        return name in self._lines
+
+    def element(self, joint: JointSpec) -> Element:
+        """Return where a usable joint stands."""
+        return self._elements[joint.path]
+
+    def complaint(self, name: str) -> str:
+        """Return why there is no usable joint of this name."""
+        if name in self._lines:
+            return f"joint '{name}' of line {self._lines[name]} could not be read"
+        return f"the robot has no joint '{name}'"
+
+
+# -- URDF links and joints -----------------------------------------------------------------------
+#
+# A joint with something unreadable in it is one error finding, and is lost as a whole: half a
+# joint would be a guess. The other joints stay.
+
 
 _JOINT_TYPES: tuple[str, ...] = get_args(JointType)
 _VERSION = re.compile(r'([0-9]{1,9})\.([0-9]{1,9})')
@@ -347,3 +387,86 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
             found=f'{lower} to {upper}',
             subject=joint.name,
         )
+
+
+# -- Whether links and joints form one tree ------------------------------------------------------
+#
+# URDF parsers refuse a document in which they do not. A transmission does not need the tree, so
+# here these are warnings that cost nothing, and errors in strict mode.
+
+
+def check_tree(
+    root: Element, links: Sequence[LinkSpec], joints: RobotJoints, findings: Findings
+) -> None:
+    """
+    Report joints without known links, links with two parents, loops and several roots.
+
+    :param root: The robot element.
+    """
+    if not links:
+        if joints.usable:
+            findings.ignored(
+                root, 'there is no kinematic tree', expected='links', found='joints only'
+            )
+        return
+    # A link that was refused is still one that a joint may name.
+    known = {element.get('name') for element in root.all('link')}
+    parent_of: dict[str, str] = {}
+    for joint in joints.usable:
+        element = joints.element(joint)
+        for end, link in (('parent', joint.parent), ('child', joint.child)):
+            if not link:
+                findings.ignored(
+                    element,
+                    f'joint without a {end} link',
+                    expected=f'<{end} link="...">',
+                    found='none',
+                    subject=joint.name,
+                )
+            elif link not in known:
+                findings.ignored(
+                    element,
+                    f'unknown {end} link',
+                    expected='a link of the robot',
+                    found=f"'{link}'",
+                    subject=joint.name,
+                )
+        if joint.child in parent_of:
+            findings.ignored(
+                element,
+                'the child link has another parent already',
+                expected='a link that no other joint moves',
+                found=f"'{joint.child}'",
+                subject=joint.name,
+            )
+        elif joint.child and joint.parent:
+            parent_of[joint.child] = joint.parent
+    _check_loops(joints, parent_of, findings)
+    roots = [link for link in links if link.name not in parent_of]
+    if len(roots) > 1 and len(joints.usable) == len(root.all('joint')):
+        findings.ignored(
+            next(element for element in root.all('link') if element.path == roots[1].path),
+            'the links form more than one tree',
+            expected='one root link',
+            found=', '.join(link.name for link in roots[:5]) + (', …' if len(roots) > 5 else ''),
+        )
+
+
+def _check_loops(joints: RobotJoints, parent_of: Mapping[str, str], findings: Findings) -> None:
+    """Follow each link to its root once; a link met again on the same way closes a loop."""
+    done: set[str] = set()
+    for joint in joints.usable:
+        way: dict[str, None] = {}
+        link = joint.child
+        while link in parent_of and link not in done and link not in way:
+            way[link] = None
+            link = parent_of[link]
+        if link in way:
+            findings.ignored(
+                joints.element(joint),
+                'the joints form a loop',
+                expected='a tree',
+                found=f"link '{link}' above itself",
+                subject=joint.name,
+            )
+        done.update(way)

@@ -24,10 +24,10 @@ from transmission_bridge.kinematics.limits import (
     position_bounds,
     rate_limits,
 )
-from transmission_bridge.kinematics.spatial import Array
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
+from transmission_bridge.types import Array
 
 __all__ = ['ActuatorDevice', 'LimitKind']
 

@@ -25,8 +25,8 @@ from transmission_bridge.kinematics.path import (
     path_jacobian,
     path_transform,
 )
-from transmission_bridge.kinematics.spatial import Array
 from transmission_bridge.kinematics.tree import KinematicTree, numbered
+from transmission_bridge.types import Array
 
 __all__ = ['Configuration', 'JointDevice', 'State']
 

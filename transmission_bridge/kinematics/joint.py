@@ -26,7 +26,6 @@ import numpy.typing as npt
 from transmission_bridge.description.specs import JointType, MimicSpec
 from transmission_bridge.errors import ShapeError, TransmissionBridgeError
 from transmission_bridge.kinematics.spatial import (
-    Array,
     axis_basis,
     compose,
     cross_motion,
@@ -39,6 +38,7 @@ from transmission_bridge.kinematics.spatial import (
     skew,
     twist_transform,
 )
+from transmission_bridge.types import Array
 
 __all__ = [
     'LARGEST',

@@ -22,9 +22,9 @@ import numpy.typing as npt
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
-from transmission_bridge.kinematics.spatial import Array
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions.mapper import Coupling, Mapper
+from transmission_bridge.types import Array
 
 __all__ = [
     'DeviceLimits',

@@ -26,8 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.kinematics.joint import Joint
-from transmission_bridge.kinematics.spatial import Array, compose, inverse
+from transmission_bridge.kinematics.spatial import compose, inverse
 from transmission_bridge.kinematics.tree import Crossing, JointSource, rest_of
+from transmission_bridge.types import Array
 
 __all__ = ['CompiledPath', 'Segment', 'compile_path', 'path_jacobian', 'path_transform']
 

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.description.specs import Pose
+from transmission_bridge.types import Array
 
 __all__ = [
-    'Array',
     'axis_basis',
     'compose',
     'cross_motion',
@@ -35,8 +35,6 @@ __all__ = [
     'transform_from_pose',
     'twist_transform',
 ]
-
-Array = npt.NDArray[np.float64]
 
 
 def skew(vector: npt.ArrayLike) -> Array:

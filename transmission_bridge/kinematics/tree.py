@@ -21,7 +21,8 @@ from transmission_bridge.kinematics.joint import (
     MotionLimits,
     TWISTS,
 )
-from transmission_bridge.kinematics.spatial import Array, transform_from_pose
+from transmission_bridge.kinematics.spatial import transform_from_pose
+from transmission_bridge.types import Array
 
 __all__ = [
     'Crossing',

@@ -25,7 +25,6 @@ from transmission_bridge.messages.trajectory import (
     TrajectoryRecord,
     Waypoint,
 )
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -34,6 +33,7 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.simple import SimpleTransmission
 from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.types import Array
 
 __all__ = [
     'BeginMotion',

@@ -1,16 +1,14 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-The life-cycle node: description, parameters and states of life around a session.
-
-Names of topics and parameters are tables in the README.
-"""
+"""The life-cycle node: description, parameters and states of life around a session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+import functools
+import traceback
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
@@ -19,25 +17,77 @@ from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.driver_names import names_of_lost
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import pairs
-from transmission_bridge.bridge.unused_aliases import unused_aliases
+from transmission_bridge.bridge.options import pairs, unused_aliases
 from transmission_bridge.description import Finding
-from transmission_bridge.errors import clipped, DescriptionError, shortened, shown
+from transmission_bridge.errors import (
+    clipped,
+    DescriptionError,
+    shortened,
+    shown,
+    TransmissionBridgeError,
+)
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.declaring import declare, take_integers
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.diagnostics import Diagnostics
-from transmission_bridge.ros.live_parameters import LiveParameters
-from transmission_bridge.ros.options import declare_options, read_options
+from transmission_bridge.ros.parameters import (
+    declare,
+    declare_options,
+    LiveParameters,
+    read_options,
+    take_integers,
+)
 from transmission_bridge.ros.receipt_clock import fix_use_sim_time
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.transitions import transition
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['TransmissionBridge']
+__all__ = ['TransmissionBridge', 'transition']
+
+
+# -- Life-cycle transitions that never lose an error ---------------------------------------------
+
+
+Step = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+T = TypeVar('T', bound=Step)
+
+#: Steps whose success ends what went wrong before.
+_ENDING_FAILURE = ('configure', 'activate', 'shutdown')
+
+
+def transition(step: Step) -> Step:
+    """
+    Decorate a life-cycle callback: a user's mistake is FAILURE, a bug of ours is ERROR.
+
+    Both are logged with their reason; rclpy itself discards exceptions of these callbacks. The
+    reason is the node's ``failure`` until it is configured or activated.
+    """
+
+    @functools.wraps(step)
+    def guarded(self: Any, state: LifecycleState) -> TransitionCallbackReturn:
+        name = step.__name__.removeprefix('on_')
+        try:
+            result = step(self, state)
+        except TransmissionBridgeError as error:
+            self.failure = f'{name} failed: {error}'
+            self.get_logger().error(self.failure)
+            return TransitionCallbackReturn.FAILURE
+        except Exception as error:  # nothing may disappear in rclpy's own handler
+            self.failure = f'{name} met a bug, see the log: {error!r}'
+            self.get_logger().error(f'{name} met a bug:\n{traceback.format_exc()}')
+            return TransitionCallbackReturn.ERROR
+        if name in _ENDING_FAILURE and result == TransitionCallbackReturn.SUCCESS:
+            self.failure = ''
+        return result
+
+    return guarded
+
+
+# -- The life-cycle node: description, parameters and states of life around a session ------------
+#
+# Names of topics and parameters are tables in the README.
+
 
 _STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 

@@ -16,10 +16,9 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import clipped, DescriptionError, MessageError, shortened
-from transmission_bridge.ros.declaring import declare
-from transmission_bridge.ros.joint_state_input import deserialized
+from transmission_bridge.ros.channels import DESCRIPTION, deserialized, overridable, overriding
+from transmission_bridge.ros.parameters import declare
 from transmission_bridge.ros.peers import incompatible_publishers
-from transmission_bridge.ros.qos import DESCRIPTION, overridable, overriding
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['PARAMETER', 'DescriptionSource', 'read_description']

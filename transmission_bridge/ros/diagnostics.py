@@ -38,8 +38,8 @@ from transmission_bridge.bridge.robot_diagnostics import (
     transmission_statuses,
 )
 from transmission_bridge.errors import clipped, indented, shortened, shown
-from transmission_bridge.ros import trajectories
 from transmission_bridge.ros.description_source import DescriptionSource
+from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.peers import (
     Graph,
     incompatible_publishers,
@@ -285,7 +285,7 @@ class Diagnostics:
                     inputs.statistics[topic],
                     session.commands.counts[topic],
                     window,
-                    unheard[topic == trajectories.TOPIC],
+                    unheard[topic == TRAJECTORY_TOPIC],
                 )
                 for topic in session.command_topics
             ),

@@ -12,23 +12,185 @@ in a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+import ctypes
+import importlib.metadata
 import math
 import os
+from pathlib import Path
+import signal
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
 from transmission_bridge.errors import TransmissionBridgeError, UnknownNameError
-from transmission_bridge.ros.memory import free_read_messages
-from transmission_bridge.ros.stop_signals import stop_signals, StopRequest
 
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-__all__ = ['available_executors', 'run', 'spin']
+__all__ = [
+    'SIGNALS',
+    'StopRequest',
+    'available_executors',
+    'free_read_messages',
+    'run',
+    'spin',
+    'stop_signals',
+]
+
+
+# -- Have Fast DDS and the C library give back the memory of messages that were read -------------
+#
+# By default Fast DDS keeps each buffer of a queue at the size of the largest message that it ever
+# held, and its readers lose a buffer now and then: one with a message that is older than all of a
+# full queue, as happens among several publishers, is never given back (Fast DDS 2.14 to 3.6,
+# ``DataReaderHistory::received_change_keep_last``). A message of a few bytes thus keeps a megabyte
+# for good. With a buffer of its own size for each message, both take what the messages take.
+
+
+_PROFILE = Path(__file__).with_name('fast_dds.xml')
+
+#: Of Fast DDS 3 and 2. Kilted warns of the second, Jazzy does not know the first.
+_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
+
+#: Without it rmw_fastrtps replaces what the profile says about memory.
+_USE_PROFILE = 'RMW_FASTRTPS_USE_QOS_FROM_XML'
+
+#: What Fast DDS reads from the working directory.
+_LOCAL_PROFILES = ('DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml')
+
+#: Of glibc's malloc.h, and where its threshold begins [bytes].
+_M_MMAP_THRESHOLD, _THRESHOLD = -3, 128 << 10
+
+
+def free_read_messages() -> None:
+    """
+    Set up memory for this process, where rclpy is imported and before it is initialised.
+
+    Whoever has configured Fast DDS keeps that configuration, and may add to it what
+    ``fast_dds.xml`` says. Other middleware does not look at it.
+    """
+    # glibc would raise the threshold to the largest block that was freed, up to 32 MiB, and large
+    # buffers would then lie between small ones that keep their memory from being given back.
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _THRESHOLD)
+    chosen = (*_PROFILES, _USE_PROFILE, 'RMW_FASTRTPS_PUBLICATION_MODE')
+    if any(os.environ.get(name) for name in chosen) or any(map(os.path.exists, _LOCAL_PROFILES)):
+        return
+    # Nothing says which Fast DDS it is; Fast DDS 3 came with Kilted, as rclpy 9 did.
+    try:
+        is_new = int(importlib.metadata.version('rclpy').partition('.')[0]) >= 9
+    except importlib.metadata.PackageNotFoundError:  # a build that says of no package what it is
+        return
+    os.environ[_PROFILES[0 if is_new else 1]] = str(_PROFILE)
+    os.environ[_USE_PROFILE] = '1'
+
+
+# -- SIGINT, SIGTERM and SIGHUP as a request to stop, instead of rclpy's own handlers ------------
+#
+# rclpy's handlers invalidate the context first, after which a node can no longer publish. Python's
+# own come too late: they run between byte codes, and the events executor waits in C++ without any.
+# So the interpreter's C handler writes to a pipe, and a thread that sleeps on the pipe passes the
+# request on.
+#
+# Imports nothing of ROS, so that it can be in force before those slow imports begin.
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StopRequest:
+    """A request to stop, made once, from any thread; calling it tells whether it was made."""
+
+    def __init__(self) -> None:
+        self._requested = False
+        self._listeners: list[Callable[[], object]] = []
+        self._lock = threading.RLock()
+
+    def __call__(self) -> bool:
+        """Tell whether to stop."""
+        return self._requested
+
+    def request(self) -> None:
+        """Ask to stop. Asking again changes nothing."""
+        with self._lock:
+            if self._requested:
+                return
+            self._requested = True
+            for listener in self._listeners:
+                listener()
+
+    @contextmanager
+    def listening(self, listener: Callable[[], object]) -> Iterator[None]:
+        """
+        Have ``listener`` called when the request is made, in the thread that makes it.
+
+        It is not called for a request that was made before, and not after the block.
+        """
+        with self._lock:
+            self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listeners.remove(listener)
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopRequest]:
+    """
+    Turn signals into a :class:`StopRequest` for the duration of the block.
+
+    SIGHUP, which tells of a lost terminal, is left alone where it is ignored: the process was
+    started with ``nohup``.
+
+    The handlers in force before come back afterwards, unless a signal came: then the process is on
+    its way out, and further signals are ignored so that none can interrupt that with a traceback.
+
+    :raises ValueError: If it is not the main thread that calls; Python allows no other.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError('signals can be handled in the main thread only')
+    stop = StopRequest()
+    reader, writer = os.pipe()
+    # The C handler must never block in a full pipe.
+    os.set_blocking(writer, False)
+    watcher = threading.Thread(target=_watch, args=(reader, stop), name='stop', daemon=True)
+    watcher.start()
+    previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    # A Python handler must be there for the C handler to be; it has nothing left to do.
+    previous = {
+        number: signal.signal(number, lambda *_: None)
+        for number in SIGNALS
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, signal.SIG_IGN if stop() else handler)
+        signal.set_wakeup_fd(previous_writer)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)
+
+
+def _watch(reader: int, stop: StopRequest) -> None:
+    """Pass signals on until the other end of the pipe is closed."""
+    while received := os.read(reader, 64):
+        if any(number in SIGNALS for number in received):
+            stop.request()
+
+
+# -- How a node of this package runs: its executor, and its process from start to exit code ------
+#
+# The events executor costs the least, so it is used where the distribution has it; else the
+# default one, in the form of :mod:`~transmission_bridge.ros.attentive_executor`. rclpy is imported
+# inside the functions: :func:`run` must handle signals before that slow import, or an early one
+# would end in a traceback.
+
 
 NodeT = TypeVar('NodeT', bound='Node')
 

@@ -30,8 +30,7 @@ from rclpy.qos import (
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.errors import MessageError, shown
-from transmission_bridge.messages.cdr_parser import UnusualMessageError
-from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
 
 __all__ = [
     'Graph',

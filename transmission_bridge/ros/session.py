@@ -24,26 +24,33 @@ from sensor_msgs.msg import JointState
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.driver_names import DriverNames
 from transmission_bridge.bridge.encoder import JointStateEncoder
+from transmission_bridge.bridge.merged_states import wrap_periods
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.stamps import Stamp, StampJudge
-from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.states import PublishPolicy, StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
-from transmission_bridge.bridge.trigger import Trigger
-from transmission_bridge.bridge.unwrap import wrap_periods
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
-from transmission_bridge.messages.layout import Layout
-from transmission_bridge.ros import trajectories
-from transmission_bridge.ros.array_commands import ActuatorArrayOutputs, JointArrayInputs
-from transmission_bridge.ros.inputs import Inputs
-from transmission_bridge.ros.outputs import check_separate, Outputs, unasked
-from transmission_bridge.ros.qos import COMMAND_INPUT, STATE_INPUT
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
+from transmission_bridge.ros.channels import (
+    check_separate,
+    COMMAND_INPUT,
+    Inputs,
+    Outputs,
+    STATE_INPUT,
+    unasked,
+)
+from transmission_bridge.ros.optional_topics import (
+    ActuatorArrayOutputs,
+    JointArrayInputs,
+    Sensors,
+    Tips,
+    Trajectories,
+    TRAJECTORY_TOPIC,
+)
 from transmission_bridge.ros.receipt_clock import ReceiptClock
-from transmission_bridge.ros.sensors import Sensors
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.tips import Tips
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['Session']
 
@@ -116,7 +123,7 @@ class Session:
             robot, self.commands, partial_commands=options.partial_commands
         )
         self._publishes_any = options.publish == 'on_any'
-        self._trigger = Trigger(options.publish, self.state_topics, options.state_timeout)
+        self._trigger = PublishPolicy(options.publish, self.state_topics, options.state_timeout)
         self._encoder = JointStateEncoder()
         self.drivers = DriverNames(actuator_names, robot.actuator_names)
         self._clock = ReceiptClock(node)
@@ -152,7 +159,7 @@ class Session:
         arrays = JointArrayInputs(
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )
-        self.command_topics = ('joint_commands', *arrays.topics, trajectories.TOPIC)
+        self.command_topics = ('joint_commands', *arrays.topics, TRAJECTORY_TOPIC)
         self._tips = Tips(self.outputs, self.robot, self.options)
         self._sensors = Sensors(
             self.inputs,
@@ -163,7 +170,7 @@ class Session:
             actuator_position=lambda now: self.states.merged.values(now)[0],
             stamp=self._stamp,
         )
-        trajectories.Trajectories(
+        Trajectories(
             self.inputs,
             self.outputs,
             self._trajectory_path,

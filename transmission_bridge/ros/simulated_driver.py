@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -25,20 +30,77 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.declaring import take_integers
+from transmission_bridge.ros.channels import COMMAND_INPUT, OUTPUT, overridable, overriding
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.qos import COMMAND_INPUT, OUTPUT, overridable, overriding
+from transmission_bridge.ros.parameters import declare, take_integers
 from transmission_bridge.ros.requests import guard_requests
-from transmission_bridge.ros.simulated_driver_parameters import (
-    changed_settings,
-    declare_actuators,
-    declare_settings,
-)
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.sim import Driver
+from transmission_bridge.sim import Driver, DriverSettings
+from transmission_bridge.sim.driver import parameter_name_of, range_of
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['SimulatedDriver']
+__all__ = ['SimulatedDriver', 'changed_settings', 'declare_actuators', 'declare_settings']
+
+
+# -- The parameters of the simulated driver, declared from the table of its settings -------------
+
+
+_FIELDS = {parameter_name_of(setting): setting for setting in fields(DriverSettings)}
+
+
+def declare_settings(node: Node) -> DriverSettings:
+    """
+    Declare a parameter for every setting and return the values in force.
+
+    :raises ParameterError: If a value that was given cannot be accepted.
+    """
+    values = {}
+    for name, setting in _FIELDS.items():
+        descriptor = ParameterDescriptor(description=setting.metadata['description'])
+        span = range_of(setting)
+        if span is not None and isinstance(setting.default, float):
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=span[0], to_value=span[1])
+            ]
+        elif span is not None:
+            descriptor.integer_range = [IntegerRange(from_value=span[0], to_value=span[1], step=1)]
+        declare(node, name, setting.default, descriptor)
+        values[setting.name] = node.get_parameter(name).value
+    return DriverSettings(**values)
+
+
+def declare_actuators(node: Node) -> tuple[str, ...]:
+    """
+    Declare ``actuators`` and return its value, empty: all.
+
+    :raises ParameterError: If a value that was given is no list of texts.
+    """
+    descriptor = ParameterDescriptor(
+        description='Actuators of the robot that this driver drives, all if empty: the others may '
+        'have drivers of their own.',
+        read_only=True,
+    )
+    declare(node, 'actuators', [], descriptor)
+    return tuple(node.get_parameter('actuators').value)
+
+
+def changed_settings(settings: DriverSettings, parameters: Sequence[Parameter]) -> DriverSettings:
+    """
+    Return the settings with the values of those parameters that are settings.
+
+    :raises ParameterError: If a value cannot be accepted.
+    """
+    return replace(
+        settings,
+        **{
+            _FIELDS[parameter.name].name: parameter.value
+            for parameter in parameters
+            if parameter.name in _FIELDS
+        },
+    )
+
+
+# -- The node `simulated_driver`: a stand-in for a robot driver that speaks actuator space -------
 
 
 class SimulatedDriver(Node):

@@ -25,9 +25,9 @@ from transmission_bridge.bridge.options import Range
 from transmission_bridge.bridge.parameter_names import parameter_name
 from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
-from transmission_bridge.ros.declaring import exact_number
+from transmission_bridge.ros.parameters import exact_number
 from transmission_bridge.ros.session import Session
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['ZeroService']
 

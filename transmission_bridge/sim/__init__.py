@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated drive: its plant, its commands and its faults. Needs numpy only."""
 
-from transmission_bridge.sim.commands import Command, read_command
-from transmission_bridge.sim.drive import Drive, Dynamics
-from transmission_bridge.sim.driver import Driver
+from transmission_bridge.sim.drive import Command, Drive, Dynamics, Mode, read_command
+from transmission_bridge.sim.driver import Driver, DriverSettings
 from transmission_bridge.sim.faults import (
     Drop,
     Duplicate,
@@ -16,8 +15,6 @@ from transmission_bridge.sim.faults import (
     Shuffle,
     Subset,
 )
-from transmission_bridge.sim.modes import Mode
-from transmission_bridge.sim.settings import DriverSettings
 
 __all__ = [
     'Command',

@@ -1,47 +1,122 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-The simulated drive: what every actuator does with the command that it follows.
-
-Each actuator has a position ``x``, a velocity ``v = x'`` and an effort ``tau``, which moves a
-damped inertia without gravity. With ``T`` the time constant, ``I`` the inertia, ``b`` the damping
-and ``*`` the target:
-
-========== ===================================== ====================================
-mode       what follows the target               the rest
-========== ===================================== ====================================
-position   ``x' = (x* - x) / T``                 ``v = x'``, ``tau = I v' + b v``
-velocity   ``v' = (v* - v) / T``                 ``x' = v``, ``tau = I v' + b v``
-effort     ``tau' = (tau* - tau) / T``           ``I v' = tau - b v``, ``x' = v``
-========== ===================================== ====================================
-
-So ``x' = v`` and ``I v' + b v = tau`` hold in every mode. Position is continuous throughout. A
-position command makes the velocity jump to ``(x* - x) / T``, a velocity command makes the effort
-jump, as a first-order response demands. A drive that was never commanded holds its position.
-
-Targets are constant between commands, so every step has a closed solution: the state after
-``dt`` does not depend on the number of steps that lead there.
-"""
+"""The simulated drive: what every actuator does with the command that it follows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 import math
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from transmission_bridge.errors import ParameterError, ShapeError
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.sim.commands import Command
-from transmission_bridge.sim.modes import Mode
+from transmission_bridge.errors import MessageError, ParameterError, ShapeError
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, ragged
+from transmission_bridge.types import Array
 
-__all__ = ['Drive', 'Dynamics']
+__all__ = ['Command', 'Drive', 'Dynamics', 'Mode', 'read_command']
 
-Array = NDArray[np.float64]
+
+# -- What a drive is told to follow --------------------------------------------------------------
+
+
+class Mode(IntEnum):
+    """
+    The quantity that an actuator follows; ``NONE`` in a command leaves it as it is.
+
+    The order is the precedence within one message: a velocity or effort beside a position is a
+    feed-forward hint of the same command and not a mode of its own.
+    """
+
+    NONE = -1
+    POSITION = 0
+    VELOCITY = 1
+    EFFORT = 2
+
+
+# -- From an `actuator_commands` message to one mode and one target per actuator -----------------
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """
+    What each actuator of a drive is told, in the order of its names.
+
+    :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: no command for this one.
+    :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode; meaningless
+        where the mode is ``NONE``.
+    :param unknown: Names in the message that the drive does not have.
+    """
+
+    mode: NDArray[np.int8]
+    target: NDArray[np.float64]
+    unknown: tuple[str, ...] = ()
+
+
+def read_command(message: JointStateData, names: Sequence[str]) -> Command:
+    """
+    Read a command message for the actuators ``names``.
+
+    An empty array is an interface that is not commanded, a value that is not finite is no command
+    for that actuator. Of several finite values the first of position, velocity, effort decides.
+
+    :param message: Any subset of actuators, in any order; may name actuators of other drives.
+    :param names: The drive's actuators, distinct.
+    :raises MessageError: ``ragged`` if an array is neither empty nor as long as the names,
+        ``duplicate_name`` if a name stands twice. Nothing of such a message is used.
+    """
+    given = tuple(message.names)
+    if len(set(given)) != len(given):
+        twice = sorted({name for name in given if given.count(name) > 1})
+        raise MessageError('duplicate_name', f'named more than once: {", ".join(twice)}')
+    fields = {
+        Mode.POSITION: message.position,
+        Mode.VELOCITY: message.velocity,
+        Mode.EFFORT: message.effort,
+    }
+    lengths = {mode.name.lower(): len(values) for mode, values in fields.items()}
+    if not {0, len(given)}.issuperset(lengths.values()):
+        raise ragged(given, lengths)
+    place_of = {name: place for place, name in enumerate(names)}
+    known = [place for place, name in enumerate(given) if name in place_of]
+    places = [place_of[given[place]] for place in known]
+    modes = np.full(len(names), Mode.NONE, dtype=np.int8)
+    targets = np.full(len(names), np.nan)
+    # The field that takes precedence is written last.
+    for mode in sorted(fields, reverse=True):
+        if len(fields[mode]):
+            values = np.full(len(names), np.nan)
+            values[places] = np.asarray(fields[mode], dtype=np.float64)[known]
+            finite = np.isfinite(values)
+            modes[finite] = mode
+            targets[finite] = values[finite]
+    return Command(modes, targets, tuple(name for name in given if name not in place_of))
+
+
+# -- The simulated drive: what every actuator does with the command that it follows --------------
+#
+# Each actuator has a position ``x``, a velocity ``v = x'`` and an effort ``tau``, which moves a
+# damped inertia without gravity. With ``T`` the time constant, ``I`` the inertia, ``b`` the
+# damping and ``*`` the target:
+#
+# ========== ===================================== ====================================
+# mode       what follows the target               the rest
+# ========== ===================================== ====================================
+# position   ``x' = (x* - x) / T``                 ``v = x'``, ``tau = I v' + b v``
+# velocity   ``v' = (v* - v) / T``                 ``x' = v``, ``tau = I v' + b v``
+# effort     ``tau' = (tau* - tau) / T``           ``I v' = tau - b v``, ``x' = v``
+# ========== ===================================== ====================================
+#
+# So ``x' = v`` and ``I v' + b v = tau`` hold in every mode. Position is continuous throughout. A
+# position command makes the velocity jump to ``(x* - x) / T``, a velocity command makes the effort
+# jump, as a first-order response demands. A drive that was never commanded holds its position.
+#
+# Targets are constant between commands, so every step has a closed solution: the state after
+# ``dt`` does not depend on the number of steps that lead there.
 
 
 @dataclass(frozen=True, slots=True)

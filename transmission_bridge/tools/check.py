@@ -16,8 +16,8 @@ import textwrap
 from typing import Any
 
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.options import unused_aliases
 from transmission_bridge.bridge.parameter_names import parameter_names
-from transmission_bridge.bridge.unused_aliases import unused_aliases
 from transmission_bridge.description import (
     Dialect,
     Finding,

@@ -19,7 +19,6 @@ import sys
 from typing import Any, TextIO
 import unicodedata
 
-from transmission_bridge.description.numbers import parse_number
 from transmission_bridge.errors import printable
 
 __all__ = [
@@ -245,6 +244,9 @@ def named_values(
     :raises UsageError: If a text has another form, a name is unknown or given twice, or a value
         is no finite decimal number.
     """
+    # Here, because the room brings lxml, which whoever asks for help need not wait for.
+    from transmission_bridge.description.values import parse_number
+
     values: dict[str, float] = {}
     for pair in pairs:
         # The last sign separates: a name may hold one, a number cannot.

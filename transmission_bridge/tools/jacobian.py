@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description import load_description
-from transmission_bridge.description.numbers import parse_number
+from transmission_bridge.description.values import parse_number
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice
-from transmission_bridge.kinematics.spatial import Array
 from transmission_bridge.tools.cli import aligned, Command, Console, Exit, named_values, UsageError
 from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array
 
 __all__ = ['ROWS', 'JacobianValues', 'jacobian_values']
 

@@ -26,8 +26,8 @@ from transmission_bridge.transmissions import (
     RobotTransmissions,
     Transmission,
 )
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.types import Array
 
 __all__ = ['MemberLimits', 'Range', 'Ratio', 'TransmissionLimits', 'transmission_limits']
 

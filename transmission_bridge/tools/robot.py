@@ -11,10 +11,9 @@ from dataclasses import dataclass, fields, replace
 import sys
 
 from transmission_bridge.bridge.driver_names import names_of_lost
-from transmission_bridge.bridge.merged_states import MergedStates
+from transmission_bridge.bridge.merged_states import MergedStates, wrap_periods
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.parameter_names import by_number, parameter_names
-from transmission_bridge.bridge.unwrap import wrap_periods
 from transmission_bridge.description import Finding, load_description
 from transmission_bridge.description.source import MAX_BYTES, read_file
 from transmission_bridge.errors import ParameterError, shortened, TransmissionBridgeError

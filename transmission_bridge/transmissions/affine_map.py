@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ['AffineMap', 'Array', 'Workspace']
+from transmission_bridge.types import Array, Index
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
+__all__ = ['AffineMap', 'Workspace']
+
 
 #: First row, then column and coefficient for this row and those that follow it.
 Layer = tuple[int, Index, Array]

@@ -17,20 +17,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.mechanism import apply, points_of, solve, stacked
+from transmission_bridge.types import Array, Index, Mask
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.equations import Equations
 
 __all__ = ['Assembly']
 
-Mask = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.intp]
 
 #: Steps from one point of the table to the next.
 STEPS = 4

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transmission_bridge.description.control_specs import TransmissionSpec
-from transmission_bridge.description.specs import Finding, RobotDescription
+from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 
-__all__ = ['Binding', 'Built', 'Layout', 'lay_out']
+__all__ = ['Binding', 'Built', 'RobotLayout', 'lay_out']
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RobotLayout:
     """
     The order of a robot's joints and actuators.
 
@@ -63,7 +62,9 @@ class Layout:
     findings: tuple[Finding, ...]
 
 
-def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: bool) -> Layout:
+def lay_out(
+    robot: RobotDescription, built: tuple[Built, ...], *, pass_through: bool
+) -> RobotLayout:
     """
     Give every joint and actuator its place.
 
@@ -113,7 +114,7 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
     actuators += passed
     joint_index = {name: place for place, name in enumerate(joints)}
     actuator_index = {name: place for place, name in enumerate(actuators)}
-    return Layout(
+    return RobotLayout(
         joint_names=tuple(joints),
         actuator_names=tuple(actuators),
         bindings=_bind(built, joint_index, actuator_index),
@@ -124,7 +125,7 @@ def lay_out(robot: RobotDescription, built: tuple[Built, ...], *, pass_through: 
 
 
 def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str], list[Finding]]:
-    """Return :attr:`Layout.withheld`, and a finding for each transmission that is the reason."""
+    """Return what is withheld, and a finding for each transmission that is the reason."""
     withheld: dict[str, str] = {}
     findings = []
     for rejected in robot.rejected:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import traceback
 
-from transmission_bridge.description.control_specs import TransmissionSpec
-from transmission_bridge.description.specs import Finding
+from transmission_bridge.description.specs import Finding, TransmissionSpec
 from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.assembly import Assembly
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equations import Equations, flat, Numbers, shape_of
@@ -25,6 +24,7 @@ from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.mechanism import Seeds, stacked
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.types import Array
 
 __all__ = ['EquationTransmission', 'Parameter']
 

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.sparsity import inverse_pattern
+from transmission_bridge.types import Array
 
 __all__ = ['Equations', 'Numbers', 'all_of', 'flat', 'is_known', 'shape_of']
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
-from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -24,6 +24,7 @@ from transmission_bridge.transmissions.interfaces import (
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.types import Array
 
 __all__ = ['LinearTransmission', 'ratios', 'reciprocal']
 

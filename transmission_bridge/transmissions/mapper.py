@@ -22,8 +22,8 @@ from transmission_bridge.errors import (
     TransmissionError,
     UnknownNameError,
 )
-from transmission_bridge.transmissions.affine_map import AffineMap, Array
-from transmission_bridge.transmissions.binding import Binding, Layout
+from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.binding import Binding, RobotLayout
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -35,10 +35,9 @@ from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.stream import Step, Stream
 from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.types import Array, Index
 
 __all__ = ['Coupling', 'InterfaceMap', 'Mapper']
-
-Index = npt.NDArray[np.intp]
 
 
 class Mapper:
@@ -49,7 +48,7 @@ class Mapper:
     :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
     """
 
-    def __init__(self, layout: Layout, ignore_absolute_encoder: frozenset[str]) -> None:
+    def __init__(self, layout: RobotLayout, ignore_absolute_encoder: frozenset[str]) -> None:
         self._layout = layout
         self._ignore_absolute_encoder = ignore_absolute_encoder
         #: Compiled when they are first asked for: a part of a robot needs few of them.
@@ -219,7 +218,7 @@ class Coupling(NamedTuple):
     mapper: Mapper
 
 
-def _part(layout: Layout, names: Sequence[str]) -> Layout:
+def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
     known = layout.joint_names
     for name in names:
         if name not in known:
@@ -326,7 +325,7 @@ class InterfaceMap:
 
 
 def _compile(
-    layout: Layout,
+    layout: RobotLayout,
     interface: str,
     direction: Direction,
     ignore_absolute_encoder: frozenset[str],

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.interfaces import Quantity
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.sparsity import inverse_pattern
+from transmission_bridge.types import Array, Mask
 
 __all__ = [
     'POSITIONS',
@@ -39,8 +39,6 @@ __all__ = [
 ]
 
 POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Evaluation(Protocol):

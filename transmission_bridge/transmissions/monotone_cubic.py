@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import SLACK
+from transmission_bridge.types import Array
 
 __all__ = ['MonotoneCubic']
 

@@ -14,10 +14,10 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equation_transmission import EquationTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.types import Array
 
 __all__ = ['AnkleLeg', 'ParallelAnkleTransmission']
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
@@ -24,6 +23,7 @@ from transmission_bridge.transmissions.interfaces import (
 from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS, Seeds
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.types import Array
 
 __all__ = ['PositionDependentTransmission']
 

@@ -19,11 +19,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable, TypeAlias
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equations import all_of, Equations, is_known
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.stream import DOUBTFUL, OUTSIDE, SINGULAR, Step
+from transmission_bridge.types import Array
 
 __all__ = ['RobotFunction']
 

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from transmission_bridge.description.control_specs import (
+from transmission_bridge.description.specs import (
+    Finding,
     MemberSpec,
     RejectedTransmission,
+    RobotDescription,
     TransmissionSpec,
 )
-from transmission_bridge.description.specs import Finding, RobotDescription
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding, Built, lay_out
 from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.interfaces import (
@@ -31,6 +31,7 @@ from transmission_bridge.transmissions.stream import Stream
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.tuning import ignored_encoders, rebuilt, resolved
+from transmission_bridge.types import Array
 
 __all__ = ['RobotTransmissions']
 

@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from transmission_bridge.description.control_specs import (
+from transmission_bridge.description.specs import (
+    Finding,
     MemberSpec,
     ParameterSpec,
     REDUCTION_TAGS,
     TransmissionSpec,
 )
-from transmission_bridge.description.numbers import (
+from transmission_bridge.description.values import (
     field_meant,
     MECHANICAL_REDUCTION,
     OFFSET,
     parse_number,
 )
-from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 

@@ -11,20 +11,19 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError
-from transmission_bridge.transmissions.affine_map import AffineMap, Array
+from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.interfaces import Direction, FIELDS
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.types import Array, Index
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot_function import RobotFunction
 
 __all__ = ['DOUBTFUL', 'OUTSIDE', 'SINGULAR', 'FiniteCheck', 'Step', 'Stream']
 
-Index = npt.NDArray[np.intp]
 
 #: What a robot's function says of a mechanism: somebody has to look closely; or the sum of that it
 #: is known to be outside, and that what needs a vanished lever is lost.

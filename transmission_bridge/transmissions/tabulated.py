@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.equations import Equations

@@ -30,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -38,6 +37,7 @@ from transmission_bridge.transmissions.interfaces import (
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader

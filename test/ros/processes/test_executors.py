@@ -15,10 +15,9 @@ import time
 
 import pytest
 
+from transmission_bridge.resources import resource
 from transmission_bridge.ros import bridge_main
-from transmission_bridge.ros.executors import available_executors
-from transmission_bridge.ros.memory import free_read_messages
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.ros.executors import available_executors, free_read_messages
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros

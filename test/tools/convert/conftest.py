@@ -14,8 +14,7 @@ import pytest
 from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 from transmission_bridge.transmissions import RobotTransmissions
 
 rosbags = pytest.importorskip('rosbags', reason='rosbags is not installed')

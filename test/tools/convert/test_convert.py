@@ -10,8 +10,7 @@ import itertools
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 
 
 def recording(bags, count=2500):

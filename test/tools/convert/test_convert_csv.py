@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.tools.bags.csv_file import nanoseconds, seconds
 
 SETTINGS = settings(

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.messages.cdr_reader import JointStateReader
-from transmission_bridge.messages.cdr_writer import JointStateWriter
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
+from transmission_bridge.resources import resource
 
 pytest.importorskip('scipy')
 pytest.importorskip('yaml', reason='PyYAML is not installed')

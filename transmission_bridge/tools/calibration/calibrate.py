@@ -21,9 +21,9 @@ from transmission_bridge.tools.calibration.robust import BIWEIGHT
 from transmission_bridge.tools.calibration.slips import MOST_SLIPS
 from transmission_bridge.tools.calibration.uncertainty import Uncertainty, uncertainty
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.types import Array
 
 __all__ = [
     'MOST_BENT_ROWS',

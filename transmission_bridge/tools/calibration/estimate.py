@@ -24,16 +24,16 @@ from typing import Literal
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import Labels, Levels, Mask, Problem, Solution
+from transmission_bridge.tools.calibration.fit import Labels, Levels, Problem, Solution
 from transmission_bridge.tools.calibration.identify import identifiable, Kept, order_of
 from transmission_bridge.tools.calibration.model import NoisySide, TransmissionModel
 from transmission_bridge.tools.calibration.motion import blocks, linear_noise, Motion, motion_of
 from transmission_bridge.tools.calibration.recording import Pairs
 from transmission_bridge.tools.calibration.robust import biweight_loss, known_median, spread
 from transmission_bridge.tools.calibration.slips import find_slips
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.types import Array, Mask
 
 __all__ = ['Estimate', 'OffsetOf', 'estimate', 'rough_start', 'soft_fit']
 

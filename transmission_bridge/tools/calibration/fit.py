@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from transmission_bridge.tools.calibration.model import TransmissionModel
 from transmission_bridge.tools.cli import optional
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array, Mask
 
 __all__ = ['Levels', 'Problem', 'Solution']
 
-Mask = npt.NDArray[np.bool_]
 Labels = npt.NDArray[np.intp]
 
 #: Residual, in standard deviations, of a row that a trial value cannot predict at all.

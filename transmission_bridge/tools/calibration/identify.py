@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 from transmission_bridge.tools.calibration.model import TransmissionModel
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.types import Array
 
 __all__ = ['Kept', 'identifiable', 'order_of']
 

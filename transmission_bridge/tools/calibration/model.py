@@ -26,10 +26,10 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.units import tunable_unit
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.types import Array
 
 __all__ = ['NoisySide', 'TransmissionModel']
 

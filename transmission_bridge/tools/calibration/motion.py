@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.tools.calibration.robust import spread
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['Motion', 'blocks', 'linear_noise', 'motion_of']
 

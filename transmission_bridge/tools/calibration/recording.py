@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from transmission_bridge.bridge.unwrap import Unwrapper
+from transmission_bridge.bridge.merged_states import Unwrapper
 from transmission_bridge.errors import MessageError, shortened
-from transmission_bridge.messages.cdr_reader import JointStateReader
+from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateData
 from transmission_bridge.tools.bags.csv_file import CsvRows, number, TOPIC
 from transmission_bridge.tools.bags.files import open_source
@@ -37,7 +37,7 @@ from transmission_bridge.tools.bags.model import (
 )
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.robot import NAMES_HINT
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['Pairs', 'Recording', 'Series', 'has_topics', 'paired', 'read_bag', 'read_csv']
 

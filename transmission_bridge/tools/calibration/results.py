@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.tools.calibration.motion import Motion
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.types import Array
 
 __all__ = ['Calibration', 'Channel', 'Parameter', 'Slip']
 

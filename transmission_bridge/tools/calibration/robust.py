@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['BIWEIGHT', 'biweight_loss', 'influence', 'influence_slope', 'known_median', 'spread']
 

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from transmission_bridge.tools.calibration.robust import spread
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['find_slips']
 

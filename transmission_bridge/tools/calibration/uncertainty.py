@@ -22,10 +22,9 @@ import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import Mask
 from transmission_bridge.tools.calibration.robust import influence, influence_slope
 from transmission_bridge.tools.cli import optional
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array, Mask
 
 __all__ = ['CONFIDENCE', 'Uncertainty', 'uncertainty']
 

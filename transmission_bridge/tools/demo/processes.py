@@ -15,7 +15,7 @@ import subprocess
 import sys
 from types import TracebackType
 
-from transmission_bridge.tools.resources import resource
+from transmission_bridge.resources import resource
 
 __all__ = ['NODES', 'Child', 'Children', 'ros_environment', 'start_nodes']
 

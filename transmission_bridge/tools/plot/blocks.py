@@ -15,9 +15,9 @@ from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.tools.cli import printable
 from transmission_bridge.tools.units import joint_unit, tunable_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import PositionDependentTransmission, RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.types import Array
 
 __all__ = ['Block', 'Curves', 'Member', 'blocks_of', 'curves_of', 'shortened']
 

@@ -28,7 +28,7 @@ from transmission_bridge.tools.plot.blocks import (
 from transmission_bridge.tools.plot.figure import format_of, picture
 from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.affine_map import Array
+from transmission_bridge.types import Array
 
 __all__ = ['COMMAND', 'columns_of', 'curve_lines', 'diagram', 'draw_curves']
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.conformance.samples import Subject
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
@@ -19,6 +18,7 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
 )
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.types import Array
 
 __all__ = ['MAPPING_CHECKS', 'inputs', 'reverse']
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.affine_map import Array
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
@@ -18,6 +17,7 @@ from transmission_bridge.transmissions.interfaces import (
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.types import Array
 
 __all__ = ['CONDITION', 'COUNT', 'Subject', 'subject_of']
 

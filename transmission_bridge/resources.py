@@ -15,7 +15,6 @@ import importlib.metadata
 from pathlib import Path
 import sys
 
-import transmission_bridge
 from transmission_bridge.errors import UnknownNameError
 
 __all__ = ['resource']
@@ -52,7 +51,7 @@ def resource(*parts: str) -> Path:
 
 def _candidates() -> Iterator[Path]:
     """Yield the folders in which the files may be, the most specific first."""
-    package = Path(transmission_bridge.__file__).resolve().parent
+    package = Path(__file__).resolve().parent
     yield package.parent
     yield from _recorded()
     # A colcon prefix, a virtual environment, --user, --target: the package lies somewhere below.

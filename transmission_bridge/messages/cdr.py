@@ -1,0 +1,519 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes of a sensor_msgs/JointState: parsed with every bound checked, read, written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+import struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transmission_bridge.errors import MessageError, shown
+from transmission_bridge.messages.joint_state import (
+    joined_rows,
+    JointStateRecord,
+    Layout,
+    LayoutTable,
+)
+
+__all__ = [
+    'FRAME_ID_OFFSET',
+    'LITTLE_ENDIAN',
+    'PADDING_COUNT',
+    'CutMessageError',
+    'Extent',
+    'JointStateReader',
+    'JointStateView',
+    'JointStateWriter',
+    'UnusualMessageError',
+    'WireForm',
+    'aligned',
+    'decode_string',
+    'parse_joint_state',
+]
+
+
+# -- The bytes of a sensor_msgs/JointState, read in full with every bound checked ----------------
+#
+# Plain CDR, little endian (OMG CORBA, "CDR transfer syntax", and DDSI-RTPS, "data encapsulation"):
+# the encapsulation ``00 01 xx xx``, then everything aligned to its size relative to byte 4. A
+# string is its length with the closing NUL, the bytes, the NUL. A sequence is its count and the
+# elements; an empty sequence of doubles adds no 8-byte padding. The two lowest bits of byte 3
+# count bytes at the end that are not part of the message (DDS-XTYPES; Fast CDR heeds them).
+# **Padding holds garbage on the wire**, and junk may follow the end.
+
+
+# The encapsulation 00 01 as a little-endian number.
+LITTLE_ENDIAN = 0x0100
+# Bits of byte 3 that count padding bytes behind the message.
+PADDING_COUNT = 0b11
+ORIGIN = 4
+FRAME_ID_OFFSET = 12
+
+_HEAD = struct.Struct('<HxBiI')
+_U32 = struct.Struct('<I')
+# Of a string without even its NUL, which is not ours to judge.
+_SHORTEST_STRING = 4
+
+#: Bytes of a string that a sentence shows.
+_SHOWN = 64
+
+
+class UnusualMessageError(MessageError):
+    """
+    These bytes are not what the fast path reads: deserialise them with rclpy instead.
+
+    It does not say that the message is wrong; big endian or XCDR2, for example, are right and
+    rare. ``reason`` is ``encapsulation``, ``truncated`` or ``string``.
+    """
+
+
+class CutMessageError(UnusualMessageError):
+    """These bytes end before their message does: rclpy cannot deserialise them either."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Where an array of doubles lies: its count field, its first byte, its length."""
+
+    count_offset: int
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last element, or behind the count if there is none."""
+        return self.offset + 8 * self.length
+
+
+@dataclass(frozen=True)
+class WireForm:
+    """
+    A parsed message: the strings decoded, the arrays located.
+
+    :param stamp: Seconds and nanoseconds.
+    :param frame_id: Frame of the header.
+    :param frame_end: Offset of the closing NUL of the frame.
+    :param names: Joint names.
+    :param arrays: Position, velocity, effort.
+    :param gaps: Padding before counts and lengths, as pairs of first offset and offset behind;
+        there is none behind the positions' count, where all is aligned to 4 already.
+    """
+
+    stamp: tuple[int, int]
+    frame_id: str
+    frame_end: int
+    names: tuple[str, ...]
+    arrays: tuple[Extent, Extent, Extent]
+    gaps: tuple[tuple[int, int], ...]
+
+
+def aligned(offset: int, size: int) -> int:
+    """Return the first offset from this one on that is a multiple of ``size`` behind byte 4."""
+    return offset + (ORIGIN - offset) % size
+
+
+def decode_string(raw: bytes) -> str:
+    """
+    Return the text of a CDR string without its closing NUL.
+
+    :raises UnusualMessageError: If it is not UTF-8 or holds a NUL, which ends it for rclpy.
+    """
+    if b'\0' in raw:
+        raise UnusualMessageError('string', f'a string holds a NUL: {raw[:_SHOWN]!r}')
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise UnusualMessageError('string', f'a string is not UTF-8: {raw[:_SHOWN]!r}') from error
+
+
+def parse_joint_state(data: bytes) -> WireForm:
+    """
+    Read a message in full; nothing is allocated on the word of a count alone.
+
+    :param data: The serialised message, encapsulation included.
+    :raises UnusualMessageError: If the typed path has to decide.
+    """
+    if len(data) < _HEAD.size:
+        raise CutMessageError('truncated', f'a message of {len(data)} bytes')
+    encapsulation, options, sec, nanosec = _HEAD.unpack_from(data)
+    if encapsulation != LITTLE_ENDIAN:
+        raise UnusualMessageError(
+            'encapsulation', f'expected encapsulation 00 01, found {data[:2].hex(" ")}'
+        )
+    padding = options & PADDING_COUNT
+    # Fast CDR does read on into such padding in some places.
+    too_short = UnusualMessageError if padding else CutMessageError
+    cursor = _Cursor(data, len(data) - padding, too_short)
+    frame_id = cursor.string()
+    frame_end = cursor.at - 1
+    count = cursor.u32()
+    if count > (cursor.end - cursor.at) // _SHORTEST_STRING:
+        raise too_short('truncated', f'{count} names in {len(data)} bytes')
+    names = tuple([cursor.string() for _ in range(count)])
+    arrays = (cursor.doubles(), cursor.doubles(), cursor.doubles())
+    return WireForm((sec, nanosec), frame_id, frame_end, names, arrays, tuple(cursor.gaps))
+
+
+class _Cursor:
+    """A place that never passes the end; ``too_short`` is raised for what would."""
+
+    def __init__(self, data: bytes, end: int, too_short: type[UnusualMessageError]) -> None:
+        self.at = FRAME_ID_OFFSET
+        self.end = end
+        self.too_short = too_short
+        self.gaps: list[tuple[int, int]] = []
+        self._data = data
+
+    def u32(self) -> int:
+        start = aligned(self.at, 4)
+        if start + 4 > self.end:
+            raise self.too_short('truncated', f'no length at byte {start}')
+        if start != self.at:
+            self.gaps.append((self.at, start))
+        self.at = start + 4
+        value: int = _U32.unpack_from(self._data, start)[0]
+        return value
+
+    def string(self) -> str:
+        length = self.u32()
+        if length > self.end - self.at:
+            raise self.too_short('truncated', f'a string of {length} bytes at {self.at}')
+        end = self.at + length
+        if not length or self._data[end - 1]:
+            raise UnusualMessageError('string', f'the string at byte {self.at} has no closing NUL')
+        text = decode_string(self._data[self.at : end - 1])
+        self.at = end
+        return text
+
+    def doubles(self) -> Extent:
+        count = self.u32()
+        count_offset = self.at - 4
+        start = aligned(self.at, 8) if count else self.at
+        if 8 * count > self.end - start:
+            raise self.too_short('truncated', f'an array of {count} doubles at {start}')
+        extent = Extent(count_offset, start, count)
+        self.at = extent.end
+        return extent
+
+
+# -- JointState bytes to arrays, in about a microsecond for a layout that was seen before --------
+#
+# From one message to the next of a publisher only the stamp, the numbers and the garbage in the
+# padding change. A :class:`JointStateView` knows one form of message. Bytes are compared with the
+# last that it took, then under a mask without padding and frame; if both fail the message is
+# parsed in full and becomes a view of its own.
+
+
+#: Bytes of a view besides its message and its layout, and those that all views of a reader may
+#: take together.
+_FRAME, _MOST = 4096, 3 << 19
+
+
+class JointStateView:
+    """
+    The message read last, as arrays; **valid until its reader reads again**.
+
+    The arrays are read-only and the same objects in every message of this form. What is to be
+    kept must be copied, see :meth:`record`.
+
+    :ivar layout: Names and lengths; the same object for every message that has these.
+    :ivar names: ``layout.names``.
+    :ivar stamp: Seconds and nanoseconds of the header.
+    :ivar frame_id: Frame of the header.
+    :ivar position: Positions [rad or m].
+    :ivar velocity: Velocities [rad/s or m/s].
+    :ivar effort: Efforts [N m or N].
+    :ivar rows: The three as one array, shape ``(3, n)``, where none is empty and all are equally
+        long, else ``None``.
+    :ivar weight: Bytes that it takes, with its layout, at most.
+    """
+
+    __slots__ = (
+        '_effort_count',
+        '_expected',
+        '_frame_text',
+        '_mask',
+        '_masked',
+        '_numbers',
+        '_numbers_offset',
+        '_prefix',
+        '_prefix_bytes',
+        '_prefix_end',
+        '_prefix_words',
+        '_size',
+        '_unpack_head',
+        '_velocity_count',
+        'effort',
+        'frame_id',
+        'layout',
+        'names',
+        'position',
+        'rows',
+        'stamp',
+        'velocity',
+        'weight',
+    )
+
+    def __init__(self, form: WireForm, layout: Layout, data: bytes) -> None:
+        position, velocity, effort = form.arrays
+        self.layout = layout
+        self.names = layout.names
+        self.stamp = form.stamp
+        self.frame_id = form.frame_id
+
+        # The prefix reaches from the frame's length to the positions' count. The other two counts
+        # lie between the numbers: one unpacking call fetches them along with the stamp.
+        self._velocity_count = velocity.length
+        self._effort_count = effort.length
+        self._unpack_head = struct.Struct(
+            f'<HxBiI{velocity.count_offset - FRAME_ID_OFFSET}xI'
+            f'{effort.count_offset - velocity.count_offset - 4}xI'
+        ).unpack_from
+        self._prefix_end = position.count_offset + 4
+        self._size = effort.end
+        self._prefix = data[FRAME_ID_OFFSET : self._prefix_end]
+        self._frame_text = slice(4, form.frame_end - FRAME_ID_OFFSET)
+
+        self._prefix_words, self._prefix_bytes = _words(len(self._prefix))
+        self._mask, mask_bytes = _words(len(self._prefix))
+        mask_bytes[:] = b'\xff' * len(mask_bytes)
+        for start, end in (*form.gaps, (FRAME_ID_OFFSET + 4, form.frame_end)):
+            mask_bytes[start - FRAME_ID_OFFSET : end - FRAME_ID_OFFSET] = bytes(end - start)
+        self._masked = np.empty_like(self._mask)
+        self._expected = self._without_padding(self._prefix)
+
+        # Arrays that are not empty lie a multiple of eight bytes apart.
+        self._numbers_offset = min(
+            (extent.offset for extent in form.arrays if extent.length), default=self._size
+        )
+        words, self._numbers = _words(self._size - self._numbers_offset)
+        doubles = words.view(np.float64)
+        doubles.flags.writeable = False
+        self.rows = joined_rows(doubles, layout.lengths)
+        self.position, self.velocity, self.effort = (
+            self._slice(doubles, extent) for extent in form.arrays
+        )
+        self._numbers[:] = data[self._numbers_offset : self._size]
+        # The prefix is kept five times. Its frame, as a text, takes up to four times its bytes.
+        self.weight = _FRAME + 9 * len(self._prefix) + len(self._numbers) + layout.weight
+
+    def record(self) -> JointStateRecord:
+        """Return a copy that stays."""
+        return JointStateRecord(
+            self.stamp,
+            self.frame_id,
+            self.names,
+            self.position.copy(),
+            self.velocity.copy(),
+            self.effort.copy(),
+        )
+
+    def _slice(self, doubles: NDArray[np.float64], extent: Extent) -> NDArray[np.float64]:
+        start = (extent.offset - self._numbers_offset) // 8 if extent.length else 0
+        return doubles[start : start + extent.length]
+
+    def _load(self, data: bytes) -> bool:
+        """Take the message if it has this form; otherwise change nothing."""
+        size = self._size
+        if len(data) < size:
+            return False
+        encapsulation, options, sec, nanosec, velocities, efforts = self._unpack_head(data)
+        if (
+            encapsulation != LITTLE_ENDIAN
+            or velocities != self._velocity_count
+            or efforts != self._effort_count
+            or len(data) - (options & PADDING_COUNT) < size
+        ):
+            return False
+        if not data.startswith(self._prefix, FRAME_ID_OFFSET) and not self._load_prefix(
+            data[FRAME_ID_OFFSET : self._prefix_end]
+        ):
+            return False
+        self._numbers[:] = data[self._numbers_offset : size]
+        self.stamp = (sec, nanosec)
+        return True
+
+    def _load_prefix(self, prefix: bytes) -> bool:
+        if self._without_padding(prefix) != self._expected:
+            return False
+        # What the frame says is not part of the form, only how long it is.
+        frame = prefix[self._frame_text]
+        if frame != self._prefix[self._frame_text]:
+            self.frame_id = decode_string(frame)
+        self._prefix = prefix
+        return True
+
+    def _without_padding(self, prefix: bytes) -> bytes:
+        self._prefix_bytes[:] = prefix
+        return np.bitwise_and(self._prefix_words, self._mask, self._masked).tobytes()
+
+
+class JointStateReader:
+    """
+    Reader for the JointState bytes of one topic.
+
+    :param layouts: Table that the layouts come from, to be shared with other readers and with
+        the typed path; one of its own if not given.
+    :param limit: Number of message forms (layout and length of the frame) remembered, fewer where
+        they are large. One that is larger than all may be is not remembered.
+    """
+
+    def __init__(self, layouts: LayoutTable | None = None, limit: int = 16) -> None:
+        if limit < 1:
+            raise ValueError(f'limit: expected at least 1, found {limit}')
+        self.layouts = LayoutTable() if layouts is None else layouts
+        self._limit = limit
+        # Most recently used first.
+        self._views: list[JointStateView] = []
+        self._weight = 0
+
+    def read(self, data: bytes) -> JointStateView:
+        """
+        Return a view of the message, valid until the next call.
+
+        :param data: The serialised message, encapsulation included; junk behind its end is
+            ignored.
+        :raises UnusualMessageError: If the bytes need the typed path.
+        """
+        views = self._views
+        if views and views[0]._load(data):
+            return views[0]
+        for index in range(1, len(views)):
+            if views[index]._load(data):
+                view = views.pop(index)
+                break
+        else:
+            form = parse_joint_state(data)
+            position, velocity, effort = form.arrays
+            lengths = (position.length, velocity.length, effort.length)
+            view = JointStateView(form, self.layouts.get(form.names, lengths), data)
+            if view.weight > _MOST or not view.layout.is_kept:
+                return view
+            self._weight += view.weight
+            while len(views) >= self._limit or self._weight > _MOST:
+                self._weight -= views.pop().weight
+        views.insert(0, view)
+        return view
+
+
+def _words(size: int) -> tuple[NDArray[np.uint64], memoryview]:
+    """Return zeroed 8-byte words, one more than needed, and the first ``size`` bytes of them."""
+    words = np.zeros(1 + -(-size // 8), dtype=np.uint64)
+    return words, words.data.cast('B')[:size]
+
+
+# -- JointState bytes from arrays: a template made once, stamp and numbers filled in -------------
+#
+# The bytes are those of rclpy's own serialisation with zeros for its padding (see
+# :mod:`transmission_bridge.messages.cdr` for the format). Nothing received goes into them.
+
+
+_ENCAPSULATION = b'\x00\x01\x00\x00'
+_STAMP = struct.Struct('<iI')
+
+
+class JointStateWriter:
+    """
+    Writer for JointState messages with these names.
+
+    Fill ``position``, ``velocity`` and ``effort`` in place, then :meth:`write`. They keep their
+    values from one message to the next and begin as zeros.
+
+    :param names: Joint names in message order.
+    :param frame_id: Frame of the header.
+    :param fields: Whether position, velocity and effort are sent; one that is not is an empty
+        array.
+    :ivar names: The names.
+    :ivar frame_id: The frame.
+    :ivar position: Positions [rad or m], shape ``(n,)`` for n names, or ``(0,)``.
+    :ivar velocity: Velocities [rad/s or m/s], likewise.
+    :ivar effort: Efforts [N m or N], likewise.
+    :ivar rows: The three as one array, shape ``(3, n)``, where all are sent, else ``None``.
+    :raises MessageError: If a name or the frame cannot be a string of a message: it holds a NUL
+        or is not Unicode (reason ``string``).
+    """
+
+    __slots__ = (
+        '_message',
+        '_words',
+        'effort',
+        'frame_id',
+        'names',
+        'position',
+        'rows',
+        'velocity',
+    )
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        frame_id: str = '',
+        fields: tuple[bool, bool, bool] = (True, True, True),
+    ) -> None:
+        self.names = tuple(names)
+        self.frame_id = frame_id
+        template = bytearray(_ENCAPSULATION + bytes(_STAMP.size))
+        _append_string(template, frame_id)
+        _append_u32(template, len(self.names))
+        for name in self.names:
+            _append_string(template, name)
+        offsets = [_append_doubles(template, len(self.names) if sent else 0) for sent in fields]
+
+        # The encapsulation ends on a word, and with it every array begins on one. One more word
+        # makes the arrays rows of equal length.
+        self._words = np.zeros(2 + len(template) // 8, dtype=np.uint64)
+        self._message = self._words.data.cast('B')[4 : 4 + len(template)]
+        self._message[:] = template
+        doubles: NDArray[np.float64] = self._words.view(np.float64)
+        starts = [(4 + offset) // 8 for offset in offsets]
+        self.position, self.velocity, self.effort = (
+            doubles[start : start + (len(self.names) if sent else 0)]
+            for start, sent in zip(starts, fields, strict=True)
+        )
+        lengths = (len(self.position), len(self.velocity), len(self.effort))
+        self.rows = joined_rows(doubles[starts[0] :], lengths)
+
+    def write(self, sec: int, nanosec: int) -> bytes:
+        """
+        Return the message with this stamp and the present contents of the arrays.
+
+        :param sec: Seconds, int32.
+        :param nanosec: Nanoseconds, uint32.
+        :raises MessageError: If the stamp does not fit (reason ``stamp``).
+        """
+        try:
+            _STAMP.pack_into(self._message, len(_ENCAPSULATION), sec, nanosec)
+        except struct.error as error:
+            raise MessageError('stamp', f'the stamp ({sec}, {nanosec}) does not fit') from error
+        return self._message.tobytes()
+
+
+def _append_u32(message: bytearray, value: int) -> None:
+    message += bytes(aligned(len(message), 4) - len(message))
+    message += value.to_bytes(4, 'little')
+
+
+def _append_string(message: bytearray, text: str) -> None:
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError as error:
+        raise MessageError('string', f'{shown(text)} is not Unicode') from error
+    if b'\0' in raw:
+        raise MessageError('string', f'{shown(text)} holds a NUL')
+    _append_u32(message, len(raw) + 1)
+    message += raw + b'\0'
+
+
+def _append_doubles(message: bytearray, count: int) -> int:
+    """Append an array of zeros, and return where its numbers begin."""
+    _append_u32(message, count)
+    if count:
+        message += bytes(aligned(len(message), 8) - len(message))
+    start = len(message)
+    message += bytes(8 * count)
+    return start

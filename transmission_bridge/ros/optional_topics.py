@@ -1,0 +1,329 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Topics beside joint_states and actuator_commands: sensors, arrays, trajectories and tips."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from geometry_msgs.msg import TwistStamped, WrenchStamped
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
+from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.driver_names import DriverNames
+from transmission_bridge.bridge.encoder import JointStateEncoder
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.sensors import SensorPath
+from transmission_bridge.bridge.stamps import Stamp
+from transmission_bridge.bridge.tips import Tip
+from transmission_bridge.bridge.trajectories import TrajectoryPath
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
+from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
+from transmission_bridge.ros.channels import COMMAND_INPUT, Inputs, Outputs, STATE_INPUT
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array
+
+__all__ = [
+    'TRAJECTORY_TOPIC',
+    'ActuatorArrayOutputs',
+    'JointArrayInputs',
+    'Sensors',
+    'Tips',
+    'Trajectories',
+]
+
+
+# -- Absolute encoders and torque sensors --------------------------------------------------------
+
+
+#: Input topic, output topic, interface, and the field of the messages that holds it.
+_KINDS = (
+    ('actuator_absolute_positions', 'joint_absolute_positions', 'absolute_position', 'position'),
+    ('actuator_torque_sensors', 'joint_torque_sensors', 'torque', 'effort'),
+)
+
+
+class Sensors:
+    """
+    The topics around the two :class:`SensorPath`; the inputs in the namespace of each driver.
+
+    :param drivers: Tells their names and namespaces.
+    :param actuator_position: Gives the actuators' positions at a time [s].
+    :param stamp: Gives the stamp that counts, as :meth:`StampJudge.judge` does.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        outputs: Outputs,
+        robot: RobotTransmissions,
+        options: BridgeOptions,
+        drivers: DriverNames,
+        *,
+        actuator_position: Callable[[float], Array],
+        stamp: Callable[[str, Stamp, float], Stamp],
+    ) -> None:
+        self._actuator_position = actuator_position
+        self._stamp = stamp
+        self._encoder = JointStateEncoder()
+        self.paths: dict[str, SensorPath] = {}
+        self._outputs = {}
+        for source, target, interface, field in _KINDS:
+            self.paths[source] = SensorPath(
+                robot,
+                interface,
+                field,
+                actuator_names=drivers.on_topic(source),
+                timeout=options.state_timeout,
+            )
+            self._outputs[source] = outputs.add(JointState, target)
+            # That of the bridge in any case: sensors may be read by somebody else than drives.
+            for namespace in dict.fromkeys(('', *drivers.namespaces)):
+                topic = f'{namespace}{source}'
+                inputs.joint_state(topic, STATE_INPUT, partial(self._take, source, topic))
+
+    def use(self, robot: RobotTransmissions) -> None:
+        """Exchange the maps between two messages."""
+        for path in self.paths.values():
+            path.use(robot)
+
+    def reset(self) -> None:
+        """Forget everything that sensors have said."""
+        for path in self.paths.values():
+            path.reset()
+
+    def _take(
+        self, source: str, topic: str, layout: Layout, data: JointStateData, now: float
+    ) -> None:
+        stamp = self._stamp(topic, data.stamp, now)
+        position = self._actuator_position(now)
+        joints = self.paths[source].map(layout, data, position, stamp, now, topic)
+        if joints is not None:
+            self._outputs[source].publish(self._encoder.encode(joints))
+
+
+# -- Commands as plain arrays --------------------------------------------------------------------
+#
+# To joints as forward_command_controller has them, and to actuators.
+
+
+class JointArrayInputs:
+    """
+    ``position_commands``, ``velocity_commands`` and ``effort_commands``.
+
+    Only the numbers count: nobody agrees on what the layout of the message says.
+
+    :param joints: Their order; without any there are no such topics.
+    :param take: Called with topic, interface, values and time of receipt; may raise
+        :class:`MessageError`.
+    :ivar topics: The topics that there are.
+    :raises ParameterError: If a joint may not be commanded or stands there twice.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        robot: RobotTransmissions,
+        joints: Sequence[str],
+        take: Callable[[str, str, Array, float], None],
+    ) -> None:
+        commandable = tuple(command_names(robot).commandable)
+        kind = 'joint that may be commanded'
+        check_order('command_joints', joints, commandable, kind, robot.lost_joints)
+        self._take = take
+        topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
+        self.topics = tuple(topics)
+        for topic, interface in topics.items():
+            receive = partial(self._receive, topic, interface)
+            inputs.typed(Float64MultiArray, topic, COMMAND_INPUT, receive)
+
+    def _receive(self, topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
+        self._take(topic, interface, np.array(message.data, dtype=np.float64), now)
+
+
+class ActuatorArrayOutputs:
+    """
+    ``actuator_position_commands``, and the same of velocity and effort, for each driver.
+
+    :param actuators: Their order; a driver without any of them has no such topics.
+    :param drivers: Tells whose they are.
+    :raises ParameterError: If an actuator is not there or stands there twice.
+    """
+
+    def __init__(
+        self,
+        outputs: Outputs,
+        robot: RobotTransmissions,
+        actuators: Sequence[str],
+        drivers: DriverNames,
+    ) -> None:
+        known, kind = robot.actuator_names, 'actuator of the robot'
+        check_order('command_actuators', actuators, known, kind, robot.lost_actuators)
+        orders: dict[str, list[str]] = {}
+        for actuator in actuators:
+            orders.setdefault(drivers.namespace(actuator), []).append(actuator)
+        publishers = {
+            interface: outputs.add_for_drivers(
+                Float64MultiArray, f'actuator_{interface}_commands', orders
+            )
+            for interface in FIELDS
+        }
+        self._arrays = [
+            (ActuatorArrays(order), {field: publishers[field][namespace] for field in FIELDS})
+            for namespace, order in orders.items()
+        ]
+
+    def reset(self) -> None:
+        """Forget every command."""
+        for arrays, _ in self._arrays:
+            arrays.reset()
+
+    def send(self, messages: Sequence[JointStateRecord], now: float) -> None:
+        """Publish the arrays that go with the messages of one command of a time [s]."""
+        for arrays, publishers in self._arrays:
+            for interface, values in arrays.update(messages, now):
+                data = array('d', values.tobytes())
+                publishers[interface].publish(Float64MultiArray(data=data))
+
+    def end_at(
+        self, actuators: Sequence[str], position: Array, *, now: float, until: float
+    ) -> None:
+        """Take note of where a trajectory ends; see :meth:`ActuatorArrays.end_at`."""
+        for arrays, _ in self._arrays:
+            arrays.end_at(actuators, position, now=now, until=until)
+
+
+# -- `joint_trajectory` to `actuator_trajectory` -------------------------------------------------
+
+
+TRAJECTORY_TOPIC = 'joint_trajectory'
+
+
+class Trajectories:
+    """
+    The topics around a :class:`TrajectoryPath`.
+
+    :param path: Maps them.
+    :param joint_position: Gives the joints' positions at a time [s].
+    :param ros_time: Gives the time that stamps are of.
+    :param sent: Called with the actuators and where they end, empty where that is not told; by
+        keyword, with the time of receipt and that of the end [s], ``now`` and ``until``.
+    :param drivers: Divides what is sent among the drivers.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        outputs: Outputs,
+        path: TrajectoryPath,
+        joint_position: Callable[[float], Array],
+        ros_time: Callable[[], Stamp],
+        sent: Callable[..., Any],
+        drivers: DriverNames,
+    ) -> None:
+        self._path = path
+        self._joint_position = joint_position
+        self._ros_time = ros_time
+        self._sent = sent
+        self._drivers = drivers
+        self._publishers = outputs.add_for_drivers(
+            JointTrajectory, 'actuator_trajectory', drivers.namespaces
+        )
+        inputs.typed(JointTrajectory, TRAJECTORY_TOPIC, COMMAND_INPUT, self._take)
+
+    def _take(self, message: JointTrajectory, now: float) -> None:
+        trajectory = trajectory_from_message(message)
+        start = now + self._delay(trajectory.stamp)
+        mapped = self._path.map(
+            trajectory,
+            self._joint_position(now),
+            source=TRAJECTORY_TOPIC,
+            now=now,
+            start=start,
+        )
+        for namespace, part in self._drivers.trajectories(mapped):
+            answer = JointTrajectory()
+            fill_trajectory(answer, part, JointTrajectoryPoint)
+            self._publishers[namespace].publish(answer)
+        self._sent(
+            mapped.names, mapped.points[-1].positions, now=now, until=start + mapped.duration
+        )
+
+    def _delay(self, stamp: Stamp) -> float:
+        """
+        Return how long it is until a stamp [s]; a stamp of zero is now, and so is one gone by.
+
+        A trajectory that began before this is over sooner than is believed here: until then its
+        joints are held where they are measured, which is where it took them.
+        """
+        if stamp == (0, 0):
+            return 0.0
+        seconds, nanoseconds = self._ros_time()
+        return max(0.0, (stamp[0] - seconds) + (stamp[1] - nanoseconds) * 1e-9)
+
+
+# -- `~/tip_twist` and `~/tip_wrench`: what the joint states mean at the ends of the robot -------
+
+
+class Tips:
+    """
+    Publishers for the end frames of the parameter ``tip_frames``.
+
+    One frame has the topics ``~/tip_twist`` and ``~/tip_wrench``; several have ``~/tip_twist/A``,
+    ``~/tip_twist/B`` and so on, because neither message names the frame that moves. The header
+    names the root link, in whose axes the numbers are.
+
+    :raises ParameterError: If a frame does not fit the robot.
+    """
+
+    def __init__(
+        self, outputs: Outputs, robot: RobotTransmissions, options: BridgeOptions
+    ) -> None:
+        frames = tuple(dict.fromkeys(options.tip_frames))
+        tips = [Tip(robot.robot, frame, robot.joint_names) for frame in frames]
+        self._tips: list[tuple[Tip, Any, Any]] = []
+        for tip in tips:
+            suffix = f'/{tip.frame}' if len(tips) > 1 else ''
+            self._tips.append(
+                (
+                    tip,
+                    outputs.add(TwistStamped, f'~/tip_twist{suffix}'),
+                    outputs.add(WrenchStamped, f'~/tip_wrench{suffix}'),
+                )
+            )
+
+    def publish(self, joints: JointStateRecord) -> None:
+        """Publish what is known of every tip."""
+        for tip, twists, wrenches in self._tips:
+            twist = tip.twist(joints)
+            if twist is not None:
+                message = TwistStamped()
+                _stamp(message, joints, tip)
+                _fill(message.twist.linear, twist[:3])
+                _fill(message.twist.angular, twist[3:])
+                twists.publish(message)
+            wrench = tip.wrench(joints)
+            if wrench is not None:
+                message = WrenchStamped()
+                _stamp(message, joints, tip)
+                _fill(message.wrench.force, wrench[:3])
+                _fill(message.wrench.torque, wrench[3:])
+                wrenches.publish(message)
+
+
+def _stamp(message: Any, joints: JointStateRecord, tip: Tip) -> None:
+    message.header.stamp.sec, message.header.stamp.nanosec = joints.stamp
+    message.header.frame_id = tip.root
+
+
+def _fill(vector: Any, values: Array) -> None:
+    vector.x, vector.y, vector.z = values.tolist()

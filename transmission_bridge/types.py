@@ -1,0 +1,22 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays by what they hold."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ['Array', 'Index', 'Mask']
+
+#: Numbers.
+Array: TypeAlias = npt.NDArray[np.float64]
+
+#: Truth values, one for each element of something.
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+#: Places in something.
+Index: TypeAlias = npt.NDArray[np.intp]
