@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ['Array', 'Index', 'Mask']
+__all__ = ['EMPTY', 'Array', 'Index', 'Mask']
 
 #: Numbers.
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -20,3 +20,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 #: Places in something.
 Index: TypeAlias = npt.NDArray[np.intp]
+
+#: No numbers.
+EMPTY: Array = np.empty(0)
+EMPTY.setflags(write=False)

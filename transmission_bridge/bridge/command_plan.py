@@ -25,7 +25,7 @@ from transmission_bridge.messages.joint_state import (
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array, Index, Mask
+from transmission_bridge.types import Array, EMPTY, Index, Mask
 
 __all__ = [
     'CommandNames',
@@ -46,10 +46,6 @@ __all__ = [
 
 
 # -- Actuator commands as messages that hold nothing but commands --------------------------------
-
-
-_EMPTY: Array = np.empty(0)
-_EMPTY.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,7 +71,7 @@ class MessageForm:
             rows = sent.copy()
             return JointStateRecord(stamp, '', self.names, rows[0], rows[1], rows[2], rows)
         position, velocity, effort = (
-            sent[row, self.places].copy() if held else _EMPTY for row, held in enumerate(self.rows)
+            sent[row, self.places].copy() if held else EMPTY for row, held in enumerate(self.rows)
         )
         return JointStateRecord(stamp, '', self.names, position, velocity, effort)
 

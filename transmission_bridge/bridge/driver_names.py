@@ -19,14 +19,12 @@ from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
-from transmission_bridge.types import Array
+from transmission_bridge.types import EMPTY
 
 __all__ = ['DriverNames', 'names_of_lost']
 
 #: Sets of actuators, commanded together, of which it is remembered how they are divided.
 _REMEMBERED = 32
-
-_EMPTY: Array = np.empty(0)
 
 
 class _Part(NamedTuple):
@@ -159,7 +157,7 @@ def _namespace(topic: str) -> str:
 def _command_part(record: JointStateRecord, part: _Part) -> JointStateRecord:
     if part.picks is None:
         return replace(record, names=part.names)
-    rows = [_EMPTY, _EMPTY, _EMPTY]
+    rows = [EMPTY, EMPTY, EMPTY]
     for row, values in enumerate((record.position, record.velocity, record.effort)):
         if len(values):
             own = values[part.picks]

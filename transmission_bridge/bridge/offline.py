@@ -34,7 +34,7 @@ from transmission_bridge.transmissions.interfaces import (
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array, EMPTY, Mask
 
 __all__ = [
     'InputForm',
@@ -180,10 +180,6 @@ def _first_true(mask: npt.NDArray[np.bool_]) -> int:
 # -- From the states of the joints back to those of the actuators, for recordings ----------------
 
 
-_EMPTY: Array = np.empty(0)
-_EMPTY.setflags(write=False)
-
-
 class ReverseStatePath:
     """
     Merges joint states by name and maps them to actuator states.
@@ -241,7 +237,7 @@ class ReverseStatePath:
         if not known.any():
             return None
         names = tuple(name for name, is_known in zip(self.names, known, strict=True) if is_known)
-        rows = (row if not np.isnan(row).all() else _EMPTY for row in mapped[:, known])
+        rows = (row if not np.isnan(row).all() else EMPTY for row in mapped[:, known])
         return JointStateRecord(stamp, '', names, *rows)
 
 

@@ -14,12 +14,9 @@ from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, EMPTY
 
 __all__ = ['SensorPath']
-
-_EMPTY: Array = np.empty(0)
-_EMPTY.setflags(write=False)
 
 
 class SensorPath:
@@ -100,5 +97,5 @@ class SensorPath:
         if not known.any():
             return None
         names = tuple(self._robot.joint_names[place] for place in np.flatnonzero(known))
-        fields = [values[known] if row == self._row else _EMPTY for row in range(len(FIELDS))]
+        fields = [values[known] if row == self._row else EMPTY for row in range(len(FIELDS))]
         return JointStateRecord(stamp, '', names, *fields)

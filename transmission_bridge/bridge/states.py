@@ -19,7 +19,7 @@ from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array, EMPTY, Mask
 
 __all__ = ['JointView', 'PublishPolicy', 'StatePath']
 
@@ -224,10 +224,6 @@ def _undeclared(
 # -- From the states of one or several drivers to the states of the joints -----------------------
 
 
-_EMPTY: Array = np.empty(0)
-_EMPTY.setflags(write=False)
-
-
 class StatePath:
     """
     Merges actuator states by name and maps them to joint states.
@@ -370,4 +366,4 @@ class StatePath:
 
 
 def _known_or_empty(values: Array) -> Array:
-    return _EMPTY if np.isnan(values).all() else values
+    return EMPTY if np.isnan(values).all() else values

@@ -18,7 +18,7 @@ from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array, EMPTY, Mask
 
 __all__ = ['TrajectoryPath', 'TrajectoryValues', 'read_trajectory']
 
@@ -135,8 +135,6 @@ _POSITION, _VELOCITY, _ACCELERATION, _EFFORT = range(4)
 
 #: Which row of a command, and of its limits, the arrays of a waypoint are.
 _COMMAND_ROWS = {_POSITION: 0, _VELOCITY: 1, _EFFORT: 2}
-
-_NOTHING: Array = np.empty(0)
 
 
 class TrajectoryPath:
@@ -308,7 +306,7 @@ class TrajectoryPath:
                 Waypoint(
                     point.time,
                     *(
-                        chosen[field, number] if given[field, number] else _NOTHING
+                        chosen[field, number] if given[field, number] else EMPTY
                         for field in range(len(POINT_FIELDS))
                     ),
                 )

@@ -253,8 +253,9 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
     while _spin_while_keeping_up(node, should_stop):
         node.get_logger().warning(
             f'callbacks wait for more than {_LATE:g} s: messages come faster than they can be '
-            f'handled; the single-threaded executor takes over for {_RELIEF:g} s, as it drops '
-            'what it cannot handle: find out who floods which topic',
+            'handled, or one takes long; the single-threaded executor takes over for '
+            f'{_RELIEF:g} s, as it drops what it cannot handle: find out whether somebody floods '
+            'a topic',
             throttle_duration_sec=_SAID_AGAIN,
         )
         _spin_single_threaded(node, should_stop, time.monotonic() + _RELIEF)

@@ -65,7 +65,8 @@ def bridge_node(
     :param parameters: Further parameters as launch_ros takes them; they stand above all others.
     :param node_arguments: Further arguments of :class:`launch_ros.actions.Node`.
     :param given: Arguments of ``bridge.launch.py`` by name, for example ``namespace='left'`` or
-        ``remappings={'joint_states': '/joint_states'}``; texts, booleans, paths or substitutions.
+        ``remappings={'joint_states': '/joint_states'}``; texts, booleans, paths or substitutions,
+        of remappings the new names only.
     :raises ParameterError: If an argument is one that there was for each topic.
     :raises UnknownNameError: If there is no such argument, or no such topic.
     """
