@@ -713,6 +713,29 @@ def test_each_solution_begins_at_the_last_one(robot_of, step: float, commands: b
     assert np.abs(solved(2.0 * np.pi) + first).max() <= 1e-13
     stream.forget()
     assert np.abs(solved(2.0 * np.pi) - first).max() <= 1e-13
+
+
+@pytest.mark.parametrize('step', [0.01, 0.1])
+def test_a_fast_mechanism_is_followed_without_arrays(robot_of, step: float, monkeypatch) -> None:
+    """An ankle that moves by a tenth of its range from message to message takes more steps."""
+    robot, report = robot_of(Ankle, Gear), MapReport()
+    direction = 'actuator_to_joint'
+    stream = stream_of(robot, direction)
+    order, places = inputs_of(robot, direction, 'Ankle'), outputs_of(robot, direction, 'Ankle')
+    ankle = robot.transmissions['Ankle']
+    low, high = np.array(ankle.domain.lower), np.array(ankle.domain.upper)
+    looked = []
+    look = Stream._look_closely
+    monkeypatch.setattr(
+        Stream, '_look_closely', lambda *given: (looked.append(given), look(*given))
+    )
+    for angle in np.arange(0.0, 40.0 * step, step):
+        foot = low + (high - low) * (0.5 + 0.4 * np.sin([angle, 1.3 * angle]))
+        rows = np.zeros((3, 3))
+        rows[0, order] = ankle.joint_to_actuator('position', foot)
+        assert np.abs(stream.of_instant(rows, report)[0, places] - foot).max() <= 1e-12
+    assert len(looked) == 1
+    assert not report.counts
     assert not report.counts
 
 

@@ -33,16 +33,16 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.types import Array
 
-__all__ = ['Equations', 'Numbers', 'all_of', 'flat', 'is_known', 'shape_of']
+__all__ = ['Equations', 'Numbers', 'all_of', 'flat', 'is_known', 'known_if', 'shape_of']
 
 #: A number of a mechanism, a vector of them, or a tuple of vectors.
 Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
 
 Expression: TypeAlias = Any
 
-#: Newton steps of a sample. From the last solution of a stream two are enough; a sample that
-#: needs more is left to the damped solver.
-STEPS = 3
+#: Newton steps of a sample. From where the last solution leads they are enough at 8 rad/s and
+#: 1 kHz; a sample that needs more takes them from there, see :attr:`Sample.following`.
+STEPS = 2
 
 #: The same of a batch, which begins at a table of positions.
 BATCH_STEPS = 5
@@ -127,6 +127,9 @@ class Sample(NamedTuple):
     :param is_inside: Whether it is in the domain, as far as that can be told.
     :param is_singular: Whether what needs the vanished lever is lost.
     :param is_fine: Whether the sample may be used; else somebody has to look closely.
+    :param is_nearing: Whether more steps from ``following`` may make it fine.
+    :param following: Where the next solution begins: the one found, the position that it belongs
+        to, and its derivative by that position; without an element where nothing is solved.
     """
 
     value: Expression
@@ -136,6 +139,8 @@ class Sample(NamedTuple):
     is_inside: Expression
     is_singular: Expression
     is_fine: Expression
+    is_nearing: Expression
+    following: Expression
 
 
 class Equations:
@@ -279,7 +284,7 @@ class Equations:
         """
         start = ca.SX.sym('start', self.n_x)
         spans = ca.SX.sym('span', self.n_x), ca.SX.sym('y_span', self.n_y)
-        x, slope, converged = self._stepped(start, *spans, BATCH_STEPS)
+        x, slope, _, converged = self._stepped(start, *spans, BATCH_STEPS)
         return array_function(
             [self.y, start, ca.vertcat(*spans), self.numbers],
             [*ca.vertsplit(x), *_entries(slope), converged],
@@ -293,7 +298,7 @@ class Equations:
         Of components ``x`` and of a start, of the typical size of ``y``, and of the numbers.
         """
         start, size = ca.SX.sym('start', self.n_y), ca.SX.sym('size', self.n_y)
-        y, converged = _newton(self._closure, self._by_y, self.y, start, size, BATCH_STEPS)
+        y, _, converged = _newton(self._closure, self._by_y, self.y, start, size, BATCH_STEPS)
         slope, by_y = ca.substitute([self._slope, self._by_y], [self.y], [y])
         return array_function(
             [self.x, start, size, self.numbers],
@@ -316,21 +321,15 @@ class Equations:
         return self.n_x == self.n_y
 
     def starts(self, along: bool) -> int:
-        """
-        Return how many numbers the start of a sample has, none where nothing is solved.
-
-        They are a solution, and with a closure alone the position that it belongs to.
-        """
-        if self.is_implicit and (along or self._inverse is None):
-            return self.n_x + self.n_y
-        return 0 if along or self._inverse is not None else self.n_x
+        """Return how many numbers the start of a sample has, none where nothing is solved."""
+        is_solved = self.is_implicit if along else self._inverse is None
+        return self.n_x * (2 + self.n_x) if is_solved else 0
 
     def sample(self, along: bool) -> Any:
         """
         Return a function of position, velocity, effort, a start, and :attr:`watch` and numbers.
 
-        It gives them in the other space, and whether the position is known, inside and singular,
-        and the sample fine. Called with expressions it gives expressions.
+        It gives a :class:`Sample`. Called with expressions it gives expressions.
         """
         if along not in self._samples:
             names = ('position', 'velocity', 'effort')
@@ -355,26 +354,30 @@ class Equations:
         """
         Map a sample from ``x`` to ``y``.
 
-        :param start: ``y`` and ``x`` from which a closure alone is followed.
+        :param start: :attr:`Sample.following` of the last sample.
         """
         known = all_of(is_known(each) for each in ca.vertsplit(self.x))
         inside = _within(self.x, watch.lower, watch.upper)
+        nearing: Expression = ca.SX(0.0)
+        following = ca.SX(0, 1)
         if self.is_implicit:
-            at_y, at_x = start[: self.n_y], start[self.n_y :]
-            ahead = at_y + ca.mtimes(self._at(self._slope, at_x, at_y), self.x - at_x)
-            value, converged = _newton(
+            at_y, at_x, ahead = self._ahead(start, self.x)
+            value, nearing, converged = _newton(
                 self._closure, self._by_y, self.y, ahead, watch.y_span, STEPS
             )
             near = self._is_near(self.x, value, at_x, at_y, watch)
             slope = ca.substitute(self._slope, self.y, value)
             reached = ca.logic_and(converged, near)
+            nearing = ca.logic_and(nearing, near)
+            following = ca.vertcat(value, self.x, *_entries(slope))
         else:
             value, slope = self._value, self._slope
             reached = all_of(is_known(each) for each in ca.vertsplit(value))
         regular, singular = _levers(slope, watch)
         fine = ca.logic_and(ca.logic_or(regular, singular), reached)
-        force = ca.if_else(singular, math.nan, _solve(slope.T, effort))
-        mapped = (value, ca.mtimes(slope, rate), force, known, inside, singular, fine)
+        force = known_if(ca.logic_not(singular), _solve(slope.T, effort))
+        speed = ca.mtimes(slope, rate)
+        mapped = (value, speed, force, known, inside, singular, fine, nearing, following)
         return Sample(*ca.substitute(mapped, [self.x], [x]))
 
     def back(
@@ -388,47 +391,63 @@ class Equations:
         """
         Map a sample from ``y`` to ``x``.
 
-        :param start: ``x`` near which a solution is sought, and with a closure alone its ``y``.
+        :param start: :attr:`Sample.following` of the last sample.
         """
         known = all_of(is_known(each) for each in ca.vertsplit(self.y))
         near = _within(self.y, watch.lowest, watch.highest)
+        converged: Expression = ca.SX(1.0)
+        nearing: Expression = ca.SX(0.0)
+        following = ca.SX(0, 1)
         if self._inverse is not None:
-            converged: Expression = 1
             x = self._inverse
             slope = ca.substitute(self._slope, self.x, x)
+            speed = _solve(slope, rate)
         else:
-            at_x, at_y = start[: self.n_x], start[self.n_x :]
-            ahead = at_x
-            if self.is_implicit:
-                ahead += _solve(self._at(self._slope, at_x, at_y), self.y - at_y)
-            x, slope, converged = self._stepped(ahead, watch.span, watch.y_span, STEPS)
+            at_x, at_y, ahead = self._ahead(start, self.y)
+            x, slope, nearing, converged = self._stepped(ahead, watch.span, watch.y_span, STEPS)
             if self.is_implicit:
                 is_near = self._is_near(x, self.y, at_x, at_y, watch)
-                converged = ca.logic_and(converged, is_near)
+                converged, nearing = (ca.logic_and(each, is_near) for each in (converged, nearing))
+            inverse = _inverse(slope)
+            following = ca.vertcat(x, self.y, *_entries(inverse))
+            speed = ca.mtimes(inverse, rate)
         regular, singular = _levers(slope, watch)
         # A position that is solved for needs the lever as well.
         decided = regular if self._inverse is None else ca.logic_or(regular, singular)
         fine = all_of((converged, _within(x, watch.lower, watch.upper), decided))
-        speed = ca.if_else(singular, math.nan, _solve(slope, rate))
-        mapped = (x, speed, ca.mtimes(slope.T, effort), known, near, singular, fine)
+        speed = known_if(ca.logic_not(singular), speed)
+        force = ca.mtimes(slope.T, effort)
+        mapped = (x, speed, force, known, near, singular, fine, nearing, following)
         return Sample(*ca.substitute(mapped, [self.y], [y]))
+
+    def _ahead(
+        self, start: Expression, position: Expression
+    ) -> tuple[Expression, Expression, Expression]:
+        """Return the last solution and its position, and where they lead at another position."""
+        n = self.n_x
+        solution, place, entries = start[:n], start[n : 2 * n], start[2 * n :]
+        slope = ca.reshape(entries, n, n).T
+        return solution, place, solution + ca.mtimes(slope, position - place)
 
     def _stepped(
         self, start: Expression, span: Expression, y_span: Expression, steps: int
-    ) -> tuple[Expression, Expression, Expression]:
-        """Return ``x`` after whole Newton steps, ``G`` there, and whether they have converged."""
+    ) -> tuple[Expression, Expression, Expression, Expression]:
+        """Return ``x`` after whole Newton steps, ``G``, and as :func:`_newton` of the steps."""
         if self._closure is None:
-            x, converged = _newton(self._value - self.y, self._slope, self.x, start, span, steps)
-            return x, ca.substitute(self._slope, self.x, x), converged
-        x, converged = _newton(self._closure, self._by_x, self.x, start, span, steps)
-        by_x, by_y = ca.substitute([self._by_x, self._by_y], [self.x], [x])
-        slope = -_solve(by_y, by_x)
+            x, nearing, converged = _newton(
+                self._value - self.y, self._slope, self.x, start, span, steps
+            )
+            return x, ca.substitute(self._slope, self.x, x), nearing, converged
+        x, nearing, converged = _newton(self._closure, self._by_x, self.x, start, span, steps)
         if self.is_implicit:
-            return x, slope, converged
+            by_x, by_y = ca.substitute([self._by_x, self._by_y], [self.x], [x])
+            return x, -_solve(by_y, by_x), nearing, converged
         # A closure has more solutions than the equation.
-        value = ca.substitute(self._value, self.x, x)
-        met = ca.norm_inf((value - self.y) / y_span) <= LAST_STEP
-        return x, slope, ca.logic_and(converged, met)
+        shared = ca.cse([self._by_x, self._by_y, self._value])
+        by_x, by_y, value = ca.substitute(shared, [self.x], [x])
+        slope = -_solve(by_y, by_x)
+        met = ca.sumsqr((value - self.y) / y_span) <= LAST_STEP**2
+        return x, slope, nearing, ca.logic_and(converged, met)
 
     def _at(self, expression: Expression, x: Expression, y: Expression) -> Expression:
         return ca.substitute(expression, ca.vertcat(self.x, self.y), ca.vertcat(x, y))
@@ -488,18 +507,18 @@ def _newton(
     start: Expression,
     span: Expression,
     steps: int,
-) -> tuple[Expression, Expression]:
-    """Return the unknown after whole Newton steps, and whether they have converged."""
-    found, sizes = start, []
+) -> tuple[Expression, Expression, Expression]:
+    """Return the unknown after whole Newton steps, and whether they shrink and have converged."""
+    found, squares = start, []
     for _ in range(steps):
         here, slope = ca.substitute([miss, turned], [unknown], [found])
         step = _solve(slope, here)
-        sizes.append(ca.norm_inf(step / span))
+        squares.append(ca.sumsqr(step / span))  # its norm_inf is blind to NaN
         found = found - step
-    converged = sizes[-1] <= LAST_STEP
-    for before, after in pairwise(sizes):
-        converged = ca.logic_and(converged, after <= ca.fmax(0.5 * before, ROUNDING))
-    return found, converged
+    shrink = all_of(
+        after <= ca.fmax(0.25 * before, ROUNDING**2) for before, after in pairwise(squares)
+    )
+    return found, shrink, ca.logic_and(shrink, squares[-1] <= LAST_STEP**2)
 
 
 def _pattern(matrix: Expression) -> npt.NDArray[np.bool_]:
@@ -513,6 +532,11 @@ def _entries(matrix: Expression) -> list[Expression]:
 def is_known(number: Expression) -> Expression:
     """Return whether a number is known; CasADi would simplify a comparison with itself away."""
     return ca.fabs(number) <= LARGEST
+
+
+def known_if(condition: Expression, vector: Expression) -> Expression:
+    """Return a vector that is NaN unless the condition holds."""
+    return vector + ca.if_else(condition, 0.0, math.nan)
 
 
 def all_of(conditions: Any) -> Expression:
@@ -571,6 +595,18 @@ def _solve(matrix: Expression, right: Expression) -> Expression:
         above, below = ca.vertsplit(right)
         return ca.vertcat(d * above - b * below, a * below - c * above) / (a * d - b * c)
     return ca.solve(matrix, right)
+
+
+def _inverse(matrix: Expression) -> Expression:
+    """Return ``M^-1``; of one and two unknowns written out."""
+    n = matrix.shape[0]
+    if n == 1:
+        return 1.0 / matrix
+    if n == 2:
+        a, b, c, d = _entries(matrix)
+        share = 1.0 / (a * d - b * c)
+        return ca.vertcat(ca.horzcat(share * d, -share * b), ca.horzcat(-share * c, share * a))
+    return ca.solve(matrix, ca.SX.eye(n))
 
 
 # -- the same as arithmetic on arrays ------------------------------------------------------------

@@ -111,44 +111,42 @@ class ParallelAnkleTransmission(EquationTransmission):
     def actuator_position(q: Any, p: SimpleNamespace) -> Any:
         """Return the angle of each crank, by the triangle that it makes with its rod."""
         angles = []
-        for leg in (0, 1):
-            along, across, distance = _seen_from_motor(q, p, leg)
-            k = (distance + (p.crank[leg] - p.rod[leg]) * (p.crank[leg] + p.rod[leg])) / (
-                2.0 * p.crank[leg]
-            )
+        for leg, end in enumerate(_rod_ends(q, p)):
+            way = end - p.motor[leg]
+            along, across = ca.dot(way, p.ahead[leg]), ca.dot(way, p.beside[leg])
+            k = (p.reach[leg] - ca.dot(p.motor[leg], end)) / p.crank[leg]
             w = p.side[leg] * ca.sqrt(along * along + across * across - k * k)
             angles.append(ca.atan2(across * k + along * w, along * k - across * w))
         return angles
 
     @staticmethod
     def closure(a: Any, q: Any, p: SimpleNamespace) -> Any:
-        """Return by how much the square of each rod's length is missed."""
+        """Return by how much half the square of each rod's length is missed."""
         misses = []
-        for leg in (0, 1):
-            along, across, distance = _seen_from_motor(q, p, leg)
-            tip = along * ca.cos(a[leg]) + across * ca.sin(a[leg])
-            square = (p.crank[leg] - p.rod[leg]) * (p.crank[leg] + p.rod[leg])
-            misses.append(distance + square - 2.0 * p.crank[leg] * tip)
+        for leg, end in enumerate(_rod_ends(q, p)):
+            crank = p.crank[leg] * (ca.cos(a[leg]) * p.ahead[leg] + ca.sin(a[leg]) * p.beside[leg])
+            # |p - m - c|^2, in which |p| = |b| as a rotation keeps lengths.
+            tip = ca.dot(p.motor[leg] + crank, end)
+            misses.append(p.reach[leg] + ca.dot(p.motor[leg], crank) - tip)
         return misses
 
 
-def _seen_from_motor(q: Any, p: SimpleNamespace, leg: int) -> tuple[Any, Any, Any]:
-    """Return the rod's end on the foot in the crank's two directions, and its distance squared."""
-    cos_pitch, sin_pitch, cos_roll, sin_roll = (
-        ca.cos(q[0]),
-        ca.sin(q[0]),
-        ca.cos(q[1]),
-        ca.sin(q[1]),
-    )
-    x, y, z = ca.vertsplit(p.foot[leg])
-    height = y * sin_roll + z * cos_roll
-    end = ca.vertcat(
-        cos_pitch * x + sin_pitch * height,
-        y * cos_roll - z * sin_roll,
-        cos_pitch * height - sin_pitch * x,
-    )
-    way = end - p.motor[leg]
-    return ca.dot(way, p.ahead[leg]), ca.dot(way, p.beside[leg]), ca.dot(way, way)
+def _rod_ends(q: Any, p: SimpleNamespace) -> list[Any]:
+    """Return where the rods end on the foot, in the shank's frame."""
+    cos_pitch, sin_pitch = ca.cos(q[0]), ca.sin(q[0])
+    cos_roll, sin_roll = ca.cos(q[1]), ca.sin(q[1])
+    ends = []
+    for foot in p.foot:
+        x, y, z = ca.vertsplit(foot)
+        height = y * sin_roll + z * cos_roll
+        ends.append(
+            ca.vertcat(
+                cos_pitch * x + sin_pitch * height,
+                y * cos_roll - z * sin_roll,
+                cos_pitch * height - sin_pitch * x,
+            )
+        )
+    return ends
 
 
 def _foot_in_shank(pitch: float, roll: float) -> Array:
@@ -174,7 +172,8 @@ class AnkleLeg:
     The tip of the crank is ``m + r (cos(t) u + sin(t) v)`` with ``u``, ``v`` perpendicular to the
     motor's axis, ``u`` at the crank angle of actuator zero. The rod's length is met where
     ``|p - m - c|^2 = l^2``, that is ``e cos(t) + f sin(t) = k`` with ``e = (p - m) u``,
-    ``f = (p - m) v``, ``k = (|p - m|^2 + r^2 - l^2) / (2 r)``, which has the two solutions
+    ``f = (p - m) v``, ``k = (|p - m|^2 + r^2 - l^2) / (2 r)``, which is ``(h - p m) / r`` with
+    ``h = (|b|^2 + |m|^2 + r^2 - l^2) / 2`` as a rotation keeps ``|b|``. It has the two solutions
     ``cos(t) = (e k - s f w) / (e^2 + f^2)``, ``sin(t) = (f k + s e w) / (e^2 + f^2)`` with
     ``w = sqrt(e^2 + f^2 - k^2)`` and ``s = 1`` or ``-1``: the side to which the elbow points.
 
@@ -217,8 +216,10 @@ class AnkleLeg:
         :raises TransmissionError: If the rod does not reach there.
         """
         way = np.subtract(foot, self.motor)
-        along, across, distance = way @ self.ahead, way @ self.beside, way @ way
-        k = (distance + (self.crank - self.rod) * (self.crank + self.rod)) / (2.0 * self.crank)
+        along, across = way @ self.ahead, way @ self.beside
+        squares = np.dot(self.foot, self.foot) + np.dot(self.motor, self.motor)
+        reach = 0.5 * (squares + (self.crank - self.rod) * (self.crank + self.rod))
+        k = (reach - np.dot(self.motor, foot)) / self.crank
         square = along * along + across * across - k * k
         if square < 0.0:
             raise TransmissionError(
@@ -240,7 +241,7 @@ class AnkleLeg:
             'ahead': self.ahead,
             'beside': self.beside,
             'crank': self.crank,
-            'rod': self.rod,
+            'reach': reach,
             'side': side,
         }
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equations import all_of, Equations, is_known
+from transmission_bridge.transmissions.equations import all_of, Equations, is_known, known_if
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.stream import DOUBTFUL, OUTSIDE, SINGULAR, Step
 from transmission_bridge.types import Array
@@ -129,6 +129,8 @@ class RobotFunction:
         #: What is said of each mechanism, 0 where all is well.
         self.said: Array = np.zeros(max(len(steps), 1))
         self._start: Array = np.full(max(starts, 1), math.nan)
+        #: The same memory, which is copied to at a third of the price.
+        self._begin = self._start.data
         self._next: Array = np.full(max(starts, 1), math.nan)
         self._numbers: Array = np.array([*numbers, 0.0])
         self._doubt: Array = np.zeros(1)
@@ -155,8 +157,17 @@ class RobotFunction:
                 self._numbers[part] = transmission.numbers_at(along, float(at))
         self._run()
         if self._solves:
-            self._start[:] = self._next
+            if self._doubtful[0] != 0.0:
+                self._step_on()
+            self._begin[:] = self._next.data
         return self._doubtful[0] != 0.0
+
+    def _step_on(self) -> None:
+        """What changed much takes more steps, from where the first ones led."""
+        for part, said in zip(self._starts, self.said, strict=False):
+            if said == DOUBTFUL:
+                self._start[part] = self._next[part]
+        self._run()
 
     def start(self, place: int) -> Array:
         """Return where the solution of a mechanism begins, to be read and written."""
@@ -250,11 +261,11 @@ def _instant(
     sample: Any, rows: Sequence[Expression], start: Expression, numbers: Expression
 ) -> tuple[list[Expression], Expression, Expression]:
     """Return three rows, what is said, and where the next solution begins."""
-    *found, known, inside, singular, fine = sample(*rows, start, numbers)
+    *found, known, inside, singular, fine, nearing, following = sample(*rows, start, numbers)
     good = all_of((known, inside, fine))
     said = _said(known, inside, good) + _either(ca.logic_and(good, singular), SINGULAR, 0.0)
-    after = _after(start, ca.vertcat(found[0], rows[0]), good, said)
-    return [_either(good, row, math.nan) for row in found], said, after
+    after = _after(start, following, ca.logic_or(good, nearing), said)
+    return [known_if(good, row) for row in found], said, after
 
 
 def _commanded(
@@ -271,20 +282,20 @@ def _commanded(
         sample(place, velocity, effort, start, own)
         for place, own in zip(at, (numbers[0], numbers[-1]), strict=True)
     )
-    places, speeds, _, known, inside, slow, fine = one
-    _, _, forces, there, within, weak, usable = other
+    places, speeds, _, known, inside, slow, fine, nearing, following = one
+    _, _, forces, there, within, weak, usable, _, _ = other
     good, holds = all_of((known, inside, fine)), all_of((there, within, usable))
     is_placed = all_of(is_known(each) for each in ca.vertsplit(position))
     is_moving = ca.sum1(ca.vertcat(*(is_known(each) for each in ca.vertsplit(velocity))))
     is_pushed = ca.sum1(ca.vertcat(*(is_known(each) for each in ca.vertsplit(effort))))
     found = [
-        _either(ca.logic_and(good, is_placed), places, math.nan),
-        _either(good, speeds, math.nan),
-        _either(holds, forces, math.nan),
+        known_if(ca.logic_and(good, is_placed), places),
+        known_if(good, speeds),
+        known_if(holds, forces),
     ]
     first = _either(ca.logic_or(is_placed, is_moving), _said(known, inside, good), 0.0)
     second = _either(is_pushed, _said(there, within, holds), 0.0)
-    after = _after(start, ca.vertcat(places, at[0]), good, first)
+    after = _after(start, following, ca.logic_or(good, nearing), first)
     # Where one of two positions is outside, the other may still have to be looked at.
     is_doubtful = ca.logic_or(first == DOUBTFUL, second == DOUBTFUL)
     lost = all_of((holds, weak, is_pushed) if along else (good, slow, is_moving))
@@ -294,16 +305,12 @@ def _commanded(
 
 
 def _after(
-    start: Expression, solution: Expression, good: Expression, said: Expression
+    start: Expression, following: Expression, is_nearer: Expression, said: Expression
 ) -> Expression:
-    """
-    Return where the next solution begins: anew after a position that was outside.
-
-    :param solution: It, and the position that it belongs to; as much as a start has of it is kept.
-    """
+    """Return where the next solution begins: anew after a position that was outside."""
     if not start.numel():
         return start
-    return _either(good, solution[: start.numel()], _either(said == OUTSIDE, math.nan, start))
+    return known_if(said != OUTSIDE, _either(is_nearer, following, start))
 
 
 def _either(condition: Expression, one: Expression, other: Expression) -> Expression:

@@ -265,8 +265,8 @@ class Stream:
                         report.of(step.name).count(reason)
                 continue
             start = function.start(place)
-            guess = np.full(len(step.results), math.nan)
-            guess[: start.size] = start[: guess.size]
+            n = len(step.results)
+            guess = start[:n].copy() if start.size else np.full(n, math.nan)
             if places is None:
                 rows = step.call_state(self._direction, values, guess, report)
             else:
@@ -274,7 +274,8 @@ class Stream:
             function.mapped[:, step.outputs] = rows[:, step.selected]
             # Where no position is asked for, none is found.
             if start.size and np.isfinite(values[0, step.inputs]).all():
-                start[:] = np.concatenate([rows[0], values[0, step.inputs]])[: start.size]
+                start[:] = 0.0  # and nothing is known of where the solution leads
+                start[: 2 * n] = np.concatenate([rows[0], values[0, step.inputs]])
 
     @property
     def all_finite(self) -> bool:
