@@ -321,7 +321,7 @@ def live(t: PositionDependentTransmission, direction: str, at: np.ndarray) -> tu
 
     def run() -> None:
         for each in rows:
-            stream.of_instant(each, report)
+            stream.map_state(each, report)
 
     return run, len(rows)
 

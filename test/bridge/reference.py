@@ -17,8 +17,7 @@ from types import SimpleNamespace
 from hypothesis import strategies as st
 import numpy as np
 
-from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.messages.cdr import JointStateReader
+from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 
 FIELDS = ('position', 'velocity', 'effort')

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
 from transmission_bridge.bridge.command_plan import actuator_messages
+from transmission_bridge.bridge.outputs import ActuatorArrays, check_order
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.transmissions.interfaces import FIELDS
 

@@ -18,24 +18,22 @@ import pytest
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (
+    actuator_status,
     command_status,
     ERROR,
     input_status,
     judged,
     OK,
     output_status,
+    transmission_statuses,
     Trouble,
     TroubleLog,
     WARN,
     Window,
 )
-from transmission_bridge.bridge.robot_diagnostics import (
-    actuator_status,
-    ActuatorWatch,
-    transmission_statuses,
-)
+from transmission_bridge.bridge.driver_watch import ActuatorWatch
+from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.states import StatePath
-from transmission_bridge.bridge.statistics import CommandCounts, TopicStatistics
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 

@@ -14,7 +14,7 @@ import pytest
 
 from transmission_bridge.bridge.diagnostics import ERROR, WARN
 from transmission_bridge.bridge.driver_watch import DriverWatch
-from transmission_bridge.bridge.statistics import TopicStatistics
+from transmission_bridge.bridge.inputs import TopicStatistics
 
 
 class Driver:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from transmission_bridge.bridge.commands import CommandPath
-from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.offline import OfflineConverter
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
+    JointStateEncoder,
     JointStateReader,
     JointStateWriter,
     UnusualMessageError,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transmission_bridge.bridge.parameter_names import parameter_names
+from transmission_bridge.bridge.options import parameter_names
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
 

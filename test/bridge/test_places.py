@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.places import find_places, MOST_UNKNOWN, PlanCache
+from transmission_bridge.bridge.inputs import find_places, MOST_UNKNOWN, PlanCache
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.sensors import SensorPath
+from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout

@@ -10,7 +10,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transmission_bridge.bridge.stamps import StampJudge
+from transmission_bridge.bridge.inputs import StampJudge
 from transmission_bridge.bridge.states import StatePath
 
 BILLION = 10**9

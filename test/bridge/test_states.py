@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 

@@ -10,8 +10,8 @@ import pytest
 
 from transmission_bridge.bridge.diagnostics import ERROR
 from transmission_bridge.bridge.driver_watch import DriverWatch
+from transmission_bridge.bridge.inputs import TopicStatistics
 from transmission_bridge.bridge.states import PublishPolicy, StatePath
-from transmission_bridge.bridge.statistics import TopicStatistics
 
 
 @pytest.fixture

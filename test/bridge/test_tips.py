@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.tips import root_of, Tip
+from transmission_bridge.bridge.states import root_of, Tip
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord

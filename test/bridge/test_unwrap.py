@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.merged_states import Unwrapper, wrap_periods
+from transmission_bridge.bridge.state_buffer import Unwrapper, wrap_periods
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable

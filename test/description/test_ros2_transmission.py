@@ -15,9 +15,9 @@ import pytest
 
 from transmission_bridge.description import (
     load_description,
-    MemberSpec,
     ParameterSpec,
     RobotDescription,
+    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.errors import DescriptionError
@@ -31,7 +31,7 @@ def transmission(*inside: str, name: str = 't', plugin: str = SIMPLE) -> str:
     return f'<transmission name="{name}">{plugin}' + ''.join(inside) + '</transmission>'
 
 
-def placeless(member: MemberSpec) -> MemberSpec:
+def placeless(member: TransmissionEnd) -> TransmissionEnd:
     """Return a member without its place in the text."""
     return dataclasses.replace(member, line=None, path='')
 

@@ -15,8 +15,8 @@ import pytest
 
 from transmission_bridge.description import (
     JointSpec,
-    MemberSpec,
     RobotDescription,
+    TransmissionEnd,
     TransmissionSpec,
 )
 
@@ -34,11 +34,11 @@ def vector_check(load) -> ModuleType:
     return load('transmissions_vector_check', Path(__file__).with_name('vector_check.py'))
 
 
-def _members(names, prefix, ratios, offsets=()) -> tuple[MemberSpec, ...]:
+def _members(names, prefix, ratios, offsets=()) -> tuple[TransmissionEnd, ...]:
     given = {'role'}
     given.update(['mechanical_reduction'] if ratios else [], ['offset'] if offsets else [])
     return tuple(
-        MemberSpec(
+        TransmissionEnd(
             name,
             f'{prefix}{k}',
             ratios[k - 1] if ratios else 1.0,

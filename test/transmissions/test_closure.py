@@ -318,7 +318,7 @@ def test_a_stream_follows_a_motion_without_arrays(pair, monkeypatch) -> None:
         at = sway if along else equations.map(other, 'position', sway)
         rows = np.stack([at, *np.random.default_rng(4).normal(size=(2, *at.shape))], axis=1)
         stream, report = stream_of(closure, direction), MapReport()
-        found = np.array([stream.of_instant(each, report).copy() for each in rows])
+        found = np.array([stream.map_state(each, report).copy() for each in rows])
         for row, interface in enumerate(FIELDS):
             for t in (closure, equations):
                 expected = t.map(direction, interface, rows[:, row], at=at)
@@ -335,7 +335,7 @@ def test_a_stream_jumps_to_the_right_turn() -> None:
         DIRECTIONS, (a, equations.actuator_to_joint('position', a[:, None])[:, 0]), strict=True
     ):
         stream, report = stream_of(closure, direction), MapReport()
-        found = [stream.of_instant(np.full((3, 1), each), report)[0, 0] for each in at]
+        found = [stream.map_state(np.full((3, 1), each), report)[0, 0] for each in at]
         expected = equations.map(direction, 'position', at[:, None])[:, 0]
         assert np.abs(found - expected).max() <= 1e-12 * 31.0
 
@@ -351,7 +351,7 @@ def test_a_stream_of_commands_is_what_the_maps_say(pair, direction: str) -> None
         values[random.uniform(size=3) < 0.2] = math.nan
         measured = at + 1e-3 * (positions_of(closure, direction, 1)[0] - at)
         places = (np.where(np.isnan(values[0]), measured, values[0]),) * 2 + (measured,)
-        found = stream.of_command(values, measured, report)
+        found = stream.map_command(values, measured, report)
         for row, (interface, place) in enumerate(zip(FIELDS, places, strict=True)):
             expected = closure.map(direction, interface, values[row], at=place)
             assert np.array_equal(np.isnan(found[row]), np.isnan(expected))

@@ -442,7 +442,7 @@ def test_an_instant_is_what_the_arrays_say(robot, direction: str) -> None:
     for rows in instants_of(robot, direction, 100, 1):
         expected = by_arrays(robot, direction, rows, [rows[0]] * 3, last)
         assert np.isfinite(expected).all()
-        found = stream.of_instant(rows, report)
+        found = stream.map_state(rows, report)
         assert same(found, expected)
         assert stream.all_finite
         last = found[0].copy()
@@ -463,7 +463,7 @@ def test_what_is_unknown_touches_what_depends_on_it(robot_of, kinds, direction: 
         if random.uniform() < 0.3:
             rows[:, random.uniform(size=rows.shape[1]) < 0.5] = math.nan
         expected = by_arrays(robot, direction, rows, [rows[0]] * 3, last)
-        assert same(stream.of_instant(rows, report), expected)
+        assert same(stream.map_state(rows, report), expected)
         # What is unknown for now is sought where it was known last.
         last = np.where(np.isnan(expected[0]), last, expected[0])
     assert not report.counts
@@ -496,10 +496,10 @@ def test_a_mechanism_that_is_lost_changes_nobody_else(robot, direction: str, nam
     positions = spoilt(robot, name, direction)
     for rows, position in zip(instants_of(robot, direction, 99, 4), positions, strict=False):
         report = MapReport()
-        clean = good.of_instant(rows, report).copy()
+        clean = good.map_state(rows, report).copy()
         assert not report.counts
         rows[0, places] = position
-        found = bad.of_instant(rows, report).copy()
+        found = bad.map_state(rows, report).copy()
         others = np.delete(np.arange(found.shape[1]), own)
         assert np.array_equal(found[:, others], clean[:, others])
         expected = by_arrays(robot, direction, rows, [rows[0]] * 3, np.full_like(clean[0], np.nan))
@@ -526,7 +526,7 @@ def test_near_a_singularity_it_is_what_the_arrays_say(robot_of) -> None:
                 last = np.full(2, math.nan)
                 expected = by_arrays(robot, direction, rows, [rows[0]] * 3, last)
                 report = MapReport()
-                assert same(stream.of_instant(rows, report), expected, 1e-14 / share**2)
+                assert same(stream.map_state(rows, report), expected, 1e-14 / share**2)
                 assert np.isfinite(expected).all()
                 assert not report.counts
 
@@ -571,9 +571,9 @@ def test_at_dead_centres_a_stream_is_what_the_arrays_say(
             rows[row, column] = math.nan
         stream, counted = stream_of(robot, direction), MapReport()
         found = (
-            stream.of_command(rows, position, counted)
+            stream.map_command(rows, position, counted)
             if commands
-            else stream.of_instant(rows, counted)
+            else stream.map_state(rows, counted)
         )
         at = [position if commands else rows[0]] * 3
         at[0] = rows[0]
@@ -613,9 +613,9 @@ def test_a_mechanism_at_rest_on_a_dead_centre_needs_no_arrays(
         stream, report = stream_of(robot, direction), MapReport()
         for _ in range(3):
             mapped = (
-                stream.of_command(rows, position, report)
+                stream.map_command(rows, position, report)
                 if commands
-                else stream.of_instant(rows, report)
+                else stream.map_state(rows, report)
             )
         assert np.isfinite(mapped[0]).all()
         for binding in robot.bindings:
@@ -638,7 +638,7 @@ def test_what_is_singular_is_measured_by_the_typical_gain(make_spec, make_robot,
     for share, lost in ((1e-7, False), (1e-9, True), (0.0, True)):
         position = math.sqrt(share * typical / (3.0 * gain))
         report = MapReport()
-        places, speeds, forces = stream.of_instant(
+        places, speeds, forces = stream.map_state(
             np.array([[position], [2.0], [1.0]]), report
         ).ravel()
         assert abs(places - gain * position**3) <= 1e-15 * gain
@@ -662,7 +662,7 @@ def test_the_condition_limit_is_the_class_s(make_spec, make_robot) -> None:
         )
         robot = RobotTransmissions(make_robot(spec), registry=Registry([Entry(kind)]))
         report = MapReport()
-        mapped = stream_of(robot, 'actuator_to_joint').of_instant(values, report)
+        mapped = stream_of(robot, 'actuator_to_joint').map_state(values, report)
         assert np.isnan(mapped).ravel().tolist() == [False, False, lost]
         assert report.counts == ({('t', 'singular'): 1} if lost else {})
 
@@ -700,8 +700,8 @@ def test_each_solution_begins_at_the_last_one(robot_of, step: float, commands: b
         if unknown:
             rows[0, order[0]] = math.nan
         if commands:
-            return stream.of_command(rows, np.full(3, math.nan), report)[0, places].copy()
-        return stream.of_instant(rows, report)[0, places].copy()
+            return stream.map_command(rows, np.full(3, math.nan), report)[0, places].copy()
+        return stream.map_state(rows, report)[0, places].copy()
 
     first = solved(0.0)
     sign = np.sign(first[0])
@@ -747,7 +747,7 @@ def test_after_a_position_that_is_outside_it_begins_anew(robot_of) -> None:
     places = outputs_of(robot, 'joint_to_actuator')
 
     def solved(rows: np.ndarray) -> np.ndarray:
-        return stream.of_instant(np.ascontiguousarray(rows[:, order]), report)[0, places].copy()
+        return stream.map_state(np.ascontiguousarray(rows[:, order]), report)[0, places].copy()
 
     first = solved(turned(0.0))
     for angle in np.arange(0.2, 6.4, 0.2):
@@ -786,7 +786,7 @@ def test_a_command_is_what_the_maps_say_one_by_one(robot_of, direction: str, dat
             row += np.where(random.uniform(size=n_in) < 0.1, 99.0, 0.0)
         at = np.where(np.isnan(values[0]), measured, values[0])
         report = MapReport()
-        found = stream.of_command(values, measured, report)
+        found = stream.map_command(values, measured, report)
         expected = by_arrays(robot, direction, values, [at, at, measured], last)
         # A command asks for nothing where nothing is commanded.
         for binding in robot.bindings:
@@ -807,7 +807,7 @@ def test_nothing_is_counted_of_what_is_not_commanded(robot_of) -> None:
     for effort, counts in ((math.nan, {}), (1.0, {('Crank', 'domain'): 1})):
         values[2] = effort
         report = MapReport()
-        mapped = stream.of_command(values, outside, report)
+        mapped = stream.map_command(values, outside, report)
         assert same(mapped[0], t.joint_to_actuator('position', values[0]))
         assert np.isnan(mapped[1:]).all()
         assert report.counts == counts
@@ -825,7 +825,7 @@ def test_a_position_outside_does_not_cost_the_effort_elsewhere(robot_of, kind) -
         # The first command of a stream: there is no last solution to begin at.
         stream, report = stream_of(robot, direction), MapReport()
         values = np.array([commanded, nothing, np.ones_like(inside)])
-        mapped = stream.of_command(values, measured, report)
+        mapped = stream.map_command(values, measured, report)
         expected = by_arrays(robot, direction, values, [commanded, nothing, measured], nothing)
         assert same(mapped, expected)
         assert np.isfinite(mapped[2 if commanded is outside else 0]).all()
@@ -909,7 +909,7 @@ def test_tuning_compiles_nothing() -> None:
     robot = RobotTransmissions(load_description(CRANKS))
     rows = np.array([[0.05, 1.0], [2.0, 3.0], [4.0, 5.0]])
     for direction in DIRECTIONS:
-        stream_of(robot, direction).of_instant(rows, MapReport())
+        stream_of(robot, direction).map_state(rows, MapReport())
     before = compilations()
     for number in range(1, 20):
         robot = robot.with_parameters(
@@ -923,7 +923,7 @@ def test_tuning_compiles_nothing() -> None:
             }
         )
         for direction in DIRECTIONS:
-            found = stream_of(robot, direction).of_instant(rows, MapReport())
+            found = stream_of(robot, direction).map_state(rows, MapReport())
             last = np.full(2, math.nan)
             expected = by_arrays(robot, direction, rows, [rows[0]] * 3, last)
             assert same(found, expected)
@@ -937,9 +937,9 @@ def test_two_streams_share_no_memory(robot) -> None:
         instants = instants_of(robot, direction, 20, 5)
         alone, one, other = (stream_of(robot, direction) for _ in range(3))
         for rows, others in zip(instants, instants[::-1], strict=True):
-            expected = alone.of_instant(rows, MapReport()).copy()
-            found = one.of_instant(rows, MapReport())
-            assert not np.shares_memory(found, other.of_instant(others, MapReport()))
+            expected = alone.map_state(rows, MapReport()).copy()
+            found = one.map_state(rows, MapReport())
+            assert not np.shares_memory(found, other.map_state(others, MapReport()))
             assert np.array_equal(found, expected)
 
 
@@ -953,7 +953,7 @@ def test_streams_in_threads_do_not_disturb_each_other(robot_of) -> None:
         stream, report = stream_of(robot, direction), MapReport()
         (rows,) = instants_of(robot, direction, 1, seed)
         sway = 1.0 + 1e-3 * np.sin(0.1 * np.arange(2000.0))
-        return np.array([stream.of_instant(rows * each, report).copy() for each in sway])
+        return np.array([stream.map_state(rows * each, report).copy() for each in sway])
 
     alone = [mapped(job) for job in jobs]
     with ThreadPoolExecutor(len(jobs)) as pool:

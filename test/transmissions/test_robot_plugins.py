@@ -288,7 +288,7 @@ def test_a_stream_has_what_the_plugin_says_of_a_state(with_plugin, cls, expected
     """Where a subclass overrides ``map_state``, its answer is what a stream has."""
     t = with_plugin(cls)
     state, report = t.stream('actuator_to_joint'), MapReport()
-    mapped = state.of_instant(np.full((3, 3), 2.0), report)
+    mapped = state.map_state(np.full((3, 3), 2.0), report)
     assert mapped[:, 1].tolist() == expected
     assert mapped[0].tolist() == [0.5, expected[0], 0.25]
     assert not report.counts
@@ -313,6 +313,6 @@ def test_a_stream_has_what_the_plugin_says_of_an_interface(with_plugin):
     ):
         values, report = np.full((3, 3), 2.0), MapReport()
         state = t.stream(direction)
-        assert np.abs(state.of_instant(values, report)[:, 1] - expected).max() <= 1e-14
-        assert np.abs(state.of_command(values, values[0], report)[:, 1] - expected).max() <= 1e-14
+        assert np.abs(state.map_state(values, report)[:, 1] - expected).max() <= 1e-14
+        assert np.abs(state.map_command(values, values[0], report)[:, 1] - expected).max() <= 1e-14
         assert not report.counts

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transmission_bridge.description import MemberSpec, TransmissionSpec
+from transmission_bridge.description import TransmissionEnd, TransmissionSpec
 from transmission_bridge.transmissions import (
     DifferentialTransmission,
     FourBarLinkageTransmission,
@@ -108,11 +108,11 @@ def spec(case: Case, name: str, dialect: str, **more: Any) -> TransmissionSpec:
         ar, jr = jr, ar
     given = frozenset({'role', 'mechanical_reduction'})
     joints = tuple(
-        MemberSpec(f'{name}/joint{k}', f'joint{k}', ratio, offset, given=given | {'offset'})
+        TransmissionEnd(f'{name}/joint{k}', f'joint{k}', ratio, offset, given=given | {'offset'})
         for k, (ratio, offset) in enumerate(zip(jr, case['joint_offset'], strict=True), 1)
     )
     actuators = tuple(
-        MemberSpec(f'{name}/actuator{k}', f'actuator{k}', ratio, given=given)
+        TransmissionEnd(f'{name}/actuator{k}', f'actuator{k}', ratio, given=given)
         for k, ratio in enumerate(ar, 1)
     )
     return TransmissionSpec(name, TYPES[case['kind']], dialect, joints, actuators, **more)

@@ -10,10 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from transmission_bridge.bridge.places import as_slice
-from transmission_bridge.bridge.stamps import Stamp
+from transmission_bridge.bridge.inputs import as_slice, Stamp
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
@@ -29,9 +27,9 @@ from transmission_bridge.types import Array, EMPTY, Index, Mask
 
 __all__ = [
     'CommandNames',
+    'CommandPattern',
+    'CommandPatterns',
     'CommandPlan',
-    'CommandShape',
-    'CommandShapes',
     'CoupledJoints',
     'MessageForm',
     'actuator_messages',
@@ -61,7 +59,7 @@ class MessageForm:
     """
 
     names: tuple[str, ...]
-    places: npt.NDArray[np.intp] | slice
+    places: Index | slice
     rows: tuple[bool, bool, bool]
     is_full: bool
 
@@ -142,7 +140,7 @@ class CoupledJoints:
     """
 
     transmission: str
-    joints: npt.NDArray[np.intp]
+    joints: Index
     names: tuple[str, ...]
     underactuated: tuple[Array, Array] | None = None
     can_hold: bool = True
@@ -281,7 +279,7 @@ PATTERNS = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class CommandShape:
+class CommandPattern:
     """
     The meaning of a pattern.
 
@@ -299,7 +297,7 @@ class CommandShape:
     is_full: bool
     is_mixed: bool
     partial: tuple[CoupledJoints, ...]
-    given: npt.NDArray[np.intp]
+    given: Index
     joints: Mask
     actuators: Mask
     result: bytes
@@ -310,7 +308,7 @@ class CommandShape:
         return [form.record(sent, stamp) for form in self.messages]
 
 
-class CommandShapes:
+class CommandPatterns:
     """
     The shapes of a robot, by pattern.
 
@@ -323,9 +321,9 @@ class CommandShapes:
         self._robot = robot
         self._merged = merged
         self.groups = coupled_joints(robot)
-        self._shapes: OrderedDict[bytes, CommandShape] = OrderedDict()
+        self._shapes: OrderedDict[bytes, CommandPattern] = OrderedDict()
 
-    def get(self, given: Mask) -> CommandShape:
+    def get(self, given: Mask) -> CommandPattern:
         """
         Return the shape of a pattern.
 
@@ -340,7 +338,7 @@ class CommandShapes:
                 self._shapes.popitem(last=False)
         return shape
 
-    def _make(self, given: Mask) -> CommandShape:
+    def _make(self, given: Mask) -> CommandPattern:
         complete = given.copy()
         partial = []
         for group in self.groups:
@@ -350,7 +348,7 @@ class CommandShapes:
                 partial.append(group)
                 complete[:, group.joints] = commanded[:, np.newaxis]
         result = self._result(complete)
-        return CommandShape(
+        return CommandPattern(
             is_full=bool(given.all()),
             is_mixed=is_mixed(given),
             partial=tuple(partial),

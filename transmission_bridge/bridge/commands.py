@@ -10,20 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.bridge.command_plan import (
     actuator_messages,
     array_command,
     command_names,
-    CommandShape,
-    CommandShapes,
+    CommandPattern,
+    CommandPatterns,
     plan_command,
 )
+from transmission_bridge.bridge.inputs import CommandCounts, PlanCache, Stamp
 from transmission_bridge.bridge.limits import CommandLimits
-from transmission_bridge.bridge.places import PlanCache
-from transmission_bridge.bridge.stamps import Stamp
-from transmission_bridge.bridge.statistics import CommandCounts
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -33,14 +30,14 @@ from transmission_bridge.types import Array, Index, Mask
 
 __all__ = [
     'Arrivals',
-    'CommandAges',
     'CommandPath',
     'CommandSources',
+    'CommandWatchdog',
     'HeldCommands',
     'TrajectoryEnd',
-    'mend_or_refuse',
     'refuse_infinite',
     'unmapped_by',
+    'zero_rates_or_reject',
 ]
 
 
@@ -93,7 +90,7 @@ class CommandSources:
 _NONE, _BEFORE = np.inf, -np.inf
 
 
-class CommandAges:
+class CommandWatchdog:
     """
     The watchdog of commands; with time going backwards all of them are too old.
 
@@ -124,7 +121,7 @@ class CommandAges:
         self._latest = now
         return is_earlier
 
-    def renew(self, joints: npt.NDArray[np.intp] | Mask, time: float) -> None:
+    def renew(self, joints: Index | Mask, time: float) -> None:
         """Take note of a command; ``time`` may be to come, as the end of a trajectory is."""
         self._received[joints] = time
 
@@ -134,7 +131,7 @@ class CommandAges:
         self._received[old] = _NONE
         return old
 
-    def is_any_alive(self, joints: npt.NDArray[np.intp]) -> bool:
+    def is_any_alive(self, joints: Index) -> bool:
         """Return whether one of these joints has a command that is not over."""
         return not bool((self._received[joints] == _NONE).all())
 
@@ -247,7 +244,7 @@ class HeldCommands:
         held[0, self._arrivals.under_way(now)] = np.nan
         return held
 
-    def replace(self, command: Array, sent: Array, shape: CommandShape) -> None:
+    def replace(self, command: Array, sent: Array, shape: CommandPattern) -> None:
         """
         Hold a command from now on; it counts instead of trajectories that are to start.
 
@@ -290,7 +287,7 @@ class HeldCommands:
         self.actuators[0, end.actuators] = end.actuator_position[end.actuators]
         self._arrivals.expect(end.joints, end.until)
 
-    def forget(self, joints: Mask | npt.NDArray[np.intp]) -> None:
+    def forget(self, joints: Mask | Index) -> None:
         """Hold no command of these joints; what was sent for them is still known."""
         self.joints[:, joints] = np.nan
 
@@ -316,7 +313,7 @@ def refuse_infinite(robot: RobotTransmissions, command: Array) -> None:
     raise MessageError('infinite', f'infinite command for {shortened(names)}')
 
 
-def mend_or_refuse(
+def zero_rates_or_reject(
     robot: RobotTransmissions, command: Array, sent: Array, mapped: Mask, expected: bytes
 ) -> None:
     """
@@ -325,7 +322,7 @@ def mend_or_refuse(
     :param command: Shape ``(3, n_joints)``, NaN: no command.
     :param sent: What the map gave for it, shape ``(3, n_actuators)``; changed in place.
     :param mapped: Which of that is finite, likewise.
-    :param expected: Which has to be, as :attr:`CommandShape.result`.
+    :param expected: Which has to be, as :attr:`CommandPattern.result`.
     :raises MessageError: If a transmission has no answer (``unmapped``): the command must not be
         half applied.
     """
@@ -406,7 +403,7 @@ class CommandPath:
         self._stopped_fields = [
             on_stop == 'zero_rates' and interface in stops for interface in FIELDS
         ]
-        self._ages = CommandAges(len(robot.joint_names), timeout)
+        self._ages = CommandWatchdog(len(robot.joint_names), timeout)
         self.report = MapReport()
         self.limits = CommandLimits(robot, limits)
         self._sources = CommandSources(robot.joint_names)
@@ -420,7 +417,7 @@ class CommandPath:
         """Exchange the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
-        self._shapes = CommandShapes(robot, merged=self._mixed == 'nan')
+        self._shapes = CommandPatterns(robot, merged=self._mixed == 'nan')
 
     def reset(self) -> None:
         """Forget every command."""
@@ -523,7 +520,7 @@ class CommandPath:
     def _complete(
         self,
         command: Array,
-        shape: CommandShape,
+        shape: CommandPattern,
         measured_position: Array,
         now: float,
         *,
@@ -532,9 +529,9 @@ class CommandPath:
         """Complete, map and remember a command; nothing is remembered of one that is refused."""
         for group in shape.partial:
             group.complete(command, self._held.at(now), measured_position, hold=hold)
-        sent = self._mapper.of_command(command, measured_position, self.report)
+        sent = self._mapper.map_command(command, measured_position, self.report)
         if np.isfinite(sent, self._mapped).tobytes() != shape.result:
-            mend_or_refuse(self._robot, command, sent, self._mapped, shape.result)
+            zero_rates_or_reject(self._robot, command, sent, self._mapped, shape.result)
         self._held.replace(command, sent, shape)
         return sent
 

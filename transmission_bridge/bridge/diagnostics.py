@@ -1,23 +1,27 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-What REP 107 diagnostics say of topics and of sources of commands, as plain data.
-
-Counts are totals since the node was configured. Levels are about the present: an event, such as a
-refused message, is shown for a few seconds, so that somebody who looks sees it.
-"""
+"""REP 107 diagnostics as plain data: topics, sources of commands, transmissions, actuators."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
 import time
 from typing import NamedTuple
 
-from transmission_bridge.bridge.statistics import CommandCounts, TopicStatistics
+import numpy as np
+
+from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
+from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import clipped, shortened
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Mask
 
 __all__ = [
     'ERROR',
@@ -29,11 +33,14 @@ __all__ = [
     'Trouble',
     'TroubleLog',
     'Window',
+    'actuator_status',
     'command_status',
     'input_status',
     'judged',
     'output_status',
+    'transmission_statuses',
 ]
+
 
 OK, WARN, ERROR = 0, 1, 2
 
@@ -401,3 +408,164 @@ def _explained(reasons: Iterable[str]) -> str:
 def _by(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
     """Return the total, then each count under its own key."""
     return {kind: sum(counts.values())} | {f'{kind} {key}': counts[key] for key in sorted(counts)}
+
+
+# -- Transmissions and actuators -----------------------------------------------------------------
+
+
+#: Why a mechanism has no answer; always shown, so that a watcher sees them at zero too.
+_REASONS = {
+    'domain': 'outside the positions that the mechanism can have',
+    'singular': 'at a dead centre, where the ratio has no value',
+    'no_convergence': 'no position of the mechanism was found',
+    'branch': 'the mechanism is assembled the other way round',
+    'exception': 'the transmission raised an error, see the log',
+}
+
+
+def transmission_statuses(
+    robot: RobotTransmissions,
+    merged: StateBuffer,
+    reports: Iterable[MapReport],
+    window: Window,
+    *,
+    stale: Mask,
+) -> list[Status]:
+    """
+    Return one status per transmission, those that failed to load included.
+
+    :param reports: What became NaN in the maps.
+    :param stale: Actuators that timed out, shape ``(n_actuators,)``.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    errors: dict[str, str] = {}
+    for report in reports:
+        counts.update(report.counts)
+        errors.update(report.errors)
+    reasons: dict[str, dict[str, int]] = {}
+    for (name, reason), count in counts.items():
+        reasons.setdefault(name, {})[reason] = count
+    loaded = [
+        _loaded(
+            robot,
+            binding,
+            merged,
+            reasons.get(binding.spec.name, {}),
+            errors.get(binding.spec.name, ''),
+            window,
+            stale,
+        )
+        for binding in robot.bindings
+    ]
+    refused = (_failed(*each, robot.findings) for each in _refused(robot))
+    return [*loaded, *refused]
+
+
+def _refused(robot: RobotTransmissions) -> list[tuple[str, str]]:
+    """Return name and type of the transmissions that are not in use."""
+    described = robot.robot
+    loaded = robot.transmissions
+    failed = [
+        (spec.name, spec.type) for spec in described.transmissions if spec.name not in loaded
+    ]
+    return [*failed, *((each.name, each.type) for each in described.rejected)]
+
+
+def _loaded(
+    robot: RobotTransmissions,
+    binding: Binding,
+    merged: StateBuffer,
+    counts: Mapping[str, int],
+    error: str,
+    window: Window,
+    stale: Mask,
+) -> Status:
+    name = binding.spec.name
+    actuators = list(binding.actuators)
+    not_finite = tuple(merged.not_finite[:, actuators].sum(axis=1).tolist())
+    reasons = tuple(counts.get(reason, 0) for reason in _REASONS)
+    silent = tuple(robot.actuator_names[place] for place in actuators if stale[place])
+    # NaN as a position makes joints unknown; as a rate it is how drivers say that they have none.
+    is_nan = window.lately(('NaN', name), not_finite[0])
+    grown = tuple(r for r, count in counts.items() if window.lately(('map', name, r), count))
+
+    def make() -> Status:
+        troubles = []
+        if silent:
+            # The log has it from the drivers.
+            troubles.append(Trouble(ERROR, f'no fresh state of {", ".join(silent)}'))
+        if is_nan:
+            troubles.append(Trouble(WARN, 'positions of actuators were NaN or infinite', 'NaN'))
+        if grown:
+            # The log has what was raised.
+            kind = '' if grown == ('exception',) else 'map'
+            words = ', '.join(f'{reason} ({_REASONS[reason]})' for reason in sorted(grown))
+            troubles.append(Trouble(WARN, f'could not be mapped: {words}', kind))
+        values: dict[str, object] = {
+            'loaded': True,
+            'type': binding.spec.type,
+            'NaN': sum(not_finite),
+            **{f'NaN {field}': count for field, count in zip(FIELDS, not_finite, strict=True)},
+            **dict(zip(_REASONS, reasons, strict=True)),
+        }
+        if error:
+            values['last exception'] = error.strip().splitlines()[-1]
+            values['traceback'] = error.strip()
+        return judged(f'transmission {name}', troubles, values, 'loaded')
+
+    facts = (binding.spec.type, not_finite, reasons, silent, is_nan, grown, error)
+    return window.unchanged(('transmission', name), facts, make)
+
+
+def _failed(name: str, type_name: str, findings: Iterable[Finding]) -> Status:
+    reasons = [
+        str(finding)
+        for finding in findings
+        if finding.severity == 'error' and finding.subject == name
+    ]
+    return judged(
+        f'transmission {name}',
+        [(ERROR, '; '.join(reasons) or 'failed to load')],
+        {'loaded': False, 'type': type_name},
+    )
+
+
+def actuator_status(
+    robot: RobotTransmissions,
+    merged: StateBuffer,
+    *,
+    stale: Mask,
+    now: float,
+    troubles: Sequence[Trouble] = (),
+    is_told: bool = False,
+) -> Status:
+    """
+    Return which actuators are known, and what drivers sent besides.
+
+    :param stale: Actuators that timed out, shape ``(n_actuators,)``.
+    :param now: Time of the clock that gave the times of receipt [s].
+    :param troubles: What an :class:`ActuatorWatch` found.
+    :param is_told: Whether the log has it already that a driver is silent.
+    """
+    names = robot.actuator_names
+    known = np.isfinite(merged.values(now)[0])
+    unknown = ', '.join(name for name, is_known in zip(names, known, strict=True) if not is_known)
+    silent = ', '.join(name for name, is_stale in zip(names, stale, strict=True) if is_stale)
+    values: dict[str, object] = {
+        'known': int(known.sum()),
+        'position unknown': unknown,
+        'stale': silent,
+        **{
+            f'not finite {names[place]} {FIELDS[row]}': int(merged.not_finite[row, place])
+            for row, place in np.argwhere(merged.not_finite)
+        },
+        **{f'unknown name {name}': count for name, count in sorted(merged.unknown_names.items())},
+    }
+    found = list(troubles)
+    if silent:
+        found.append(Trouble(ERROR, f'no fresh state of {silent}', '' if is_told else 'stale'))
+    fine = 'not all known' if unknown else 'all known'
+    refused = [name for name, _ in _refused(robot)]
+    if refused:
+        fine += f' of the transmissions in use; refused: {shortened(refused, show=str)}'
+    return judged('actuators', found, values, fine)

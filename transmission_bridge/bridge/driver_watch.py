@@ -1,11 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whether the driver of a topic is there, told by looking about once a second.
-
-Nothing is done for each message: how many came and when the newest did is all that is asked.
-"""
+"""Whether drivers are there and give every actuator, looked at once a second."""
 
 from __future__ import annotations
 
@@ -15,12 +11,23 @@ import math
 
 import numpy as np
 
-from transmission_bridge.bridge.diagnostics import ERROR, Trouble, WARN, Window
-from transmission_bridge.bridge.statistics import TopicStatistics
+from transmission_bridge.bridge.diagnostics import (
+    ERROR,
+    Trouble,
+    WARN,
+    Window,
+)
+from transmission_bridge.bridge.inputs import TopicStatistics
+from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.errors import shortened, shown
-from transmission_bridge.types import Array
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array, Mask
 
-__all__ = ['GRACE', 'DriverWatch', 'Rhythm']
+__all__ = ['GRACE', 'ActuatorWatch', 'DriverWatch', 'Rhythm']
+
+
+# -- Drivers -------------------------------------------------------------------------------------
+
 
 #: Seconds from activation until a driver should have been heard.
 GRACE = 2.0
@@ -235,3 +242,100 @@ def _count(senders: Sequence[str]) -> str:
         return '0 publishers'
     noun = 'publisher' if len(senders) == 1 else 'publishers'
     return f'{len(senders)} {noun} ({shortened(senders, show=str)})'
+
+
+# -- Single actuators ----------------------------------------------------------------------------
+
+
+class ActuatorWatch:
+    """
+    What is wrong with single actuators while their topics are heard; looked at once a second.
+
+    :param robot: Only the actuators of transmissions must be given: a joint that passes through
+        may have no motor.
+    """
+
+    def __init__(self, robot: RobotTransmissions) -> None:
+        self._names = robot.actuator_names
+        self._needed = np.zeros(len(self._names), dtype=bool)
+        for binding in robot.bindings:
+            self._needed[list(binding.actuators)] = True
+        self._newest = np.full(len(self._names), -np.inf)
+        self._quiet = np.zeros(len(self._names), dtype=int)
+        self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
+
+    def look(
+        self,
+        merged: StateBuffer,
+        window: Window,
+        *,
+        open_for: float,
+        publishers: Mapping[str, Sequence[str]],
+    ) -> list[Trouble]:
+        """
+        Return the troubles.
+
+        :param open_for: Seconds since the node was activated.
+        :param publishers: Who publishes each topic, in words.
+        """
+        troubles = []
+        newest = merged.newest()
+        never = np.isneginf(newest)
+        missing = self._shown(never & self._needed)
+        if missing and not never.all() and open_for > GRACE:
+            words = f'never heard of {missing}: look whether a driver is missing'
+            if merged.unknown_names:
+                found = shortened(tuple(merged.unknown_names), show=str)
+                words += f', or names them otherwise: unknown are {found}, see actuator_names'
+            troubles.append(Trouble(WARN, words, 'never heard'))
+        gone = self._shown(self._gone(merged, newest, publishers))
+        if gone:
+            words = (
+                f'no longer heard of {gone}, whose topic has lost a publisher: '
+                'start that driver again'
+            )
+            troubles.append(Trouble(WARN, words, 'gone'))
+        if window.lately('contests', merged.contests):
+            words = '; '.join(
+                f'{shortened(actuators)} on '
+                + ' and '.join(
+                    f"'{topic}' ({shortened(publishers.get(topic, ()), show=str)})"
+                    for topic in topics
+                )
+                for topics, actuators in merged.rivals().items()
+            )
+            troubles.append(
+                Trouble(
+                    WARN,
+                    f'given on two topics, so that the newer number counts: {words}; '
+                    'let one driver give each actuator',
+                    'contested',
+                )
+            )
+        return troubles
+
+    def _gone(
+        self,
+        merged: StateBuffer,
+        newest: Array,
+        publishers: Mapping[str, Sequence[str]],
+    ) -> Mask:
+        """Return which were not renewed in two looks, while others of their topic were."""
+        is_new = newest != self._newest
+        self._newest = newest
+        self._quiet = np.where(is_new, 0, self._quiet + 1)
+        givers = merged.givers()
+        counts = np.array([len(publishers.get(giver, ())) for giver in givers])
+        # A publisher that went may have given what came since the last look.
+        most = np.maximum(counts, self._counts)
+        self._publishers = np.where(is_new, most, self._publishers)
+        self._counts = counts
+        heard = {giver for giver, quiet in zip(givers, self._quiet, strict=True) if quiet < 2}
+        goes_on = np.array([giver in heard for giver in givers])
+        gone: Mask = (
+            (self._quiet >= 2) & np.isfinite(newest) & goes_on & (counts < self._publishers)
+        )
+        return gone
+
+    def _shown(self, are: Mask) -> str:
+        return ', '.join(name for name, is_one in zip(self._names, are, strict=True) if is_one)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.description.specs import Finding, MemberSpec
+from transmission_bridge.description.specs import Finding, TransmissionEnd
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.types import Array
@@ -67,7 +67,7 @@ def _ratios(binding: Binding, matrix: Array) -> Iterator[Finding]:
             yield _extreme(binding, member, what, 1.0 / gain)
 
 
-def _extreme(binding: Binding, member: MemberSpec, what: str, value: float) -> Finding:
+def _extreme(binding: Binding, member: TransmissionEnd, what: str, value: float) -> Finding:
     return _finding(
         binding,
         member,
@@ -110,9 +110,9 @@ def _condition(binding: Binding, matrix: Array) -> Iterator[Finding]:
 
 def _numbers(
     robot: RobotTransmissions, binding: Binding, name: str
-) -> Iterator[tuple[MemberSpec, float]]:
+) -> Iterator[tuple[TransmissionEnd, float]]:
     """Yield the numbers of this name that the transmission reads, with the member they are of."""
-    members: dict[tuple[str, ...], MemberSpec] = {
+    members: dict[tuple[str, ...], TransmissionEnd] = {
         (side, member.name): member
         for side, all_of_it in (
             ('joints', binding.spec.joints),
@@ -127,7 +127,7 @@ def _numbers(
 
 
 def _finding(
-    binding: Binding, member: MemberSpec | None, message: str, *, expected: str, found: str
+    binding: Binding, member: TransmissionEnd | None, message: str, *, expected: str, found: str
 ) -> Finding:
     place = member or binding.spec
     return Finding(

@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from transmission_bridge.bridge.statistics import CommandCounts
+from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions

@@ -12,15 +12,14 @@ from itertools import takewhile
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.merged_states import MergedStates, wrap_periods
+from transmission_bridge.bridge.inputs import is_possible, Places, Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.places import Places
-from transmission_bridge.bridge.stamps import is_possible, Stamp
+from transmission_bridge.bridge.state_buffer import StateBuffer, wrap_periods
 from transmission_bridge.bridge.states import JointView, StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
     FRAME_ID_OFFSET,
+    JointStateEncoder,
     JointStateReader,
     PADDING_COUNT,
     parse_joint_state,
@@ -172,7 +171,7 @@ def _raw(numbers: npt.NDArray[np.generic]) -> Bytes:
     return contiguous.view(np.uint8).reshape(len(contiguous), -1)
 
 
-def _first_true(mask: npt.NDArray[np.bool_]) -> int:
+def _first_true(mask: Mask) -> int:
     """Return the place of the first true element, the length where there is none."""
     return int(np.argmax(mask)) if mask.any() else len(mask)
 
@@ -201,7 +200,7 @@ class ReverseStatePath:
         self.picks = np.array(picks, dtype=np.intp)
         self.names = tuple(names[robot.actuator_names[place]] for place in picks)
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
-        self.merged = MergedStates(
+        self.merged = StateBuffer(
             robot.joint_names, driver_names=None, wrap_period={}, timeout=0.0
         )
         self.report = MapReport()
@@ -227,9 +226,7 @@ class ReverseStatePath:
         stamp = self.merged.stamp(0.0)
         if stamp is None:
             return None
-        mapped: Array = self._mapper.of_instant(self.merged.values(0.0), self.report)[
-            :, self.picks
-        ]
+        mapped: Array = self._mapper.map_state(self.merged.values(0.0), self.report)[:, self.picks]
         finite = np.isfinite(mapped)
         # What is too large for a number is not known either.
         mapped = np.where(finite, mapped, np.nan)
@@ -307,7 +304,7 @@ class OfflinePath:
         return self._affine is not None
 
     @property
-    def merged(self) -> MergedStates:
+    def merged(self) -> StateBuffer:
         """What was said of the inputs."""
         return self._path.merged
 

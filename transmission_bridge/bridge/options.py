@@ -1,32 +1,40 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The choices a user has, with the words that explain them."""
+"""The choices a user has, with the words that explain them, and the names of the parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, Field, field, fields
+import re
 from typing import Any
 
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.errors import ParameterError
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
 __all__ = [
+    'PREFIX',
     'WRAP_PERIOD',
     'BridgeOptions',
+    'ParameterNames',
     'Range',
+    'by_number',
     'choices_of',
     'description_of',
+    'names_of_lost',
     'pairs',
+    'parameter_name',
+    'parameter_names',
     'range_of',
     'split_topic',
     'unused_aliases',
 ]
 
 
-# -- The choices a user has, with the words that explain them ------------------------------------
-#
 # One table: the node declares its parameters from it, and the documentation is tested against it.
 
 
@@ -304,7 +312,7 @@ def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
     return result
 
 
-# -- Aliases of transmission types that are mistyped, or left over from another robot ------------
+# -- Entries that do not fit the robot -----------------------------------------------------------
 
 
 def unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Finding, ...]:
@@ -323,4 +331,92 @@ def unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Findi
         )
         for theirs in types
         if theirs not in found
+    )
+
+
+def names_of_lost(
+    option: str, names: Iterable[str], lost: Mapping[str, str]
+) -> tuple[Finding, ...]:
+    """
+    Return a warning for each actuator of an option that a refused transmission costs.
+
+    :param option: Name of the option.
+    :param names: The actuators that it names.
+    :param lost: Actuators of refused transmissions, with the reason.
+    """
+    return tuple(
+        Finding('warning', f"{option}: '{name}' is left out, {lost[name]}", subject=name)
+        for name in dict.fromkeys(names)
+        if name in lost
+    )
+
+
+# -- Names of the parameters that hold the numbers of transmissions ------------------------------
+
+
+PREFIX = 'transmissions.'
+
+#: What a parameter file and the command line can carry as a name.
+_NAME = re.compile(r'[\w./-]+')
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterNames:
+    """
+    The parameters of a robot.
+
+    :param places: Transmission and path of each, by name.
+    :param findings: A warning for each name that is none of these.
+    """
+
+    places: Mapping[str, tuple[str, ParameterPath]]
+    findings: tuple[Finding, ...]
+
+
+def parameter_name(transmission: str, path: ParameterPath) -> str:
+    """Return the name of a number, for example ``transmissions.wrist.joints.roll.offset``."""
+    return PREFIX + '.'.join((transmission, *path))
+
+
+def by_number(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of parameters as :meth:`RobotTransmissions.with_parameters` takes them."""
+    return {name.removeprefix(PREFIX): value for name, value in values.items()}
+
+
+def parameter_names(robot: RobotTransmissions) -> ParameterNames:
+    """
+    Return the parameters that a robot has.
+
+    A name with characters that a parameter file cannot carry is none, and one that two numbers
+    would have is neither's: a value for it could be meant for either.
+    """
+    places: dict[str, tuple[str, ParameterPath]] = {}
+    reasons: dict[str, str] = {}
+    for transmission, tunables in robot.tunables.items():
+        paths = [tunable.path for tunable in tunables]
+        built = robot.transmissions[transmission]
+        if built.n_joints == built.n_actuators:
+            paths.append((IGNORE_ABSOLUTE_ENCODER,))
+        for path in paths:
+            name = parameter_name(transmission, path)
+            if name in places:
+                reasons[name] = 'names in the description with dots in them make two of this name'
+            elif _NAME.fullmatch(name) is None:
+                reasons[name] = 'its name cannot stand in a parameter file'
+            places[name] = transmission, path
+    specs = {spec.name: spec for spec in robot.robot.transmissions}
+    findings = []
+    for name, reason in sorted(reasons.items()):
+        spec = specs[places[name][0]]
+        findings.append(
+            Finding(
+                'warning',
+                f"'{name}' cannot be a parameter: {reason}",
+                line=spec.line,
+                path=spec.path,
+                subject=spec.name,
+            )
+        )
+    return ParameterNames(
+        {name: place for name, place in places.items() if name not in reasons}, tuple(findings)
     )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From the states of one or several drivers to the states of the joints."""
+"""From actuator states to what is published of the joints."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.merged_states import MergedStates
-from transmission_bridge.bridge.stamps import Stamp
+from transmission_bridge.bridge.inputs import Stamp
+from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.errors import ParameterError
+from transmission_bridge.kinematics import JointDevice
+from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
-from transmission_bridge.types import Array, EMPTY, Mask
+from transmission_bridge.types import Array, EMPTY, Index, Mask
 
-__all__ = ['JointView', 'PublishPolicy', 'StatePath']
+__all__ = ['JointView', 'PublishPolicy', 'SensorPath', 'StatePath', 'Tip', 'root_of']
 
 
 # -- When the joint states are published ---------------------------------------------------------
@@ -138,7 +139,7 @@ class _Followers:
     """
 
     names: tuple[str, ...]
-    followed: npt.NDArray[np.intp]
+    followed: Index
     multiplier: Array
     offset: Array
 
@@ -190,9 +191,7 @@ def _resolve(
     return index[joint.name], multiplier, offset
 
 
-def _undeclared(
-    robot: RobotDescription, names: tuple[str, ...], choice: str
-) -> npt.NDArray[np.bool_] | None:
+def _undeclared(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask | None:
     """
     Return which values are not to be published, or ``None`` if all are.
 
@@ -259,7 +258,7 @@ class StatePath:
         stamp_hold: float = 0.0,
     ) -> None:
         self._omit = unknown_joints == 'omit'
-        self.merged = MergedStates(
+        self.merged = StateBuffer(
             robot.actuator_names,
             driver_names=actuator_names or {},
             wrap_period=wrap_period or {},
@@ -358,7 +357,7 @@ class StatePath:
         return JointStateRecord(stamp, '', names, *(_known_or_empty(row) for row in shown))
 
     def _map(self, actuators: Array) -> Array:
-        joints = self._mapper.of_instant(actuators, self.report)
+        joints = self._mapper.map_state(actuators, self.report)
         self._joints = joints
         self._all_known = self._mapper.all_finite
         self._is_dirty = False
@@ -367,3 +366,168 @@ class StatePath:
 
 def _known_or_empty(values: Array) -> Array:
     return EMPTY if np.isnan(values).all() else values
+
+
+# -- Absolute encoders and torque sensors --------------------------------------------------------
+
+
+class SensorPath:
+    """
+    Maps one field of the JointState messages of sensors at the actuators.
+
+    Absolute positions map as positions do (or pass by role, where the transmission ignores its
+    absolute encoders), torques as efforts do. Names, NaN and left-out fields mean what they mean
+    for :class:`~transmission_bridge.bridge.state_buffer.StateBuffer`.
+
+    :param robot: The maps; exchanged by :meth:`use`.
+    :param interface: ``absolute_position`` or ``torque``.
+    :param field: The field that holds it: ``position`` or ``effort``.
+    :param actuator_names: Driver's name to URDF name, where they differ.
+    :param timeout: Seconds after which a sensor that was not heard of is unknown; 0: never.
+    :ivar report: What became NaN in position-dependent transmissions, and why.
+    """
+
+    def __init__(
+        self,
+        robot: RobotTransmissions,
+        interface: str,
+        field: str,
+        *,
+        actuator_names: Mapping[str, str] | None = None,
+        timeout: float = 0.0,
+    ) -> None:
+        self._interface = interface
+        self._row = FIELDS.index(field)
+        self._merged = StateBuffer(
+            robot.actuator_names,
+            driver_names=actuator_names or {},
+            wrap_period={},
+            lost=robot.lost_actuators,
+            timeout=timeout,
+        )
+        self.report = MapReport()
+        self.use(robot)
+
+    def use(self, robot: RobotTransmissions) -> None:
+        """Exchange the maps between two messages; joints and actuators must be the same."""
+        self._robot = robot
+
+    def reset(self) -> None:
+        """Forget everything that sensors have said."""
+        self._merged.reset()
+
+    def map(
+        self,
+        layout: Layout,
+        data: JointStateData,
+        actuator_position: Array,
+        stamp: Stamp,
+        now: float = 0.0,
+        source: str = '',
+    ) -> JointStateRecord | None:
+        """
+        Take over a message and return what all sensors say of the joints.
+
+        :param layout: Names and lengths of the message.
+        :param data: The message; copied from, not kept.
+        :param actuator_position: Newest actuator positions, shape ``(n_actuators,)``, NaN where
+            unknown; torques through a transmission whose ratio depends on them need them.
+        :param stamp: Stamp of the message, never zero.
+        :param now: Time of receipt [s].
+        :param source: The driver, for example its topic.
+        :returns: The joints whose value is known, in the same field; ``None`` if there are none.
+        :raises MessageError: If the message cannot be used; then nothing has changed.
+        """
+        self._merged.update(source, layout, data, stamp, now)
+        values = self._robot.actuator_to_joint(
+            self._interface,
+            self._merged.values(now)[self._row],
+            at=actuator_position,
+            report=self.report,
+        )
+        known = np.isfinite(values)
+        if not known.any():
+            return None
+        names = tuple(self._robot.joint_names[place] for place in np.flatnonzero(known))
+        fields = [values[known] if row == self._row else EMPTY for row in range(len(FIELDS))]
+        return JointStateRecord(stamp, '', names, *fields)
+
+
+# -- Twist and wrench at the end of a chain ------------------------------------------------------
+
+
+class Tip:
+    """
+    One end frame, seen from the root of the robot.
+
+    ``v = J q'`` and, of the wrenches at the end that the efforts ``tau = J^T w`` hold, the least
+    one, ``w = (J^T)^+ tau``. Both are at the end's origin in the axes of the root: linear or force
+    first [m/s, N], angular or moment then [rad/s, N m].
+
+    :param robot: The description.
+    :param frame: The end: name of a link.
+    :param bridged: Names of the joints whose states are known.
+    :raises ParameterError: If there is no such link, or a joint on the way to it is not bridged.
+    """
+
+    def __init__(self, robot: RobotDescription, frame: str, bridged: Iterable[str]) -> None:
+        self.frame = frame
+        self.root = root_of(robot)
+        if frame not in {link.name for link in robot.links}:
+            raise ParameterError(
+                'tip_frames cannot be accepted',
+                parameter='tip_frames',
+                expected='names of links',
+                found=repr(frame),
+            )
+        self._device = JointDevice.from_description(robot, base=self.root, end=frame)
+        missing = sorted(set(self._device.joint_names) - set(bridged))
+        if missing:
+            raise ParameterError(
+                f"tip frame '{frame}' depends on joints that are not bridged",
+                parameter='tip_frames',
+                found=', '.join(missing),
+            )
+
+    def twist(self, joints: JointStateRecord) -> Array | None:
+        """Return ``[v; omega]``, shape ``(6,)``, or ``None`` where a joint is not known."""
+        position = self._of(joints, joints.position)
+        velocity = self._of(joints, joints.velocity)
+        if position is None or velocity is None:
+            return None
+        twist: Array = self._device.base_j_end(position) @ velocity
+        return twist
+
+    def wrench(self, joints: JointStateRecord) -> Array | None:
+        """Return ``[f; m]``, shape ``(6,)``, or ``None`` where a joint is not known."""
+        position = self._of(joints, joints.position)
+        effort = self._of(joints, joints.effort)
+        if position is None or effort is None:
+            return None
+        jacobian = self._device.base_j_end(position)
+        wrench: Array = np.linalg.pinv(jacobian.T) @ effort
+        return wrench
+
+    def _of(self, joints: JointStateRecord, values: Array) -> Array | None:
+        """Return the device's share of one field, ``None`` where any of it is unknown."""
+        known = dict(zip(joints.names, values.tolist(), strict=False))
+        try:
+            share: Array = np.array([known[name] for name in self._device.joint_names])
+        except KeyError:
+            return None
+        return share if np.isfinite(share).all() else None
+
+
+def root_of(robot: RobotDescription) -> str:
+    """
+    Return the link that no joint leads to, the first one where there are several.
+
+    :raises ParameterError: If there is none.
+    """
+    children = {joint.child for joint in robot.joints}
+    for link in robot.links:
+        if link.name not in children:
+            return link.name
+    raise ParameterError(
+        'tip_frames needs a kinematic tree', parameter='tip_frames', found='no root link'
+    )

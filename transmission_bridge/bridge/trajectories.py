@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.bridge.command_plan import command_names, CommandNames, refuse_unknown
 from transmission_bridge.bridge.commands import CommandPath, TrajectoryEnd
-from transmission_bridge.bridge.stamps import is_possible
+from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.types import Array, EMPTY, Mask
+from transmission_bridge.types import Array, EMPTY, Index, Mask
 
 __all__ = ['TrajectoryPath', 'TrajectoryValues', 'read_trajectory']
 
@@ -295,7 +294,7 @@ class TrajectoryPath:
         trajectory: TrajectoryRecord,
         mapped: Array,
         given: Mask,
-        actuators: npt.NDArray[np.intp],
+        actuators: Index,
     ) -> TrajectoryRecord:
         chosen = mapped[:, :, actuators]
         return TrajectoryRecord(

@@ -14,13 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 
-import numpy as np
-import numpy.typing as npt
-
 from transmission_bridge.errors import closest, MessageError, shown, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Mask
 
 __all__ = ['OffsetChange', 'joints_with_offset', 'wanted_positions', 'zero_offsets']
 
@@ -78,7 +75,7 @@ def zero_offsets(
     wanted: Mapping[str, float],
     actuators: Array,
     *,
-    held: npt.NDArray[np.bool_],
+    held: Mask,
     max_velocity: float,
 ) -> tuple[OffsetChange, ...]:
     """
@@ -139,7 +136,7 @@ def _check_at_rest(
     robot: RobotTransmissions,
     transmission: str,
     joint: str,
-    held: npt.NDArray[np.bool_],
+    held: Mask,
     velocity: Array,
     actuator_velocity: Array,
     max_velocity: float,

@@ -16,7 +16,6 @@ from transmission_bridge.description.specs import (
     JointLimits,
     JointSpec,
     LinkSpec,
-    MemberSpec,
     MimicSpec,
     ParameterSpec,
     Pose,
@@ -25,6 +24,7 @@ from transmission_bridge.description.specs import (
     Ros2ControlSpec,
     SafetySpec,
     Severity,
+    TransmissionEnd,
     TransmissionSpec,
 )
 
@@ -38,7 +38,6 @@ __all__ = [
     'JointLimits',
     'JointSpec',
     'LinkSpec',
-    'MemberSpec',
     'MimicSpec',
     'ParameterSpec',
     'Pose',
@@ -47,6 +46,7 @@ __all__ = [
     'Ros2ControlSpec',
     'SafetySpec',
     'Severity',
+    'TransmissionEnd',
     'TransmissionSpec',
     'load_description',
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import re
 
 from transmission_bridge.description.source import description_text
-from transmission_bridge.description.specs import MemberSpec, ParameterSpec, TransmissionSpec
+from transmission_bridge.description.specs import ParameterSpec, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.transmission_element import ROS2_CONTROL, ROS_CONTROL
 from transmission_bridge.description.values import parse_number
 from transmission_bridge.errors import DescriptionError
@@ -285,7 +285,7 @@ class NumberEditor:
         self._added: dict[TextElement, list[str]] = {}
 
     def set_member_number(
-        self, spec: TransmissionSpec, member: MemberSpec, field: str, value: float
+        self, spec: TransmissionSpec, member: TransmissionEnd, field: str, value: float
     ) -> bool:
         """
         Set the reduction or the offset of a joint or an actuator.
@@ -319,7 +319,7 @@ class NumberEditor:
     def set_parameter(
         self,
         spec: TransmissionSpec,
-        member: MemberSpec | None,
+        member: TransmissionEnd | None,
         name: str,
         place: int,
         value: float,
@@ -340,7 +340,7 @@ class NumberEditor:
     def add_parameter(
         self,
         spec: TransmissionSpec,
-        member: MemberSpec | None,
+        member: TransmissionEnd | None,
         name: str,
         values: Sequence[float],
     ) -> bool:

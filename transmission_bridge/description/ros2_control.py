@@ -14,9 +14,9 @@ from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     ComponentSpec,
     InterfaceSpec,
-    MemberSpec,
     ParameterSpec,
     Ros2ControlSpec,
+    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.description.transmission_element import (
@@ -256,13 +256,13 @@ def _parameters(element: Element, findings: Findings, name: str) -> tuple[Parame
 
 def _with_interfaces(
     transmission: Element,
-    joints: tuple[MemberSpec, ...],
+    joints: tuple[TransmissionEnd, ...],
     components: Mapping[str, ComponentSpec],
     findings: Findings,
     name: str,
-) -> tuple[MemberSpec, ...]:
+) -> tuple[TransmissionEnd, ...]:
     elements = {element.path: element for element in transmission.all('joint')}
-    bound: list[MemberSpec] = []
+    bound: list[TransmissionEnd] = []
     for joint in joints:
         component = components.get(joint.name)
         if component is None:
@@ -322,7 +322,7 @@ def _completed(draft: Draft, unique: bool, findings: Findings) -> Draft:
             subject=spec.name,
         )
     (joint,) = spec.joints
-    actuator = MemberSpec(
+    actuator = TransmissionEnd(
         name=name,
         role=_NAME,
         command_interfaces=joint.command_interfaces,

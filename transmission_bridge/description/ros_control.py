@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.specs import MemberSpec, ParameterSpec, TransmissionSpec
+from transmission_bridge.description.specs import ParameterSpec, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.transmission_element import (
     attribute_parameter,
     Draft,
@@ -178,7 +178,7 @@ def _transmission(element: Element, findings: Findings) -> Draft:
     return Draft(element, summary, spec)
 
 
-def _commandable(joint: MemberSpec) -> bool:
+def _commandable(joint: TransmissionEnd) -> bool:
     """Where no interface is named at all, nothing says that the joint is only measured."""
     interfaces = {interface.rpartition('/')[2] for interface in joint.command_interfaces}
     return interfaces != {_STATE_ONLY}
@@ -187,10 +187,10 @@ def _commandable(joint: MemberSpec) -> bool:
 def _with_interfaces(
     transmission: Element,
     tag: str,
-    members: tuple[MemberSpec, ...],
+    members: tuple[TransmissionEnd, ...],
     findings: Findings,
     name: str,
-) -> tuple[MemberSpec, ...]:
+) -> tuple[TransmissionEnd, ...]:
     """
     Return the members with their ``<hardwareInterface>`` texts.
 
@@ -198,7 +198,7 @@ def _with_interfaces(
     so nothing is lost: a warning, and an error in strict mode.
     """
     elements = {element.path: element for element in transmission.all(tag)}
-    bound: list[MemberSpec] = []
+    bound: list[TransmissionEnd] = []
     for member in members:
         element = elements[member.path]
         texts = tuple(child.text for child in element.all(HARDWARE_INTERFACE) if child.text)

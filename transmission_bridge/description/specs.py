@@ -21,7 +21,6 @@ __all__ = [
     'JointLimits',
     'JointSpec',
     'LinkSpec',
-    'MemberSpec',
     'MimicSpec',
     'ParameterSpec',
     'Pose',
@@ -30,6 +29,7 @@ __all__ = [
     'Ros2ControlSpec',
     'SafetySpec',
     'Severity',
+    'TransmissionEnd',
     'TransmissionSpec',
 ]
 
@@ -162,7 +162,7 @@ class Ros2ControlSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberSpec:
+class TransmissionEnd:
     """
     A joint or an actuator of a transmission.
 
@@ -208,8 +208,8 @@ class TransmissionSpec:
     name: str
     type: str
     dialect: Dialect
-    joints: tuple[MemberSpec, ...]
-    actuators: tuple[MemberSpec, ...]
+    joints: tuple[TransmissionEnd, ...]
+    actuators: tuple[TransmissionEnd, ...]
     block: str = ''
     parameters: tuple[ParameterSpec, ...] = ()
     ignore_absolute_encoder: bool = False

@@ -12,10 +12,10 @@ from typing import TypeVar
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import (
     Dialect,
-    MemberSpec,
     ParameterSpec,
     REDUCTION_TAGS,
     RejectedTransmission,
+    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.description.values import (
@@ -134,12 +134,12 @@ def named_parameters(
 
 
 def in_role_order(
-    members: Sequence[MemberSpec],
+    members: Sequence[TransmissionEnd],
     elements: Sequence[Element],
     side: str,
     findings: Findings,
     transmission: str,
-) -> tuple[MemberSpec, ...] | None:
+) -> tuple[TransmissionEnd, ...] | None:
     """
     Return the members of one side in the order of their roles.
 
@@ -259,7 +259,7 @@ def read_member(
     transmission: str,
     *,
     reduction_required: bool = False,
-) -> MemberSpec | None:
+) -> TransmissionEnd | None:
     """
     Return a ``<joint>`` or ``<actuator>`` of a transmission without its interfaces.
 
@@ -297,7 +297,7 @@ def read_member(
         )
     if findings.errors > errors or not name:
         return None
-    return MemberSpec(
+    return TransmissionEnd(
         name=name,
         role=role,
         mechanical_reduction=reduction,
@@ -452,7 +452,7 @@ def read_side(
     *,
     reduction_required: bool = False,
     may_be_empty: bool = False,
-) -> tuple[MemberSpec, ...] | None:
+) -> tuple[TransmissionEnd, ...] | None:
     """
     Return all joints or all actuators of a transmission in role order, without interfaces.
 
@@ -472,7 +472,7 @@ def read_side(
             subject=subject,
         )
         return None
-    members: list[MemberSpec] = []
+    members: list[TransmissionEnd] = []
     names: set[str] = set()
     sound = True
     for element in elements:

@@ -23,12 +23,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.kinematics.joint import Joint
 from transmission_bridge.kinematics.spatial import compose, inverse
 from transmission_bridge.kinematics.tree import Crossing, JointSource, rest_of
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Index
 
 __all__ = ['CompiledPath', 'Segment', 'compile_path', 'path_jacobian', 'path_transform']
 
@@ -74,7 +73,7 @@ class CompiledPath:
     n_columns: int
 
     @cached_property
-    def places(self) -> npt.NDArray[np.intp]:
+    def places(self) -> Index:
         """Where the device's positions hold the joints with one coordinate."""
         scalars = [each.position for each in self.segments if each.joint.is_scalar]
         return np.array(scalars, dtype=np.intp)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 import struct
@@ -19,6 +20,7 @@ from transmission_bridge.messages.joint_state import (
     Layout,
     LayoutTable,
 )
+from transmission_bridge.types import Array
 
 __all__ = [
     'FRAME_ID_OFFSET',
@@ -26,6 +28,7 @@ __all__ = [
     'PADDING_COUNT',
     'CutMessageError',
     'Extent',
+    'JointStateEncoder',
     'JointStateReader',
     'JointStateView',
     'JointStateWriter',
@@ -313,7 +316,7 @@ class JointStateView:
             self.effort.copy(),
         )
 
-    def _slice(self, doubles: NDArray[np.float64], extent: Extent) -> NDArray[np.float64]:
+    def _slice(self, doubles: Array, extent: Extent) -> Array:
         start = (extent.offset - self._numbers_offset) // 8 if extent.length else 0
         return doubles[start : start + extent.length]
 
@@ -469,7 +472,7 @@ class JointStateWriter:
         self._words = np.zeros(2 + len(template) // 8, dtype=np.uint64)
         self._message = self._words.data.cast('B')[4 : 4 + len(template)]
         self._message[:] = template
-        doubles: NDArray[np.float64] = self._words.view(np.float64)
+        doubles: Array = self._words.view(np.float64)
         starts = [(4 + offset) // 8 for offset in offsets]
         self.position, self.velocity, self.effort = (
             doubles[start : start + (len(self.names) if sent else 0)]
@@ -517,3 +520,64 @@ def _append_doubles(message: bytearray, count: int) -> int:
     start = len(message)
     message += bytes(8 * count)
     return start
+
+
+# -- Records to bytes, with the writers of the layouts in use ------------------------------------
+
+
+#: Layouts whose writers are kept: more than the combinations a robot goes through in practice.
+WRITERS = 32
+
+#: Names, lengths of the arrays, and frame.
+Key = tuple[tuple[str, ...], tuple[int, int, int], str]
+
+
+class JointStateEncoder:
+    """Encodes records; a layout that was seen before costs no look-up of names."""
+
+    def __init__(self) -> None:
+        self._writers: OrderedDict[Key, JointStateWriter] = OrderedDict()
+        self._last_key: Key = ((), (0, 0, 0), '')
+        self._last_writer = JointStateWriter(())
+
+    def encode(self, record: JointStateRecord) -> bytes:
+        """
+        Return the serialised message.
+
+        :raises MessageError: If the stamp does not fit.
+        """
+        if record.rows is not None and not record.frame_id:
+            return self.encode_rows(record.names, record.stamp, record.rows)
+        writer = self._writer((record.names, record.lengths, record.frame_id))
+        writer.position[:] = record.position
+        writer.velocity[:] = record.velocity
+        writer.effort[:] = record.effort
+        return writer.write(*record.stamp)
+
+    def encode_rows(self, names: tuple[str, ...], stamp: tuple[int, int], rows: Array) -> bytes:
+        """
+        Return the serialised message without a frame; what :meth:`encode` does, in one copy.
+
+        :param names: At least one.
+        :param rows: Position, velocity and effort, shape ``(3, len(names))``.
+        :raises MessageError: If the stamp does not fit.
+        """
+        n = len(names)
+        writer = self._writer((names, (n, n, n), ''))
+        assert writer.rows is not None
+        writer.rows[...] = rows
+        return writer.write(*stamp)
+
+    def _writer(self, key: Key) -> JointStateWriter:
+        # Comparing with the last finds the same tuple of names without hashing each of them.
+        if key == self._last_key:
+            return self._last_writer
+        names, lengths, frame_id = key
+        writer = self._writers.get(key)
+        if writer is None:
+            sent = (bool(lengths[0]), bool(lengths[1]), bool(lengths[2]))
+            writer = self._writers[key] = JointStateWriter(names, frame_id, sent)
+            if len(self._writers) > WRITERS:
+                self._writers.popitem(last=False)
+        self._last_key, self._last_writer = key, writer
+        return writer

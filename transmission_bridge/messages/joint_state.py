@@ -13,9 +13,9 @@ import sys
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.types import Array
 
 __all__ = [
     'JointStateData',
@@ -156,9 +156,7 @@ class LayoutTable:
 _ROWS = 3
 
 
-def joined_rows(
-    doubles: NDArray[np.float64], lengths: tuple[int, int, int]
-) -> NDArray[np.float64] | None:
+def joined_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
     """
     Return a view of position, velocity and effort as they lie in a serialised message.
 
@@ -204,19 +202,19 @@ class JointStateData(Protocol):
         """Joint names in message order."""
 
     @property
-    def position(self) -> NDArray[np.float64]:
+    def position(self) -> Array:
         """Positions [rad or m]."""
 
     @property
-    def velocity(self) -> NDArray[np.float64]:
+    def velocity(self) -> Array:
         """Velocities [rad/s or m/s]."""
 
     @property
-    def effort(self) -> NDArray[np.float64]:
+    def effort(self) -> Array:
         """Efforts [N m or N]."""
 
     @property
-    def rows(self) -> NDArray[np.float64] | None:
+    def rows(self) -> Array | None:
         """The three as one array, shape ``(3, n)``, where they lie so in memory, else ``None``."""
 
 
@@ -237,20 +235,20 @@ class JointStateRecord:
     stamp: tuple[int, int]
     frame_id: str
     names: tuple[str, ...]
-    position: NDArray[np.float64]
-    velocity: NDArray[np.float64]
-    effort: NDArray[np.float64]
-    rows: NDArray[np.float64] | None
+    position: Array
+    velocity: Array
+    effort: Array
+    rows: Array | None
 
     def __init__(
         self,
         stamp: tuple[int, int],
         frame_id: str,
         names: tuple[str, ...],
-        position: NDArray[np.float64],
-        velocity: NDArray[np.float64],
-        effort: NDArray[np.float64],
-        rows: NDArray[np.float64] | None = None,
+        position: Array,
+        velocity: Array,
+        effort: Array,
+        rows: Array | None = None,
     ) -> None:
         # At once: a call of object.__setattr__ for each would cost more than what is done with it.
         vars(self).update(
@@ -307,9 +305,9 @@ def fill_message(message: Any, data: JointStateData) -> None:
     message.effort = array('d', data.effort.tobytes())
 
 
-def _read_only(values: Any) -> NDArray[np.float64]:
+def _read_only(values: Any) -> Array:
     if isinstance(values, array) and values.typecode == 'd' and values:
-        result: NDArray[np.float64] = np.frombuffer(values)
+        result: Array = np.frombuffer(values)
     else:
         result = np.array(values, dtype=np.float64)
     result.flags.writeable = False

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from transmission_bridge.types import Array
 
 __all__ = [
     'POINT_FIELDS',
@@ -43,10 +44,10 @@ class Waypoint:
     """
 
     time: tuple[int, int]
-    positions: NDArray[np.float64]
-    velocities: NDArray[np.float64]
-    accelerations: NDArray[np.float64]
-    effort: NDArray[np.float64]
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    effort: Array
 
 
 @dataclass(frozen=True, eq=False)

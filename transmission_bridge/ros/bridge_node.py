@@ -15,9 +15,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
-from transmission_bridge.bridge.driver_names import names_of_lost
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import pairs, unused_aliases
+from transmission_bridge.bridge.options import names_of_lost, pairs, unused_aliases
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,

@@ -20,7 +20,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.bridge.statistics import TopicStatistics
+from transmission_bridge.bridge.inputs import TopicStatistics
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.cdr import (
     CutMessageError,
@@ -43,7 +43,7 @@ __all__ = [
     'deserialized',
     'overridable',
     'overriding',
-    'unasked',
+    'publish_unchecked',
 ]
 
 
@@ -323,7 +323,7 @@ class Outputs:
         self.publishers = {}
 
 
-def unasked(publisher: Any) -> Callable[[bytes], None]:
+def publish_unchecked(publisher: Any) -> Callable[[bytes], None]:
     """
     Return what publishes without asking each time whether the node is active.
 

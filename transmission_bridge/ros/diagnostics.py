@@ -19,6 +19,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
+    actuator_status,
     command_status,
     ERROR,
     input_status,
@@ -26,17 +27,13 @@ from transmission_bridge.bridge.diagnostics import (
     NAME_LENGTH,
     output_status,
     Status,
+    transmission_statuses,
     Trouble,
     TroubleLog,
     WARN,
     Window,
 )
-from transmission_bridge.bridge.driver_watch import DriverWatch, GRACE
-from transmission_bridge.bridge.robot_diagnostics import (
-    actuator_status,
-    ActuatorWatch,
-    transmission_statuses,
-)
+from transmission_bridge.bridge.driver_watch import ActuatorWatch, DriverWatch, GRACE
 from transmission_bridge.errors import clipped, indented, shortened, shown
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC

@@ -16,15 +16,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from transmission_bridge.bridge.actuator_arrays import ActuatorArrays, check_order
 from transmission_bridge.bridge.command_plan import command_names
-from transmission_bridge.bridge.driver_names import DriverNames
-from transmission_bridge.bridge.encoder import JointStateEncoder
+from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.sensors import SensorPath
-from transmission_bridge.bridge.stamps import Stamp
-from transmission_bridge.bridge.tips import Tip
+from transmission_bridge.bridge.outputs import ActuatorArrays, check_order, DriverNames
+from transmission_bridge.bridge.states import SensorPath, Tip
 from transmission_bridge.bridge.trajectories import TrajectoryPath
+from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
 from transmission_bridge.ros.channels import COMMAND_INPUT, Inputs, Outputs, STATE_INPUT

@@ -22,12 +22,14 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
+    by_number,
     choices_of,
     description_of,
+    parameter_names,
+    PREFIX,
     Range,
     range_of,
 )
-from transmission_bridge.bridge.parameter_names import by_number, parameter_names, PREFIX
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable

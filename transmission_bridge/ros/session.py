@@ -22,22 +22,22 @@ from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.commands import CommandPath
-from transmission_bridge.bridge.driver_names import DriverNames
-from transmission_bridge.bridge.encoder import JointStateEncoder
-from transmission_bridge.bridge.merged_states import wrap_periods
+from transmission_bridge.bridge.inputs import Stamp, StampJudge
 from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.stamps import Stamp, StampJudge
+from transmission_bridge.bridge.outputs import DriverNames
+from transmission_bridge.bridge.state_buffer import wrap_periods
 from transmission_bridge.bridge.states import PublishPolicy, StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.ros.channels import (
     check_separate,
     COMMAND_INPUT,
     Inputs,
     Outputs,
+    publish_unchecked,
     STATE_INPUT,
-    unasked,
 )
 from transmission_bridge.ros.optional_topics import (
     ActuatorArrayOutputs,
@@ -139,13 +139,13 @@ class Session:
             raise
 
     def _make_topics(self) -> None:
-        self._publish_states = unasked(self.outputs.add(JointState, 'joint_states'))
+        self._publish_states = publish_unchecked(self.outputs.add(JointState, 'joint_states'))
         self._actuator_commands = self.outputs.add_for_drivers(
             JointState, 'actuator_commands', self.drivers.namespaces
         )
         # A session is open only while the node is active.
         self._publish_commands = {
-            namespace: unasked(publisher)
+            namespace: publish_unchecked(publisher)
             for namespace, publisher in self._actuator_commands.items()
         }
         self._arrays = ActuatorArrayOutputs(

@@ -21,8 +21,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from transmission_bridge.bridge.options import Range
-from transmission_bridge.bridge.parameter_names import parameter_name
+from transmission_bridge.bridge.options import parameter_name, Range
 from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
 from transmission_bridge.ros.parameters import exact_number

@@ -53,7 +53,7 @@ class Command:
     """
 
     mode: NDArray[np.int8]
-    target: NDArray[np.float64]
+    target: Array
     unknown: tuple[str, ...] = ()
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.types import Index, Mask
 
 __all__ = ['Drop', 'Duplicate', 'Fault', 'Freeze', 'NotANumber', 'Shuffle', 'Subset', 'inject']
 
@@ -77,7 +77,7 @@ class _Random:
                 found=repr(self.probability),
             )
 
-    def _strikes(self, random: np.random.Generator, n: int) -> NDArray[np.bool_]:
+    def _strikes(self, random: np.random.Generator, n: int) -> Mask:
         return random.random(n) < self.probability
 
 
@@ -169,7 +169,7 @@ class Shuffle:
         return _taken(sample, random.permutation(len(sample.names)))
 
 
-def _taken(sample: JointStateRecord, places: NDArray[np.intp]) -> JointStateRecord:
+def _taken(sample: JointStateRecord, places: Index) -> JointStateRecord:
     """Return the entries at these places; an interface that is not reported stays empty."""
     position, velocity, effort = (
         values[places] if len(values) else values

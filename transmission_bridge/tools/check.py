@@ -16,15 +16,14 @@ import textwrap
 from typing import Any
 
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import unused_aliases
-from transmission_bridge.bridge.parameter_names import parameter_names
+from transmission_bridge.bridge.options import parameter_names, unused_aliases
 from transmission_bridge.description import (
     Dialect,
     Finding,
     load_description,
-    MemberSpec,
     RejectedTransmission,
     RobotDescription,
+    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.errors import DescriptionError, sentence
@@ -279,7 +278,7 @@ def _rejected(spec: RejectedTransmission) -> TransmissionReport:
     )
 
 
-def _member(spec: MemberSpec) -> Member:
+def _member(spec: TransmissionEnd) -> Member:
     return Member(spec.name, spec.role, spec.mechanical_reduction, spec.offset)
 
 

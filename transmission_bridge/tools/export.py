@@ -12,8 +12,8 @@ import os
 import re
 import sys
 
-from transmission_bridge.bridge.parameter_names import by_number, parameter_name, PREFIX
-from transmission_bridge.description import load_description, MemberSpec, TransmissionSpec
+from transmission_bridge.bridge.options import by_number, parameter_name, PREFIX
+from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.tools.cli import Command, Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
@@ -68,7 +68,7 @@ def write_number(
 
 def _member(
     spec: TransmissionSpec, path: ParameterPath
-) -> tuple[MemberSpec | None, ParameterPath]:
+) -> tuple[TransmissionEnd | None, ParameterPath]:
     """Return the joint or actuator that a path leads through, and the path below it."""
     members = {'joints': spec.joints, 'actuators': spec.actuators}.get(path[0], ())
     for member in members:

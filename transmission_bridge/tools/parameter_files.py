@@ -24,8 +24,7 @@ import math
 import re
 from typing import Any
 
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.parameter_names import PREFIX
+from transmission_bridge.bridge.options import BridgeOptions, PREFIX
 from transmission_bridge.description.values import parse_number
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.yaml_text import compose_yaml, YamlError

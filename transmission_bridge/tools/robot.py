@@ -10,10 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 import sys
 
-from transmission_bridge.bridge.driver_names import names_of_lost
-from transmission_bridge.bridge.merged_states import MergedStates, wrap_periods
-from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.parameter_names import by_number, parameter_names
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
+    by_number,
+    names_of_lost,
+    pairs,
+    parameter_names,
+)
+from transmission_bridge.bridge.state_buffer import StateBuffer, wrap_periods
 from transmission_bridge.description import Finding, load_description
 from transmission_bridge.description.source import MAX_BYTES, read_file
 from transmission_bridge.errors import ParameterError, shortened, TransmissionBridgeError
@@ -157,7 +161,7 @@ class BridgeSetup:
         :param topic: The topic of its states.
         :raises TransmissionBridgeError: If the options do not fit the robot.
         """
-        merged = MergedStates(
+        merged = StateBuffer(
             robot.actuator_names,
             driver_names=pairs('actuator_names', self.options.actuator_names),
             wrap_period={},

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from transmission_bridge.description.specs import (
     Finding,
-    MemberSpec,
     RejectedTransmission,
     RobotDescription,
+    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.transmissions.binding import Binding, Built, lay_out
@@ -142,7 +142,7 @@ class RobotTransmissions:
 
     def _lost(
         self,
-        members_of: Callable[[_Refused], Sequence[MemberSpec | str]],
+        members_of: Callable[[_Refused], Sequence[TransmissionEnd | str]],
         found: tuple[str, ...],
     ) -> dict[str, str]:
         lost: dict[str, str] = {}

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from transmission_bridge.description.specs import (
     Finding,
-    MemberSpec,
     ParameterSpec,
     REDUCTION_TAGS,
+    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.description.values import (
@@ -117,7 +117,7 @@ class SpecReader:
             for member in self.spec.joints
         )
 
-    def _reduction(self, side: str, member: MemberSpec) -> float:
+    def _reduction(self, side: str, member: TransmissionEnd) -> float:
         return self._member_number(
             side,
             member,
@@ -127,7 +127,12 @@ class SpecReader:
         )
 
     def _member_number(
-        self, side: str, member: MemberSpec, field: str, description: str, nonzero: bool = False
+        self,
+        side: str,
+        member: TransmissionEnd,
+        field: str,
+        description: str,
+        nonzero: bool = False,
     ) -> float:
         scope = (side, member.name)
         value: float = getattr(member, field)
@@ -432,7 +437,7 @@ class SpecReader:
     def _not_used(
         self,
         what: str,
-        spec: MemberSpec | ParameterSpec,
+        spec: TransmissionEnd | ParameterSpec,
         found: str,
         value: float | None,
         read: list[_Asked],

@@ -188,7 +188,7 @@ class Stream:
         for called in self._called:
             called.forget()
 
-    def of_instant(self, values: Array, report: MapReport) -> Array:
+    def map_state(self, values: Array, report: MapReport) -> Array:
         """
         Map rows position, velocity, effort that belong together: Jacobians are those of row 0.
 
@@ -211,7 +211,7 @@ class Stream:
         self._last = mapped
         return mapped
 
-    def of_command(self, values: Array, measured: Array, report: MapReport) -> Array:
+    def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
         """
         Map rows position, velocity, effort that are commanded, NaN where they are not.
 

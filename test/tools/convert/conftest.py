@@ -11,10 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
+from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
 from transmission_bridge.transmissions import RobotTransmissions
 
 rosbags = pytest.importorskip('rosbags', reason='rosbags is not installed')

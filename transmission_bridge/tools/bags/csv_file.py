@@ -27,9 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr import JointStateReader
+from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.tools.bags.model import (
     BagInfo,

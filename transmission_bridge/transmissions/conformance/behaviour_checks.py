@@ -111,7 +111,7 @@ def check_stream(subject: Subject) -> None:
         report = MapReport()
         stream = _stream(part, direction)
         # The first begins at another position, the second where it is.
-        rounds = [[stream.of_instant(each, report).copy() for _ in range(2)] for each in given]
+        rounds = [[stream.map_state(each, report).copy() for _ in range(2)] for each in given]
         allowed = BATCH * part.condition[:, np.newaxis, np.newaxis]
         allowed = allowed * np.abs(expected).max(axis=(0, 2), keepdims=True)
         for result in np.array(rounds).swapaxes(0, 1):

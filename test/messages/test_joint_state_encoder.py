@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge import encoder as encoder_module
-from transmission_bridge.bridge.encoder import JointStateEncoder
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr import JointStateReader
+from transmission_bridge.messages import cdr
+from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 
 
@@ -56,10 +55,10 @@ def test_any_sequence_of_layouts(drawn):
 def test_more_layouts_than_are_kept():
     """Layouts beyond those kept are written as well as the others, at bounded memory."""
     encoder = JointStateEncoder()
-    records = [record_of([f'joint_{number}']) for number in range(3 * encoder_module.WRITERS)]
+    records = [record_of([f'joint_{number}']) for number in range(3 * cdr.WRITERS)]
     for record in (*records, *reversed(records)):
         check(record, encoder.encode(record))
-        assert len(encoder._writers) <= encoder_module.WRITERS
+        assert len(encoder._writers) <= cdr.WRITERS
 
 
 @given(st.lists(st.tuples(st.sampled_from('abc'), st.floats(-10.0, 10.0)), max_size=10))

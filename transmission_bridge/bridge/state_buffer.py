@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What one or several drivers have said, merged by actuator name, with their turns counted."""
+"""The newest numbers of one or several drivers, merged by actuator name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.inputs import find_places, MOST_UNKNOWN, Places, PlanCache, Stamp
 from transmission_bridge.bridge.options import split_topic, WRAP_PERIOD
-from transmission_bridge.bridge.places import find_places, MOST_UNKNOWN, Places, PlanCache
-from transmission_bridge.bridge.stamps import Stamp
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -25,9 +24,9 @@ from transmission_bridge.errors import (
 from transmission_bridge.messages.joint_state import JointStateData, Layout
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.stream import FiniteCheck
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['MOST_TURNS', 'MergedStates', 'Unwrapper', 'wrap_periods']
+__all__ = ['MOST_TURNS', 'StateBuffer', 'Unwrapper', 'wrap_periods']
 
 
 # -- Single-turn encoders: counting turns in actuator space, before any reduction ----------------
@@ -123,7 +122,7 @@ class _Source:
         self.plans: PlanCache[Places] = PlanCache(lambda layout: find_places(layout, index))
 
 
-class MergedStates:
+class StateBuffer:
     """
     The newest number of every actuator and interface, NaN where it is not known.
 
@@ -186,9 +185,9 @@ class MergedStates:
         """Forget everything that drivers have said."""
         self._values: Array = np.full((len(FIELDS), len(self._names)), np.nan)
         # Number of the driver that gave the value, so that no driver takes back another's.
-        self._givers: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
+        self._givers: Index = np.full(self._values.shape, _NOBODY, dtype=np.intp)
         # Number of the driver that had given it before another one did.
-        self._rivals: npt.NDArray[np.intp] = np.full(self._values.shape, _NOBODY, dtype=np.intp)
+        self._rivals: Index = np.full(self._values.shape, _NOBODY, dtype=np.intp)
         self._watch(0)
         self._heard: Array = np.full(self._values.shape, -np.inf)
         self._latest = -np.inf
@@ -306,7 +305,7 @@ class MergedStates:
         ages: Array = now - self._heard
         return ages
 
-    def stale(self, now: float) -> npt.NDArray[np.bool_]:
+    def stale(self, now: float) -> Mask:
         """
         Return which actuators have not been heard of for longer than the timeout.
 
@@ -316,10 +315,10 @@ class MergedStates:
         if not self._timeout:
             return np.zeros(len(self._names), dtype=bool)
         too_old = self._too_old(now)
-        lost: npt.NDArray[np.bool_] = (too_old & (self._givers != _NOBODY)).any(axis=0)
+        lost: Mask = (too_old & (self._givers != _NOBODY)).any(axis=0)
         return lost | too_old.all(axis=0)
 
-    def _too_old(self, now: float) -> npt.NDArray[np.bool_]:
+    def _too_old(self, now: float) -> Mask:
         return (self.ages(now) > self._timeout) | (now < self._latest)
 
     def newest(self) -> Array:

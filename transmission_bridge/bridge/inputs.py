@@ -1,0 +1,316 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What every message goes through on its way in: name look-up, stamp, counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+import math
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from transmission_bridge.errors import MessageError, shortened, shown
+from transmission_bridge.messages.joint_state import Layout, ragged
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Index
+
+__all__ = [
+    'MOST_UNKNOWN',
+    'CommandCounts',
+    'Places',
+    'PlanCache',
+    'Stamp',
+    'StampJudge',
+    'TopicStatistics',
+    'as_slice',
+    'find_places',
+    'is_possible',
+]
+
+
+# -- Names to indices, once per layout -----------------------------------------------------------
+
+
+#: Unknown names that are shown of a message, and counted each by itself.
+MOST_UNKNOWN = 64
+
+Plan = TypeVar('Plan')
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """
+    Where the entries of one layout go.
+
+    :param places: Index into the robot's array for each entry taken; a slice, which is cheaper,
+        where they follow each other.
+    :param picks: Index into the message for each entry taken; ``None`` where all are taken in
+        order.
+    :param count: Number of entries taken.
+    :param unknown: The first of the names that the robot does not have, as they are shown: a
+        message may hold any number, of any length.
+    """
+
+    places: Index | slice
+    picks: Index | None
+    count: int
+    unknown: tuple[str, ...]
+
+
+def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
+    """
+    Look up the names of a layout.
+
+    :param layout: Names and array lengths of a message.
+    :param index: Place of every name that the robot knows.
+    :raises MessageError: If an array is neither empty nor as long as the names (``ragged``), or
+        two entries mean the same place (``duplicate_name``).
+    """
+    if layout.is_ragged:
+        raise ragged(layout.names, dict(zip(FIELDS, layout.lengths, strict=True)))
+    picks = [pick for pick, name in enumerate(layout.names) if name in index]
+    places = [index[layout.names[pick]] for pick in picks]
+    if len(set(places)) < len(places):
+        times = Counter(places)
+        repeated = tuple(
+            layout.names[pick]
+            for pick, place in zip(picks, places, strict=True)
+            if times[place] > 1
+        )
+        raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
+    everything = len(picks) == len(layout.names)
+    unknown = (name for name in layout.names if name not in index)
+    return Places(
+        as_slice(places),
+        None if everything else np.array(picks, dtype=np.intp),
+        len(places),
+        tuple(shown(name) for name in islice(unknown, MOST_UNKNOWN)),
+    )
+
+
+def as_slice(places: list[int]) -> Index | slice:
+    """Return places as a slice, which is cheaper, where they follow each other."""
+    if places and places == list(range(places[0], places[0] + len(places))):
+        return slice(places[0], places[0] + len(places))
+    return np.array(places, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """What a :class:`MessageError` says; kept itself, it would keep the frames it went through."""
+
+    reason: str
+    message: str
+    about: str
+
+
+class PlanCache(Generic[Plan]):
+    """
+    What was worked out for a layout, or why it cannot be used.
+
+    :param make: Works it out; may raise :class:`MessageError`, which is remembered too.
+    """
+
+    def __init__(self, make: Callable[[Layout], Plan]) -> None:
+        self._make = make
+        self._plans: WeakKeyDictionary[Layout, Plan | _Refusal] = WeakKeyDictionary()
+        self._last_layout: Layout | None = None
+        self._last: Plan | _Refusal | None = None
+
+    def get(self, layout: Layout) -> Plan:
+        """
+        Return the plan of a layout.
+
+        :raises MessageError: If messages of this layout cannot be used.
+        """
+        if layout is self._last_layout:
+            plan = self._last
+        else:
+            plan = self._plans.get(layout)
+            if plan is None:
+                try:
+                    plan = self._make(layout)
+                except MessageError as error:
+                    plan = _Refusal(error.reason, str(error), error.about)
+                self._plans[layout] = plan
+            if layout.is_kept:
+                self._last_layout, self._last = layout, plan
+        if isinstance(plan, _Refusal):
+            raise MessageError(plan.reason, plan.message, about=plan.about)
+        assert plan is not None
+        return plan
+
+
+# -- Which stamps count --------------------------------------------------------------------------
+
+
+#: Seconds and nanoseconds, as in a message header.
+Stamp = tuple[int, int]
+
+_BILLION = 10**9
+_NONE: Stamp = (0, 0)
+_LAST: Stamp = (2**31 - 1, _BILLION - 1)
+
+#: How far ahead of the node's clock a stamp may be [ns]. Clocks that are kept by NTP agree better.
+_TOLERANCE = _BILLION // 2
+
+#: Seconds for which one reading of the node's clock serves.
+_VALIDITY = 0.5
+
+
+def is_possible(stamp: Stamp) -> bool:
+    """Tell whether a stamp is a time: seconds not negative, nanoseconds below one second."""
+    return stamp[0] >= 0 and 0 <= stamp[1] < _BILLION
+
+
+class StampJudge:
+    """
+    Decides which stamp counts as the time of a message: its own, or the time of receipt.
+
+    The time of receipt counts where the stamp is zero, impossible (``bad_stamp``) or more than
+    0.5 s ahead of the node's clock (``future_stamp``). To ask that clock costs as much as mapping
+    a message, so that one reading serves for half a second of the clock that gives times of
+    receipt. A clock that says zero has no time yet: nothing is ahead of it.
+
+    :param clock: The node's clock.
+    :param note: Called with topic, reason and a sentence for every stamp that did not count,
+        unless it was zero.
+    :param set_anew: Called where that clock was set back, or has a time at last: what was not
+        ahead of it before may be now.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], Stamp],
+        note: Callable[[str, str, str], None],
+        set_anew: Callable[[], None],
+    ) -> None:
+        self._clock = clock
+        self._note = note
+        self._set_anew = set_anew
+        self._time = _NONE
+        self._seconds, self._nanoseconds = _NONE
+        self._since = self._until = -math.inf
+
+    def judge(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        """
+        Return the stamp that counts.
+
+        :param topic: Where the message came from.
+        :param stamp: The message's own.
+        :param now: Time of receipt [s].
+        """
+        # Whole numbers, as tuples cost twice as much to compare.
+        seconds, nanoseconds = stamp
+        if (
+            0 < seconds <= self._seconds
+            and nanoseconds <= (self._nanoseconds if seconds == self._seconds else _LAST[1])
+            and self._since <= now <= self._until
+        ):
+            return stamp
+        return self._judged(topic, stamp, now)
+
+    def _judged(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        before, time = self._time, self._clock()
+        self._time = time
+        if time < before or before == _NONE != time:
+            self._set_anew()
+        limit = self._seconds, self._nanoseconds = _limit_at(time)
+        self._since = now
+        # The first time of a clock that had none may come at any moment.
+        self._until = now + _VALIDITY if time != _NONE else now
+        if stamp == _NONE:
+            return time
+        if not is_possible(stamp):
+            self._note(
+                topic,
+                'bad_stamp',
+                f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {_BILLION}, '
+                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt counts instead. Fill '
+                'header.stamp from the clock of the node that sends',
+            )
+            return time
+        if stamp > limit:
+            ahead = _nanoseconds(stamp) - _nanoseconds(time)
+            self._note(
+                topic,
+                'future_stamp',
+                f"header.stamp is {ahead / _BILLION:.3f} s ahead of this node's clock, expected "
+                f'{_TOLERANCE / _BILLION:g} s at most; the time of receipt counts instead. '
+                'Synchronise the clocks, and give both nodes the same use_sim_time',
+            )
+            return time
+        return stamp
+
+
+def _limit_at(time: Stamp) -> Stamp:
+    """Return the latest stamp that is not too far ahead at a time."""
+    if time == _NONE:
+        return _LAST
+    seconds, nanoseconds = divmod(_nanoseconds(time) + _TOLERANCE, _BILLION)
+    return seconds, nanoseconds
+
+
+def _nanoseconds(stamp: Stamp) -> int:
+    return stamp[0] * _BILLION + stamp[1]
+
+
+# -- Counts --------------------------------------------------------------------------------------
+
+
+class TopicStatistics:
+    """
+    Counts of one input topic since the node was configured.
+
+    :param topic: Name of the topic, as the user gave it.
+    :ivar received: Messages taken from the middleware while active.
+    :ivar rejected: Messages refused, by reason; each was dropped as a whole.
+    :ivar replaced_stamps: Stamps that the time of receipt replaced, by reason (``bad_stamp``,
+        ``future_stamp``); their messages are used like others.
+    :ivar heard: Time of receipt of the newest message since the node was activated [s], minus
+        infinity before the first.
+    :ivar used: The same of the newest message that was accepted.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.received = 0
+        self.rejected: Counter[str] = Counter()
+        self.replaced_stamps: Counter[str] = Counter()
+        self.heard = -math.inf
+        self.used = -math.inf
+
+    @property
+    def accepted(self) -> int:
+        """Messages that were used."""
+        return self.received - sum(self.rejected.values())
+
+    def is_trouble(self, reason: str) -> bool:
+        """
+        Tell whether somebody should look why messages are refused.
+
+        Messages about others are no trouble, as robots and grippers may share a topic, unless
+        they are all that ever came.
+        """
+        return reason != 'foreign' or self.used == -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCounts:
+    """
+    What became of the commands of one source, each by joint.
+
+    :param clamped: Commands that were brought inside the limits.
+    :param limited: Commands refused because of the limits.
+    :param contested: Commands to a joint that another source had commanded before.
+    """
+
+    clamped: Counter[str] = field(default_factory=Counter)
+    limited: Counter[str] = field(default_factory=Counter)
+    contested: Counter[str] = field(default_factory=Counter)
