@@ -151,9 +151,9 @@ def test_results_are_copies():
 
 def test_order_is_checked():
     """Names must be known and stand there once; the sentence says which does not."""
-    check_order('command_joints', ['a', 'b'], NAMES, 'joint')
-    check_order('command_joints', [], NAMES, 'joint')
-    with pytest.raises(ParameterError, match=r"command_joints .*'d' is no joint.*expected .*a, b"):
-        check_order('command_joints', ['a', 'd'], NAMES, 'joint')
-    with pytest.raises(ParameterError, match="'a' stands there twice"):
-        check_order('command_joints', ['a', 'b', 'a'], NAMES, 'joint')
+    check_order('command_joints', ['a', 'b'], NAMES, 'a joint')
+    check_order('command_joints', [], NAMES, 'a joint')
+    with pytest.raises(ParameterError, match=r"'d' is not a joint.*expected .*a, b"):
+        check_order('command_joints', ['a', 'd'], NAMES, 'a joint')
+    with pytest.raises(ParameterError, match="'a' is repeated"):
+        check_order('command_joints', ['a', 'b', 'a'], NAMES, 'a joint')

@@ -486,7 +486,7 @@ def test_actuators_that_no_driver_gives(watched, reference):
     words = looks[2]['never heard']
     # A joint that passes through may have no motor.
     assert words.startswith('never heard of winch, crank: ')
-    assert "unknown are 'ghost', see actuator_names" in words
+    assert "(unknown: 'ghost'), see actuator_names" in words
     assert not watched.look(('a', reference.Message(reference.ACTUATORS, (1.0,) * 6)))
 
 
@@ -515,7 +515,7 @@ def test_actuators_given_on_two_topics(watched, reference):
     assert not watched.look(('b', shared))
     found = watched.look(('a', message), ('b', shared))
     assert found['contested'] == (
-        "given on two topics, so that the newer number counts: 'hip' on 'a' (/first) and 'b' "
+        "given on two topics, the newer number is used: 'hip' on 'a' (/first) and 'b' "
         '(/second); let one driver give each actuator'
     )
     assert all(watched.look(('b', shared)) for _ in range(4))
@@ -538,7 +538,7 @@ def test_map_troubles(robot, time):
         time.now += 5.0
     assert [each.level for each in looks] == [WARN, OK]
     assert looks[0].message == (
-        'could not be mapped: domain (outside the positions that the mechanism can have), '
+        'could not be mapped: domain (outside the positions that the mechanism can reach), '
         'exception (the transmission raised an error, see the log)'
     )
     assert (looks[1]['domain'], looks[1]['exception'], looks[1]['singular']) == ('3', '1', '0')

@@ -207,8 +207,8 @@ def test_never_heard():
     # It is only being found.
     assert not any(driver.wait(3))
     assert driver.look().words == (
-        "no actuator state yet: /a has 1 publisher ('/driver' of 'std_msgs/msg/String'), of "
-        'which nothing was heard: look whether the driver sends'
+        "no actuator state yet: /a has 1 publisher ('/driver' of 'std_msgs/msg/String'), but "
+        'no message was received: check whether the driver publishes'
     )
 
 

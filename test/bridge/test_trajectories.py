@@ -505,7 +505,7 @@ def test_partner_of_one_that_starts_later(robot):
     both = trajectory(['roll', 'pitch'], waypoint((5, 0), positions=[1.0, 2.0]))
     path.map(both, unknown(robot), now=10.0, start=20.0)
     for now, position in ((10.0, math.nan), (24.0, math.nan), (25.5, 2.0)):
-        commands.notice(now)
+        commands.update_clock(now)
         assert commands.held_positions[pitch]
         assert commands.held_at(now)[0, pitch] == pytest.approx(position, nan_ok=True)
     for now, is_held in ((25.9, True), (26.1, False)):

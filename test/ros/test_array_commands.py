@@ -88,11 +88,11 @@ def test_topics_if_asked_for(active_bridge):
 @pytest.mark.parametrize(
     ('parameters', 'words'),
     [
-        ({'command_joints': ['lift', 'nobody']}, "'nobody' is no joint that may be commanded"),
-        ({'command_joints': ['lift', 'dial']}, "'dial' is no joint that may be commanded"),
-        ({'command_joints': ['lift', 'roll', 'lift']}, "'lift' stands there twice"),
-        ({'command_actuators': ['left', 'lift']}, "'lift' is no actuator of the robot"),
-        ({'command_actuators': ['left', 'left']}, "'left' stands there twice"),
+        ({'command_joints': ['lift', 'nobody']}, "'nobody' is not a joint that may be commanded"),
+        ({'command_joints': ['lift', 'dial']}, "'dial' is not a joint that may be commanded"),
+        ({'command_joints': ['lift', 'roll', 'lift']}, "'lift' is repeated"),
+        ({'command_actuators': ['left', 'lift']}, "'lift' is not an actuator of the robot"),
+        ({'command_actuators': ['left', 'left']}, "'left' is repeated"),
         ({'actuator_state_topics': ['joint_commands']}, "'joint_commands' would be listened to"),
     ],
 )

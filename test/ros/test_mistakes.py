@@ -277,7 +277,7 @@ def test_driver_ends(stand, number, timeout, level):
     stand.mistake()
     stand.is_said('actuator_states', level=level)
     # One that was killed is in the graph still.
-    silent = 'look whether the driver ended, or hangs'
+    silent = 'check whether the driver hangs'
     said = 'stale' if timeout else silent if number == signal.SIGKILL else 'is gone'
     stand.wait(lambda: stand.in_log('actuator_states: ', said), 'the log')
     stand.pause(3.0)

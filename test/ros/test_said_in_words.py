@@ -332,7 +332,7 @@ def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
     bridge.becomes_active()
     driver = bridge.peer.publisher('actuator_states')
     bridge.peer.send(driver, reference.Message(('slide_motor',), position=(0.3,)))
-    bridge.process.wait_for(f"nothing named is bridged: 'slide_motor' ({REFUSED})")
+    bridge.process.wait_for(f"none of the names is bridged: 'slide_motor' ({REFUSED})")
     assert bridge.process.stop() == 0
     assert 'the parameter actuator_names' not in bridge.process.output
 
@@ -346,9 +346,12 @@ def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
         ),
         ('actuator_names:=[M1=wnich]', "unknown actuator 'wnich' (closest: 'winch'), known: "),
         ('wrap_period:=["lefft=6.28"]', "wrap_period: unknown actuator 'lefft' (closest: 'left')"),
-        ('command_joints:=[lift, slide]', f"'slide' is no joint that may be commanded, {REFUSED}"),
-        ('command_joints:=[lft]', "'lft' is no joint that may be commanded (closest: 'lift')"),
-        ('command_actuators:=[slide_motor]', f'is no actuator of the robot, {REFUSED}'),
+        (
+            'command_joints:=[lift, slide]',
+            f"'slide' is not a joint that may be commanded, {REFUSED}",
+        ),
+        ('command_joints:=[lft]', "'lft' is not a joint that may be commanded (closest: 'lift')"),
+        ('command_actuators:=[slide_motor]', f'is not an actuator of the robot, {REFUSED}'),
     ],
 )
 def test_names_that_cannot_be(witness, urdf, with_slide, parameter, words):

@@ -328,7 +328,7 @@ def test_an_alias_for_a_type_that_is_not_there_is_a_warning(run, reversed_robot)
     result = run('check', reversed_robot, '--json', '--alias', f'no/Such={SIMPLE}')
     (finding,) = result.json['findings']
     assert (result.code, finding['severity']) == (0, 'warning')
-    assert "'no/Such' is not used" in finding['message']
+    assert "alias for 'no/Such'" in finding['message']
 
 
 def test_a_name_that_cannot_be_a_parameter_is_a_warning(run, reversed_robot):
@@ -496,7 +496,7 @@ def test_a_number_that_is_hardly_meant_is_a_warning(run):
     (finding,) = (each for each in document.json['findings'] if each['severity'] == 'warning')
     assert (document.code, finding['line']) == (0, 4)
     assert finding['message'] == (
-        "the reduction of 'j_motor' is beyond what gears have (expected a magnitude from 0.0001 "
+        "the reduction of 'j_motor' is implausible; check it (expected a magnitude from 0.0001 "
         'to 100000, found 2e+06)'
     )
 

@@ -1,18 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a command means apart from its numbers: whom it reaches, and as which messages."""
+"""What a command means apart from its numbers: joints, coupled partners, actuators, messages."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from transmission_bridge.bridge.inputs import as_slice, Stamp
-from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
     JointStateData,
@@ -34,16 +33,18 @@ __all__ = [
     'MessageForm',
     'actuator_messages',
     'array_command',
+    'check_names',
     'command_names',
+    'commanded_actuators',
     'coupled_joints',
     'is_mixed',
     'message_forms',
+    'owned_actuators',
     'plan_command',
-    'refuse_unknown',
 ]
 
 
-# -- Actuator commands as messages that hold nothing but commands --------------------------------
+# -- Actuator commands as messages ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,10 +53,9 @@ class MessageForm:
     A message apart from its numbers.
 
     :param names: The actuators it names.
-    :param places: Their places.
-    :param rows: Whether it holds positions, velocities, efforts; an interface that it does not
-        command is an empty array.
-    :param is_full: Whether it holds everything, of every actuator.
+    :param places: Their indices.
+    :param rows: Whether it holds positions, velocities, efforts; the others are empty arrays.
+    :param is_full: Whether it holds all three of every actuator.
     """
 
     names: tuple[str, ...]
@@ -64,7 +64,7 @@ class MessageForm:
     is_full: bool
 
     def record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
-        """Return the message with numbers of ``sent``, shape ``(3, n_actuators)``; a copy."""
+        """Return the message with its numbers copied from ``sent``, shape ``(3, n_actuators)``."""
         if self.is_full:
             rows = sent.copy()
             return JointStateRecord(stamp, '', self.names, rows[0], rows[1], rows[2], rows)
@@ -80,7 +80,7 @@ def actuator_messages(
     """
     Return messages that name only actuators with a command.
 
-    :param names: The actuators.
+    :param names: All actuators.
     :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
     :param merged: As in :func:`message_forms`.
     """
@@ -90,9 +90,9 @@ def actuator_messages(
 
 def message_forms(names: tuple[str, ...], given: Mask, *, merged: bool) -> tuple[MessageForm, ...]:
     """
-    Return the forms of the messages that hold what is given.
+    Return the forms of the messages for a command.
 
-    :param names: The actuators.
+    :param names: All actuators.
     :param given: Which have a command, rows position, velocity, effort.
     :param merged: Whether actuators commanded in different modes share one message, with NaN
         where one has no command, instead of one message per interface.
@@ -108,7 +108,7 @@ def message_forms(names: tuple[str, ...], given: Mask, *, merged: bool) -> tuple
 
 
 def is_mixed(given: Mask) -> bool:
-    """Whether what is commanded at all is commanded in different modes, shape ``(3, n)``."""
+    """Return whether a command, shape ``(3, n)``, has more than one mode."""
     modes = given[:, given.any(axis=0)]
     return not bool((modes == modes[:, :1]).all())
 
@@ -116,16 +116,16 @@ def is_mixed(given: Mask) -> bool:
 def _form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
     places = np.flatnonzero(actuators)
     position, velocity, effort = (bool(held) for held in rows)
-    everyone = len(places) == len(names)
+    names_all = len(places) == len(names)
     return MessageForm(
         tuple(names[place] for place in places),
-        slice(None) if everyone else places,
+        slice(None) if names_all else places,
         (position, velocity, effort),
-        everyone and bool(rows.all()),
+        names_all and bool(rows.all()),
     )
 
 
-# -- Coupled joints: completing a command to some of them, or refusing it ------------------------
+# -- Coupled joints: a command to some of them is completed, or refused --------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,10 @@ class CoupledJoints:
     """
     Joints that share actuators, so that none can be commanded without the others.
 
-    :param joints: Their places.
+    :param joints: Their indices.
     :param underactuated: ``J`` and joint offset where fewer actuators than joints drive them (a
-        finger): the joints cannot hold while another moves, they follow.
-    :param can_hold: Whether there are actuators enough for one to hold while another moves.
+        finger) with a constant ratio: the other joints follow the commanded ones.
+    :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
     """
 
     transmission: str
@@ -149,15 +149,15 @@ class CoupledJoints:
         self, command: Array, held: Array, measured_position: Array, *, hold: bool
     ) -> None:
         """
-        Fill in what a partial command leaves out, in place.
+        Fill in the joints that a partial command leaves out, in place.
 
-        A joint that was not commanded holds its last command; for position, where it has none,
-        its measured position. Where there are fewer actuators than joints it follows instead:
-        the commanded joints are solved for alone; where the ratio varies as well they are not, and
-        the command is refused. A command to none or to all of the joints is left as it is.
+        A joint that is not commanded holds its last command; without a position command, its
+        measured position. Where there are fewer actuators than joints it follows instead, as the
+        actuators are solved for the commanded joints alone; if the ratio depends on position as
+        well, the command is refused. A command to none or all of the joints is left as it is.
 
         :param command: The command, shape ``(3, n_joints)``, NaN: no command.
-        :param held: Last commands, same shape, NaN where there is none or another mode came since.
+        :param held: Last commands, same shape, NaN where there is none of that mode.
         :param measured_position: Shape ``(n_joints,)``, NaN where unknown.
         :param hold: Whether partial commands are completed at all.
         :raises MessageError: If the command is partial and cannot be completed (``partial``), or
@@ -211,10 +211,10 @@ class CoupledJoints:
 
     def keep_partners(self, ending: Array, held: Array) -> None:
         """
-        Let the partners of joints whose rates end go on as commanded, in place.
+        Keep the commands of the partners of joints whose rates end, in place.
 
-        A partner without a command of that mode stands still: its own has ended before. So do all
-        where the actuators are too few for one to go on alone.
+        A partner without a command of that mode gets zero. So do all where there are too few
+        actuators for one to move alone.
 
         :param ending: The zeros that end rates, shape ``(3, n_joints)``, NaN elsewhere.
         :param held: Commands held, same shape.
@@ -223,14 +223,14 @@ class CoupledJoints:
             return
         mine = ending[:, self.joints]
         for field in np.flatnonzero(~np.isnan(mine).all(axis=1)):
-            going_on = np.nan_to_num(held[field, self.joints]) * self.can_hold
-            ending[field, self.joints] = np.where(np.isnan(mine[field]), going_on, mine[field])
+            kept = np.nan_to_num(held[field, self.joints]) * self.can_hold
+            ending[field, self.joints] = np.where(np.isnan(mine[field]), kept, mine[field])
 
     def _followed(
         self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array
     ) -> Array:
         """
-        Return what all joints do when the commanded ones are solved for alone.
+        Return the command of all joints when the actuators are solved for the commanded ones.
 
         ``a = J_S^+ (q_S - off_S)``, so ``q = J a + off`` for all; likewise for velocity without
         the offset. Effort of a joint that was not commanded is zero: ``tau_a = J_S^T tau_S``.
@@ -246,7 +246,7 @@ class CoupledJoints:
 def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
     zeros = np.zeros(len(robot.actuator_names))
-    # By way of the robot, in whose maps a plugin may fail.
+    # Through the robot, which catches the errors of plugins.
     jacobian, offset = robot.jacobian(zeros), robot.actuator_to_joint('position', zeros)
     return tuple(
         CoupledJoints(
@@ -268,30 +268,30 @@ def _underactuated(binding: Binding, jacobian: Array, offset: Array) -> tuple[Ar
     return own if all(np.isfinite(each).all() for each in own) else None
 
 
-# -- What a pattern of given values means, worked out once ---------------------------------------
+# -- Patterns of given values --------------------------------------------------------------------
 #
-# Controllers command the same joints in the same modes over and over: which coupled joints are
-# left out, which actuators come out, and as which messages, depends on nothing else.
+# Controllers command the same joints in the same modes over and over. Which coupled joints are
+# left out, which actuators are commanded and by which messages follows from that alone.
 
 
-#: Patterns remembered; more than the combinations that controllers go through in practice.
+#: Patterns kept; more than the combinations that controllers use in practice.
 PATTERNS = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CommandPattern:
     """
-    The meaning of a pattern.
+    What follows from which values of a command are given.
 
-    :param is_full: Whether everything is given.
+    :param is_full: Whether all values are given.
     :param is_mixed: Whether joints are commanded in different modes.
     :param partial: Coupled joints of which only some are commanded, or not all in one mode.
-    :param given: Places of the joints that the message commands.
-    :param joints: Joints that are commanded once the partial ones are completed.
+    :param given: Indices of the joints that the message commands.
+    :param joints: Joints that are commanded once the partial groups are completed.
     :param actuators: Actuators that are commanded then.
     :param result: Which numbers of the result, shape ``(3, n_actuators)``, have to be finite, as
         the bytes of a boolean array.
-    :param messages: What comes out.
+    :param messages: The messages to the actuators.
     """
 
     is_full: bool
@@ -310,9 +310,8 @@ class CommandPattern:
 
 class CommandPatterns:
     """
-    The shapes of a robot, by pattern.
+    The patterns of a robot.
 
-    :param robot: Gives the places of joints and actuators.
     :param merged: Whether mixed modes share one message.
     :ivar groups: The joints that cannot be commanded without others.
     """
@@ -321,22 +320,22 @@ class CommandPatterns:
         self._robot = robot
         self._merged = merged
         self.groups = coupled_joints(robot)
-        self._shapes: OrderedDict[bytes, CommandPattern] = OrderedDict()
+        self._patterns: OrderedDict[bytes, CommandPattern] = OrderedDict()
 
     def get(self, given: Mask) -> CommandPattern:
         """
-        Return the shape of a pattern.
+        Return the pattern of a command.
 
         :param given: Which values are given, rows position, velocity, effort, shape
             ``(3, n_joints)``.
         """
         key = given.tobytes()
-        shape = self._shapes.get(key)
-        if shape is None:
-            shape = self._shapes[key] = self._make(given)
-            if len(self._shapes) > PATTERNS:
-                self._shapes.popitem(last=False)
-        return shape
+        pattern = self._patterns.get(key)
+        if pattern is None:
+            pattern = self._patterns[key] = self._make(given)
+            if len(self._patterns) > PATTERNS:
+                self._patterns.popitem(last=False)
+        return pattern
 
     def _make(self, given: Mask) -> CommandPattern:
         complete = given.copy()
@@ -347,7 +346,7 @@ class CommandPatterns:
             if not mine[commanded].all():
                 partial.append(group)
                 complete[:, group.joints] = commanded[:, np.newaxis]
-        result = self._result(complete)
+        result = commanded_actuators(self._robot, complete)
         return CommandPattern(
             is_full=bool(given.all()),
             is_mixed=is_mixed(given),
@@ -359,42 +358,52 @@ class CommandPatterns:
             messages=message_forms(self._robot.actuator_names, result, merged=self._merged),
         )
 
-    def _result(self, complete: Mask) -> Mask:
-        """Return which actuators follow from completely commanded transmissions, by interface."""
-        result: Mask = np.zeros((len(FIELDS), len(self._robot.actuator_names)), dtype=bool)
-        through = set(self._robot.pass_through)
-        places = {name: place for place, name in enumerate(self._robot.actuator_names)}
-        for joint, name in enumerate(self._robot.joint_names):
-            if name in through:
-                result[:, places[name]] = complete[:, joint]
-        for binding in self._robot.bindings:
-            actuators = np.array(binding.actuators)[np.array(binding.owned)]
-            result[:, actuators] |= complete[:, list(binding.joints)].any(axis=1, keepdims=True)
-        return result
+
+def owned_actuators(binding: Binding) -> Index:
+    """Return the indices of the actuators that are commanded through a transmission."""
+    actuators: Index = np.array(binding.actuators, dtype=np.intp)[np.array(binding.owned)]
+    return actuators
 
 
-# -- Where the entries of a joint command go, and which must not hold a value --------------------
+def commanded_actuators(robot: RobotTransmissions, joints: Mask) -> Mask:
+    """
+    Return which actuators move some of the joints commanded.
+
+    :param joints: Shape ``(..., n_joints)``.
+    :returns: Shape ``(..., n_actuators)``.
+    """
+    actuators: Mask = np.zeros((*joints.shape[:-1], len(robot.actuator_names)), dtype=bool)
+    for name in robot.pass_through:
+        joint, actuator = robot.joint_names.index(name), robot.actuator_names.index(name)
+        actuators[..., actuator] = joints[..., joint]
+    for binding in robot.bindings:
+        own = joints[..., list(binding.joints)].any(axis=-1, keepdims=True)
+        actuators[..., owned_actuators(binding)] |= own
+    return actuators
+
+
+# -- Names in joint commands ---------------------------------------------------------------------
 #
 # ros2_control's topic-based hardware names every joint in ``name`` but fills each array only for
 # the joints that declare the command interface, so that its arrays are shorter than, and
-# misaligned with, the names. Such a message is repaired from the declarations where they leave no
-# doubt.
+# misaligned with, the names. Such a message is read by the declarations where they are
+# unambiguous.
 
 
-#: Unknown names of a message for which the closest known ones are sought.
+#: Unknown names of a message for which the closest known ones are suggested.
 _MOST_SOUGHT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CommandNames:
     """
-    What the robot knows of names in commands.
+    The joint names that commands may use.
 
     :param nothing: A command to no joint, shape ``(3, n_joints)``; to be copied, not changed.
-    :param commandable: Place of each joint that may be commanded.
-    :param barred: Joints that exist but may not, with the reason.
-    :param declared: By interface, the joints whose ros2_control joint declares it as a command
-        interface.
+    :param commandable: Index of each joint that may be commanded.
+    :param barred: Joints that exist but must not be commanded, with the reason.
+    :param declared: By interface, the joints of ``<ros2_control>`` blocks that declare it as a
+        command interface.
     """
 
     nothing: Array
@@ -405,14 +414,14 @@ class CommandNames:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One array of a message: ``command[places] = values[picks]``; no value at ``barred``."""
+    """One array of a message: ``command[places] = values[picks]``, NaN at ``barred``."""
 
     places: Index | slice
     picks: Index | None
     barred: Index
 
     def is_whole(self, everyone: slice) -> bool:
-        """Tell whether the array is one value for each joint, in their order."""
+        """Return whether the array has a value for each joint, in their order."""
         return isinstance(self.places, slice) and self.places == everyone and self.picks is None
 
 
@@ -422,8 +431,8 @@ class CommandPlan:
     How messages of one layout are read.
 
     :param fields: One entry per array, ``None`` where the array is empty.
-    :param nothing: A command to no joint, shape ``(3, n_joints)``; not to be changed.
-    :param is_whole: Whether all three arrays hold every joint in its place.
+    :param nothing: A command to no joint, shape ``(3, n_joints)``; must not be changed.
+    :param is_whole: Whether all three arrays hold every joint in order.
     """
 
     names: tuple[str, ...]
@@ -461,17 +470,12 @@ class CommandPlan:
 
 def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
     """
-    Work out how messages of a layout are read.
+    Return how messages of a layout are read.
 
-    :raises MessageError: If a name is unknown (``unknown_joint``) or given twice
-        (``duplicate_name``), or an array fits neither the names nor the declarations
-        (``ragged``).
+    :raises MessageError: As :func:`check_names`, or if an array fits neither the names nor the
+        declarations (``ragged``).
     """
-    refuse_unknown(layout.names, known)
-    if len(set(layout.names)) < len(layout.names):
-        times = {name: layout.names.count(name) for name in set(layout.names)}
-        repeated = [name for name, count in times.items() if count > 1]
-        raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
+    check_names(layout.names, known)
     fields = tuple(
         _field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
@@ -481,27 +485,28 @@ def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
     return CommandPlan(layout.names, known.barred, fields, known.nothing, is_whole)
 
 
-def refuse_unknown(names: Sequence[str], known: CommandNames) -> None:
+def check_names(names: Sequence[str], known: CommandNames) -> None:
     """
-    Refuse a message that names a joint which the robot does not have.
+    Check the joint names of a command.
 
-    :raises MessageError: If it does (``unknown_joint``).
+    :raises MessageError: If the robot has no such joint (``unknown_joint``), or a name is repeated
+        (``duplicate_name``).
     """
     unknown = [
         name for name in names if name not in known.commandable and name not in known.barred
     ]
-    if not unknown:
-        return
-    sought = [
-        f'{shown(name)}{closest(name, known.commandable)}' for name in unknown[:_MOST_SOUGHT]
-    ]
-    more = len(unknown) - len(sought)
-    raise MessageError(
-        'unknown_joint',
-        f'the robot has no joint {", ".join(sought)}{f" and {more} more" if more else ""}; '
-        'nothing was moved',
-        about=shortened(unknown, _MOST_SOUGHT),
-    )
+    if unknown:
+        sought = [f'{shown(n)}{closest(n, known.commandable)}' for n in unknown[:_MOST_SOUGHT]]
+        more = len(unknown) - len(sought)
+        raise MessageError(
+            'unknown_joint',
+            f'the robot has no joint {", ".join(sought)}{f" and {more} more" if more else ""}; '
+            'nothing was moved',
+            about=shortened(unknown, _MOST_SOUGHT),
+        )
+    if len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
 
 
 def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> _Field:
@@ -529,10 +534,10 @@ def array_command(
     interface: str, names: Sequence[str], values: Array, known: CommandNames
 ) -> Array:
     """
-    Return the command that a plain array of one interface means.
+    Return the command in a plain array of one interface.
 
-    A wrong size or any value that is not finite drops it all, as ros2_control's
-    forward_command_controller does.
+    A wrong size or any value that is not finite refuses the whole array, as in ros2_control's
+    forward_command_controller.
 
     :param interface: ``position``, ``velocity`` or ``effort``.
     :param names: The joints that the values are for, each commandable.
@@ -553,7 +558,7 @@ def array_command(
 
 
 def command_names(robot: RobotTransmissions) -> CommandNames:
-    """Return what a robot knows of names in commands."""
+    """Return the joint names that commands to a robot may use."""
     reading = {
         member.name: 'its transmission only reads'
         for binding in robot.bindings
@@ -570,34 +575,26 @@ def command_names(robot: RobotTransmissions) -> CommandNames:
                 if joint.mimic is not None
                 else lost.get(joint.name, 'not bridged')
             )
-    for name in _block_joints(robot.robot):
-        if name not in robot.joint_names:
-            barred.setdefault(name, lost.get(name, 'not bridged'))
-    return CommandNames(
-        np.full((len(FIELDS), len(robot.joint_names)), np.nan),
-        {name: place for place, name in enumerate(robot.joint_names) if name not in reading},
-        barred,
-        _declared(robot.robot),
-    )
-
-
-def _block_joints(robot: RobotDescription) -> Iterable[str]:
-    return (
-        component.name
-        for block in robot.blocks
+    components = [
+        component
+        for block in robot.robot.blocks
         for component in block.components
         if component.kind == 'joint'
-    )
-
-
-def _declared(robot: RobotDescription) -> dict[str, frozenset[str]]:
-    return {
+    ]
+    for component in components:
+        if component.name not in robot.joint_names:
+            barred.setdefault(component.name, lost.get(component.name, 'not bridged'))
+    declared = {
         interface: frozenset(
             component.name
-            for block in robot.blocks
-            for component in block.components
-            if component.kind == 'joint'
-            and any(declared.name == interface for declared in component.command_interfaces)
+            for component in components
+            if any(each.name == interface for each in component.command_interfaces)
         )
         for interface in FIELDS
     }
+    return CommandNames(
+        np.full((len(FIELDS), len(robot.joint_names)), np.nan),
+        {name: joint for joint, name in enumerate(robot.joint_names) if name not in reading},
+        barred,
+        declared,
+    )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From joint commands to actuator commands: whole messages or nothing, and nothing invented."""
+"""From joint commands to actuator commands; a message is applied whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from transmission_bridge.bridge.command_plan import (
     command_names,
     CommandPattern,
     CommandPatterns,
+    owned_actuators,
     plan_command,
 )
 from transmission_bridge.bridge.inputs import CommandCounts, PlanCache, Stamp
@@ -29,27 +30,24 @@ from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUAT
 from transmission_bridge.types import Array, Index, Mask
 
 __all__ = [
-    'Arrivals',
+    'ArrivalTimes',
     'CommandPath',
     'CommandSources',
     'CommandWatchdog',
     'HeldCommands',
     'TrajectoryEnd',
-    'refuse_infinite',
-    'unmapped_by',
-    'zero_rates_or_reject',
 ]
 
 
-# -- Who commanded each joint last, and how often that had been another --------------------------
+# -- Who commanded each joint last ---------------------------------------------------------------
 
 
 class CommandSources:
     """
-    The sources of commands; the newest of a joint counts.
+    The newest source of commands of each joint.
 
     :param joint_names: The joints.
-    :ivar contested: Commands to a joint that another source had commanded, by joint.
+    :ivar contested: Commands to a joint that another source had commanded before, by joint.
     :ivar counts: What became of the commands of each source.
     """
 
@@ -60,42 +58,42 @@ class CommandSources:
         self.reset()
 
     def reset(self) -> None:
-        """Forget who commanded what; what was counted stays."""
+        """Forget the sources; the counts stay."""
         self._newest = [''] * len(self._joint_names)
         self._last_joints: Index | None = None
         self._last_source = ''
 
-    def credit(self, joints: Index, source: str) -> None:
+    def record_source(self, joints: Index, source: str) -> None:
         """
-        Note who commands joints now.
+        Record the source of a command.
 
-        :param joints: Their places; not to be changed. The very same array from the same source
-            again, which is what a controller's stream comes to, says nothing new.
+        :param joints: Indices of the joints commanded; must not be changed afterwards. A call with
+            the same array and source as the last, as in a controller's stream, returns at once.
         """
         if joints is self._last_joints and source == self._last_source:
             return
         self._last_joints, self._last_source = joints, source
-        for place in joints:
-            if self._newest[place] not in ('', source):
-                name = self._joint_names[place]
+        for joint in joints:
+            if self._newest[joint] not in ('', source):
+                name = self._joint_names[joint]
                 self.contested[name] += 1
                 self.counts[source].contested[name] += 1
-            self._newest[place] = source
+            self._newest[joint] = source
 
 
-# -- When each joint was commanded last, and whether that was too long ago -----------------------
+# -- How long ago each joint was commanded -------------------------------------------------------
 
 
-#: Time of a command that is not there, and of one from before time went backwards.
+#: Time of a command that does not exist, and of one from before time went backwards.
 _NONE, _BEFORE = np.inf, -np.inf
 
 
 class CommandWatchdog:
     """
-    The watchdog of commands; with time going backwards all of them are too old.
+    Finds commands that are older than a timeout. Time going backwards ends every command.
 
     :param n_joints: Number of joints.
-    :param timeout: Seconds; 0: commands never grow too old by themselves.
+    :param timeout: Seconds; 0: commands do not expire.
     """
 
     def __init__(self, n_joints: int, timeout: float) -> None:
@@ -109,12 +107,12 @@ class CommandWatchdog:
         self._latest = -np.inf
 
     @property
-    def matter(self) -> bool:
-        """Whether commands grow too old at all."""
+    def is_enabled(self) -> bool:
+        """Whether commands expire at all."""
         return self._timeout > 0.0
 
-    def went_back(self, now: float) -> bool:
-        """Take note of the time [s]; return whether it is earlier than it was."""
+    def update_clock(self, now: float) -> bool:
+        """Set the time [s]; return whether it went backwards."""
         is_earlier = now < self._latest
         if is_earlier:
             self._received[np.isfinite(self._received)] = _BEFORE
@@ -122,59 +120,52 @@ class CommandWatchdog:
         return is_earlier
 
     def renew(self, joints: Index | Mask, time: float) -> None:
-        """Take note of a command; ``time`` may be to come, as the end of a trajectory is."""
+        """Set when joints were commanded; in the future for a trajectory, which ends then."""
         self._received[joints] = time
 
-    def take_old(self, now: float) -> Mask:
-        """Return which joints' commands are too old, shape ``(n_joints,)``; each is told once."""
-        old: Mask = now - self._received > self._timeout
-        self._received[old] = _NONE
-        return old
+    def take_expired(self, now: float) -> Mask:
+        """Return which joints' commands expired, shape ``(n_joints,)``; each is reported once."""
+        expired: Mask = now - self._received > self._timeout
+        self._received[expired] = _NONE
+        return expired
 
-    def is_any_alive(self, joints: Index) -> bool:
-        """Return whether one of these joints has a command that is not over."""
+    def is_any_active(self, joints: Index) -> bool:
+        """Return whether the command of any of these joints has not expired."""
         return not bool((self._received[joints] == _NONE).all())
 
 
-# -- What trajectories have on its way, and when it arrives --------------------------------------
+# -- Trajectories that are executed, or will be --------------------------------------------------
 
 
-#: When something arrives that is not on its way.
+#: Arrival time of joints that do not move along a trajectory.
 _ARRIVED = -np.inf
 
 
-class Arrivals:
+class ArrivalTimes:
     """
-    When joints or actuators arrive; at first nothing is on its way.
+    Arrival times of joints or actuators that execute a trajectory; at first none does.
 
-    :param count: How many there are.
-    :ivar are_there: Whether anything ever was on its way; where not, there is nothing to ask.
+    :param count: Number of joints or actuators.
+    :ivar is_used: Whether any ever did.
     """
 
     def __init__(self, count: int) -> None:
         self._times: Array = np.full(count, _ARRIVED)
-        self.are_there = False
+        self.is_used = False
 
-    def expect(self, places: Mask | Index | Sequence[int], time: float) -> None:
-        """Have these under way until a time [s]."""
-        self._times[places] = time
-        self.are_there = True
+    def mark_moving(self, indices: Mask | Index | Sequence[int], until: float) -> None:
+        """Mark these as moving until a time [s]."""
+        self._times[indices] = until
+        self.is_used = True
 
-    def cancel(self, places: Mask | Index | Sequence[int]) -> None:
-        """Have these not under way any more: something else counts instead."""
-        self._times[places] = _ARRIVED
+    def clear(self, indices: Mask | Index | Sequence[int] | slice = slice(None)) -> None:
+        """Mark these, by default all, as not moving along a trajectory."""
+        self._times[indices] = _ARRIVED
 
-    def cancel_all(self) -> None:
-        """Have nothing under way any more, as when time goes backwards."""
-        self._times[:] = _ARRIVED
-
-    def under_way(self, now: float) -> Mask:
-        """Return which are on their way at a time [s], shape ``(count,)``."""
-        under_way: Mask = self._times > now
-        return under_way
-
-
-# -- What remains of a trajectory when it is over ------------------------------------------------
+    def moving(self, now: float) -> Mask:
+        """Return which have not arrived at a time [s], shape ``(count,)``."""
+        moving: Mask = self._times > now
+        return moving
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,12 +174,12 @@ class TrajectoryEnd:
     Where a trajectory leaves the robot.
 
     :param named: The joints that it names, shape ``(n_joints,)``.
-    :param joints: These and the coupled ones that hold meanwhile: their former commands are over.
-    :param joint_position: Where they stay, NaN where that is not known.
+    :param joints: These and the coupled ones that hold meanwhile: it ends their former commands.
+    :param joint_position: Where the joints stay, NaN where that is unknown.
     :param actuators: The actuators that move them, shape ``(n_actuators,)``.
-    :param actuator_position: Where these stay, NaN where that is not known.
-    :param start: When it starts [s]; former commands go on until then.
-    :param until: When it is over [s].
+    :param actuator_position: Where the actuators stay, NaN where that is unknown.
+    :param start: When it starts [s]; former commands hold until then.
+    :param until: When it ends [s].
     """
 
     named: Mask
@@ -200,30 +191,30 @@ class TrajectoryEnd:
     until: float
 
 
-# -- What was commanded last, to joints and to actuators, and what trajectories will command -----
+# -- Commands in force ---------------------------------------------------------------------------
 
 
 class HeldCommands:
     """
-    The memory of the command path; a new command replaces all modes of its joint.
+    The last command of each joint and actuator; a new one replaces all modes of its joint.
 
     :param n_joints: Number of joints.
     :param n_actuators: Number of actuators.
     :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN where there is
-        none. Of a joint that a trajectory moves it is where that leads.
+        none. Of a joint that executes a trajectory it is the end of that.
     :ivar actuators: What was sent for these, shape ``(3, n_actuators)``.
-    :ivar upcoming: Trajectories that are to start.
+    :ivar upcoming: Trajectories that have not started.
     """
 
     def __init__(self, n_joints: int, n_actuators: int) -> None:
         self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
         self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
         self.upcoming: list[TrajectoryEnd] = []
-        self._arrivals = Arrivals(n_joints)
+        self._arrivals = ArrivalTimes(n_joints)
 
     @property
     def positions(self) -> Mask:
-        """Which joints hold a position command, or will by a trajectory, shape ``(n_joints,)``."""
+        """Which joints hold a position command or have a trajectory, shape ``(n_joints,)``."""
         held: Mask = ~np.isnan(self.joints[0])
         for end in self.upcoming:
             held |= end.joints
@@ -231,104 +222,93 @@ class HeldCommands:
 
     def at(self, now: float) -> Array:
         """
-        Return the commands of joints, but for the positions they are still on their way to.
+        Return the joint commands, without the positions of joints that execute a trajectory.
 
-        Where such a joint is at a time is known to nobody but the driver.
+        Where such a joint is commanded to be at a time, only the driver knows.
 
         :param now: Time [s].
-        :returns: As :attr:`joints`; not to be changed.
+        :returns: As :attr:`joints`; must not be changed.
         """
-        if not self._arrivals.are_there:
+        if not self._arrivals.is_used:
             return self.joints
         held: Array = self.joints.copy()
-        held[0, self._arrivals.under_way(now)] = np.nan
+        held[0, self._arrivals.moving(now)] = np.nan
         return held
 
-    def replace(self, command: Array, sent: Array, shape: CommandPattern) -> None:
+    def replace(self, command: Array, sent: Array, pattern: CommandPattern) -> None:
         """
-        Hold a command from now on; it counts instead of trajectories that are to start.
+        Hold a command from now on; it cancels trajectories of its joints.
 
         :param command: Shape ``(3, n_joints)``; may be kept.
         :param sent: Shape ``(3, n_actuators)``; is copied.
-        :param shape: Which joints and actuators it is for.
+        :param pattern: Which joints and actuators it is for.
         """
-        if self._arrivals.are_there:
-            self._arrivals.cancel(shape.joints)
+        if self._arrivals.is_used:
+            self._arrivals.clear(pattern.joints)
         if self.upcoming:
-            self._call_off(shape.joints)
-        if shape.is_full:
+            self._cancel_upcoming(pattern.joints)
+        if pattern.is_full:
             self.joints, self.actuators[...] = command, sent
         else:
-            np.copyto(self.joints, command, where=shape.joints)
-            np.copyto(self.actuators, sent, where=shape.actuators)
+            np.copyto(self.joints, command, where=pattern.joints)
+            np.copyto(self.actuators, sent, where=pattern.actuators)
 
-    def await_start(self, end: TrajectoryEnd) -> None:
-        """Take a trajectory that is to start instead of others for one of its joints."""
-        self._call_off(end.joints)
+    def schedule(self, end: TrajectoryEnd) -> None:
+        """Add a trajectory; it cancels those of its joints that have not started."""
+        self._cancel_upcoming(end.joints)
         self.upcoming.append(end)
 
     def start_trajectories(self, now: float) -> list[TrajectoryEnd]:
-        """Hold where trajectories lead whose start [s] has come, and return these."""
+        """Hold the ends of the trajectories whose start [s] has come, and return these."""
         started = [end for end in self.upcoming if end.start <= now]
         for end in started:
             self.upcoming.remove(end)
-            self._adopt(end)
+            self.joints[:, end.joints] = np.nan
+            self.joints[0, end.joints] = end.joint_position[end.joints]
+            self.actuators[:, end.actuators] = np.nan
+            self.actuators[0, end.actuators] = end.actuator_position[end.actuators]
+            self._arrivals.mark_moving(end.joints, end.until)
         return started
 
-    def _call_off(self, joints: Mask) -> None:
-        """Forget trajectories that are to start, where they are for one of these joints."""
+    def _cancel_upcoming(self, joints: Mask) -> None:
         self.upcoming = [end for end in self.upcoming if not (end.joints & joints).any()]
 
-    def _adopt(self, end: TrajectoryEnd) -> None:
-        """Hold where a trajectory leads that starts now, once it is over."""
-        self.joints[:, end.joints] = np.nan
-        self.joints[0, end.joints] = end.joint_position[end.joints]
-        self.actuators[:, end.actuators] = np.nan
-        self.actuators[0, end.actuators] = end.actuator_position[end.actuators]
-        self._arrivals.expect(end.joints, end.until)
-
     def forget(self, joints: Mask | Index) -> None:
-        """Hold no command of these joints; what was sent for them is still known."""
+        """Forget the commands of these joints; what was sent to their actuators stays."""
         self.joints[:, joints] = np.nan
 
     def forget_positions(self, *, rates: bool) -> None:
-        """Hold no position of any joint, nor where it was to go, nor rates if asked."""
+        """Forget all position commands and trajectories, and velocity and effort if asked."""
         self.joints[: len(FIELDS) if rates else 1] = np.nan
-        self._arrivals.cancel_all()
+        self._arrivals.clear()
         self.upcoming = []
 
 
 # -- Commands that cannot be mapped, being infinite or out of a mechanism's domain ---------------
 
 
-def refuse_infinite(robot: RobotTransmissions, command: Array) -> None:
-    """
-    Refuse a command that is infinite for some joints.
-
-    :param command: Shape ``(3, n_joints)``, NaN: no command.
-    :raises MessageError: In any case (``infinite``).
-    """
-    places = np.flatnonzero(np.isinf(command).any(axis=0))
-    names = [robot.joint_names[place] for place in places]
+def _refuse_infinite(robot: RobotTransmissions, command: Array) -> None:
+    joints = np.flatnonzero(np.isinf(command).any(axis=0))
+    names = [robot.joint_names[joint] for joint in joints]
     raise MessageError('infinite', f'infinite command for {shortened(names)}')
 
 
-def zero_rates_or_reject(
+def _zero_rates_or_reject(
     robot: RobotTransmissions, command: Array, sent: Array, mapped: Mask, expected: bytes
 ) -> None:
     """
     Map rates of zero, which are zero at every position, and refuse what is still not mapped.
 
-    :param command: Shape ``(3, n_joints)``, NaN: no command.
-    :param sent: What the map gave for it, shape ``(3, n_actuators)``; changed in place.
-    :param mapped: Which of that is finite, likewise.
-    :param expected: Which has to be, as :attr:`CommandPattern.result`.
-    :raises MessageError: If a transmission has no answer (``unmapped``): the command must not be
-        half applied.
+    :param sent: The actuator command, shape ``(3, n_actuators)``; changed in place, as is
+        ``mapped``: which of it is finite.
+    :param expected: Which of it has to be finite, as :attr:`CommandPattern.result`.
     """
-    _stand_still(robot, command, sent)
+    for binding in robot.bindings:
+        still = (command[:, list(binding.joints)] == 0.0).all(axis=1)
+        still[0] = False
+        sent[np.ix_(still, owned_actuators(binding))] = 0.0
     if np.isfinite(sent, mapped).tobytes() != expected:
-        lost = [binding.spec.name for binding in unmapped_by(robot, command, mapped)]
+        lost = [binding.spec.name for binding in _unmapped_by(robot, command, mapped)]
         raise MessageError(
             'unmapped',
             f'a command cannot be mapped by {shortened(lost)}: out of its domain, singular, too '
@@ -336,44 +316,29 @@ def zero_rates_or_reject(
         )
 
 
-def _stand_still(robot: RobotTransmissions, command: Array, sent: Array) -> None:
-    for binding in robot.bindings:
-        still = (command[:, list(binding.joints)] == 0.0).all(axis=1)
-        still[0] = False
-        owned = np.array(binding.actuators)[np.array(binding.owned)]
-        sent[np.ix_(still, owned)] = 0.0
-
-
-def unmapped_by(robot: RobotTransmissions, command: Array, mapped: Mask) -> list[Binding]:
-    """
-    Return the transmissions that could not map their part of a command.
-
-    :param command: Shape ``(3, n_joints)``, NaN: no command.
-    :param mapped: For which actuators the map gave numbers, shape ``(3, n_actuators)``.
-    """
+def _unmapped_by(robot: RobotTransmissions, command: Array, mapped: Mask) -> list[Binding]:
+    """Return the transmissions that did not map their part of a command."""
     lost = []
     for binding in robot.bindings:
-        asked = ~np.isnan(command[:, list(binding.joints)]).all(axis=1)
-        answered = mapped[:, list(binding.actuators)].all(axis=1)
-        if (asked & ~answered).any():
+        given = ~np.isnan(command[:, list(binding.joints)]).all(axis=1)
+        is_mapped = mapped[:, list(binding.actuators)].all(axis=1)
+        if (given & ~is_mapped).any():
             lost.append(binding)
     return lost
 
 
 # -- From joint commands to actuator commands ----------------------------------------------------
-#
-# Whole messages or nothing, and nothing invented.
 
 
 class CommandPath:
     """
     Checks, completes and maps joint commands.
 
-    Position, velocity and effort of a message are commands, NaN is no command. A message that
-    cannot be used is refused as a whole and changes nothing. Time going backwards ends every
-    command. See :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
+    Position, velocity and effort of a message are commands, NaN means no command. A message that
+    is refused changes nothing. Time going backwards ends every command. See
+    :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
 
-    :param robot: The maps; exchanged by :meth:`use`.
+    :param robot: The maps; replaced by :meth:`use`.
     :param mixed_commands: ``split``, ``nan`` or ``reject``.
     :param partial_commands: ``hold`` or ``reject``.
     :param limits: ``clamp``, ``reject`` or ``off``.
@@ -381,9 +346,9 @@ class CommandPath:
     :param zero_effort: Whether stopping also sends effort zero.
     :param timeout: Seconds after which a joint's command is over; 0: never.
     :ivar report: What became NaN in position-dependent transmissions, and why.
-    :ivar limits: The limits, with the counts of what they changed and refused.
-    :ivar contested: Commands to a joint that another source had commanded, by joint.
-    :ivar counts: What was clamped, refused for a limit, and contested, by source and joint.
+    :ivar limits: The limits, with counts of the commands that they changed and refused.
+    :ivar contested: Commands to a joint that another source had commanded before, by joint.
+    :ivar counts: Commands clamped, refused for a limit, and contested, by source and joint.
     """
 
     def __init__(
@@ -403,7 +368,7 @@ class CommandPath:
         self._stopped_fields = [
             on_stop == 'zero_rates' and interface in stops for interface in FIELDS
         ]
-        self._ages = CommandWatchdog(len(robot.joint_names), timeout)
+        self._watchdog = CommandWatchdog(len(robot.joint_names), timeout)
         self.report = MapReport()
         self.limits = CommandLimits(robot, limits)
         self._sources = CommandSources(robot.joint_names)
@@ -414,16 +379,16 @@ class CommandPath:
         self.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
-        """Exchange the maps between two messages; joints and actuators must be the same."""
+        """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
-        self._shapes = CommandPatterns(robot, merged=self._mixed == 'nan')
+        self._patterns = CommandPatterns(robot, merged=self._mixed == 'nan')
 
     def reset(self) -> None:
         """Forget every command."""
         self._mapper.forget()
         self._held = HeldCommands(len(self._robot.joint_names), len(self._robot.actuator_names))
-        self._ages.reset()
+        self._watchdog.reset()
         self._sources.reset()
         self._given: Mask = np.empty(self._held.joints.shape, dtype=bool)
         self._mapped: Mask = np.empty(self._held.actuators.shape, dtype=bool)
@@ -435,7 +400,7 @@ class CommandPath:
         return held
 
     def held_at(self, now: float) -> Array:
-        """See :meth:`HeldCommands.at`; not to be changed."""
+        """See :meth:`HeldCommands.at`."""
         return self._held.at(now)
 
     @property
@@ -462,13 +427,13 @@ class CommandPath:
         :param data: The message.
         :param measured_position: Joint positions, shape ``(n_joints,)``, NaN where unknown.
         :param stamp: Stamp of the result.
-        :param source: Where the command comes from.
+        :param source: Topic of the command.
         :param now: Time of receipt [s].
-        :returns: Messages that hold only actuators with a finite command, interfaces not
-            commanded being empty arrays. Empty if nothing was commanded.
+        :returns: Messages that name only actuators with a finite command, and have an empty array
+            for an interface that is not commanded. No message if nothing was commanded.
         :raises MessageError: If the message is refused; then nothing has changed.
         """
-        self.notice(now)
+        self.update_clock(now)
         command = self._plans.get(layout).read(data)
         return self._apply(command, measured_position, stamp, source, now)
 
@@ -491,125 +456,122 @@ class CommandPath:
 
         :raises MessageError: If it is refused; then nothing has changed.
         """
-        self.notice(now)
+        self.update_clock(now)
         command = array_command(interface, names, values, self._known)
         return self._apply(command, measured_position, stamp, source, now)
 
     def _apply(
         self, command: Array, measured_position: Array, stamp: Stamp, source: str, now: float
     ) -> list[JointStateRecord]:
-        """Do to a command, which is changed, all that is done to commands."""
-        shape = self._shapes.get(np.isfinite(command, self._given))
-        if not shape.is_full and np.isinf(command).any():
-            refuse_infinite(self._robot, command)
-        if not len(shape.given):
+        pattern = self._patterns.get(np.isfinite(command, self._given))
+        if not pattern.is_full and np.isinf(command).any():
+            _refuse_infinite(self._robot, command)
+        if not len(pattern.given):
             return []
-        if shape.is_mixed and self._mixed == 'reject':
+        if pattern.is_mixed and self._mixed == 'reject':
             raise MessageError(
                 'mixed', 'joints commanded in different modes (mixed_commands is reject)'
             )
         counts = self.counts[source]
         changed = self.limits.apply(command, counts=counts)
-        sent = self._complete(command, shape, measured_position, now, hold=self._hold)
+        sent = self._complete(command, pattern, measured_position, now, hold=self._hold)
         self.limits.count_clamped(changed, counts)
-        if self._ages.matter:
-            self._ages.renew(shape.given, now)
-        self._sources.credit(shape.given, source)
-        return shape.records(sent, stamp)
+        if self._watchdog.is_enabled:
+            self._watchdog.renew(pattern.given, now)
+        self._sources.record_source(pattern.given, source)
+        return pattern.records(sent, stamp)
 
     def _complete(
         self,
         command: Array,
-        shape: CommandPattern,
+        pattern: CommandPattern,
         measured_position: Array,
         now: float,
         *,
         hold: bool,
     ) -> Array:
-        """Complete, map and remember a command; nothing is remembered of one that is refused."""
-        for group in shape.partial:
+        """Complete, map and hold a command; one that is refused changes nothing."""
+        for group in pattern.partial:
             group.complete(command, self._held.at(now), measured_position, hold=hold)
         sent = self._mapper.map_command(command, measured_position, self.report)
-        if np.isfinite(sent, self._mapped).tobytes() != shape.result:
-            zero_rates_or_reject(self._robot, command, sent, self._mapped, shape.result)
-        self._held.replace(command, sent, shape)
+        if np.isfinite(sent, self._mapped).tobytes() != pattern.result:
+            _zero_rates_or_reject(self._robot, command, sent, self._mapped, pattern.result)
+        self._held.replace(command, sent, pattern)
         return sent
 
     def adopt(self, end: TrajectoryEnd, *, source: str, now: float) -> None:
         """
-        Take over where a trajectory ends that was sent elsewhere.
+        Hold the end of a trajectory that was sent to the drivers.
 
-        From its start on it is what its joints do; it times out only after its end. Before that, a
-        joint that is not commanded is held where it is measured, and not sent to the end at once.
-        A newer command for one of its joints counts instead of a trajectory that is to start.
+        It replaces the commands of its joints when it starts, and times out only after it has
+        ended. While it is executed, a partner that has to hold holds its measured position, not
+        the end. A newer command for one of its joints cancels a trajectory that has not started.
 
         :param now: Time [s].
         """
-        self._sources.credit(np.flatnonzero(end.named), source)
-        self._held.await_start(end)
+        self._sources.record_source(np.flatnonzero(end.named), source)
+        self._held.schedule(end)
         self._start_trajectories(now)
 
     def _start_trajectories(self, now: float) -> None:
         for end in self._held.start_trajectories(now):
-            self._ages.renew(end.named, end.until)
+            self._watchdog.renew(end.named, end.until)
 
     # -- ends of commands ------------------------------------------------------------------------
 
-    def notice(self, now: float) -> None:
+    def update_clock(self, now: float) -> None:
         """
-        Look whether time went backwards, so that what was commanded before is over.
+        End the commands from before time went backwards, and start trajectories that are due.
 
-        And whether a trajectory starts, so that it is what its joints do.
-
-        Rates are still to be ended by :meth:`expire`, where there is a timeout. Every command
-        begins with it; before :meth:`held_at` the caller has to.
+        Where there is a timeout, velocity and effort are left for :meth:`expire` to end. Commands
+        do this first; before :meth:`held_at` the caller does it.
 
         :param now: Time [s].
         """
-        if self._ages.went_back(now):
-            self._held.forget_positions(rates=not self._ages.matter)
+        if self._watchdog.update_clock(now):
+            self._held.forget_positions(rates=not self._watchdog.is_enabled)
         elif self._held.upcoming:
             self._start_trajectories(now)
 
     def expire(self, measured_position: Array, stamp: Stamp, now: float) -> list[JointStateRecord]:
         """
-        Return what ends the commands that are older than the timeout; each is ended once.
+        Return the messages that end the commands older than the timeout; each is ended once.
 
         Velocity and effort become zero; a position command is no longer held. Joints coupled to
-        these go on as they were commanded, or end too where that cannot be mapped.
+        these keep their commands, or end too where that cannot be mapped.
 
         :param now: Time [s], of the clock that gave the times of receipt.
         """
-        self.notice(now)
-        if not self._ages.matter:
+        self.update_clock(now)
+        if not self._watchdog.is_enabled:
             return []
-        over = self._ages.take_old(now)
-        if not over.any():
+        expired = self._watchdog.take_expired(now)
+        if not expired.any():
             return []
-        ending = np.where(over & ~np.isnan(self._held.joints), 0.0, np.nan)
+        ending = np.where(expired & ~np.isnan(self._held.joints), 0.0, np.nan)
         ending[0] = np.nan
-        for group in self._shapes.groups:
+        for group in self._patterns.groups:
             group.keep_partners(ending, self._held.joints)
-        shape = self._shapes.get(np.isfinite(ending))
+        pattern = self._patterns.get(np.isfinite(ending))
         try:
-            sent = self._complete(ending, shape, measured_position, now, hold=True)
+            sent = self._complete(ending, pattern, measured_position, now, hold=True)
         except MessageError:
-            # A partner cannot go on where its position is not known: it ends as well.
-            for binding in unmapped_by(self._robot, ending, self._mapped):
+            # A partner whose position is unknown cannot keep its command: it ends as well.
+            for binding in _unmapped_by(self._robot, ending, self._mapped):
                 ending[:, list(binding.joints)] *= 0.0
-            sent = self._complete(ending, shape, measured_position, now, hold=True)
-        self._held.forget(over)
-        # What coupled joints were made to hold is over once no command of theirs is alive.
-        for group in self._shapes.groups:
-            if not self._ages.is_any_alive(group.joints):
+            sent = self._complete(ending, pattern, measured_position, now, hold=True)
+        self._held.forget(expired)
+        # Coupled joints stop holding once none of their commands is active.
+        for group in self._patterns.groups:
+            if not self._watchdog.is_any_active(group.joints):
                 self._held.forget(group.joints)
-        return shape.records(sent, stamp)
+        return pattern.records(sent, stamp)
 
     def stop(self, stamp: Stamp) -> list[JointStateRecord]:
         """
-        Return what is to be sent before falling silent, and forget every command.
+        Return the messages to send before falling silent, and forget every command.
 
-        Only an interface that an actuator was commanded last is set to zero.
+        Zero is sent only for the interface that an actuator was last commanded in.
         """
         zeros = np.where(np.isnan(self._held.actuators), np.nan, 0.0)
         zeros[~np.array(self._stopped_fields)] = np.nan

@@ -42,9 +42,12 @@ __all__ = [
 ]
 
 
+# Counts are totals since the node was configured. Levels describe the present: an event, such as a
+# refused message, is shown for a few seconds.
+
 OK, WARN, ERROR = 0, 1, 2
 
-#: Characters of the name of a status, and of a key: robots have long names, and hostile ones.
+#: Characters of the name of a status, and of a key: names from outside may be of any length.
 NAME_LENGTH = 256
 
 #: Seconds for which an event is shown.
@@ -53,7 +56,7 @@ _SHOWN = 5.0
 #: Seconds between two log lines of the same trouble.
 _LOG_PERIOD = 5.0
 
-#: What reasons of refusal mean, in half a sentence.
+#: Reasons of refusal in words.
 REASONS = {
     'too_large': 'much larger than a message of this robot can be',
     'undecodable': 'the bytes are not a message of this type',
@@ -73,15 +76,15 @@ REASONS = {
     'not_commandable': 'a joint follows another one or has no usable transmission',
     'mixed': 'joints in different modes, see mixed_commands',
     'mixed_coupled': 'coupled joints in different modes',
-    'partial': 'a coupled joint is missing, and where it is is not known, see partial_commands',
+    'partial': 'a coupled joint is missing and cannot hold, see partial_commands',
     'limit': 'outside the joint limits, see limits',
-    'unmapped': 'the transmission has no answer there',
+    'unmapped': 'the transmission has no solution there',
     'no_position': 'a rate without the position that its ratio depends on',
     'no_velocity': 'an acceleration without the velocity that it depends on',
-    'bug': 'a mistake of the bridge, see its log',
+    'bug': 'an error in the bridge, see its log',
 }
 
-#: Those that blame the form of a message and not what it asks for.
+#: Those that concern the form of a message, not its content.
 _MALFORMED = (
     *('too_large', 'undecodable', 'ragged', 'duplicate_name', 'size', 'not_finite', 'infinite'),
     *('no_names', 'no_points', 'empty_point', 'times', 'bad_stamp'),
@@ -94,8 +97,8 @@ class Trouble(NamedTuple):
 
     :param level: ``WARN`` or ``ERROR``.
     :param words: What is wrong, what was found, what to do.
-    :param kind: What the log knows it by while its words change; empty where the log has it
-        already, from where it happened.
+    :param kind: Identifies it in the log while its words change; empty where it is logged
+        elsewhere.
     """
 
     level: int
@@ -108,11 +111,11 @@ class Status:
     """
     One diagnostic_msgs/DiagnosticStatus.
 
-    :param name: Of the part, without the node's.
+    :param name: Name of the part, without the node's.
     :param level: ``OK``, ``WARN`` or ``ERROR``.
     :param message: The level in words.
     :param values: Key and value.
-    :param troubles: What the level and the message come from.
+    :param troubles: The causes of level and message.
     """
 
     name: str
@@ -126,7 +129,7 @@ class Status:
         return dict(self.values)[key]
 
     def troubled(self, troubles: Sequence[Trouble]) -> Status:
-        """Return it with further troubles behind its message."""
+        """Return a copy with troubles added."""
         return replace(
             self,
             level=max(self.level, *(each.level for each in troubles), OK),
@@ -137,9 +140,9 @@ class Status:
 
 class Window:
     """
-    What has changed since it was last looked at.
+    What has changed since the last look.
 
-    :param time: Gives the time [s] by a clock that does not jump.
+    :param time: Returns the time [s] of a steady clock.
     """
 
     def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
@@ -151,21 +154,21 @@ class Window:
 
     def grown(self, key: Hashable, total: int) -> int:
         """
-        Return the growth of a count, and remember it.
+        Return the growth of a count, and store it.
 
         :param key: Which count.
-        :param total: Its value; one that is smaller than before has begun anew.
+        :param total: Its value; if that is smaller than before, the count was reset.
         """
         before = self._totals.get(key, 0)
         self._totals[key] = total
         return total - before if total >= before else total
 
     def lately(self, key: Hashable, total: int) -> bool:
-        """Tell whether a count has grown in the last 5 s, so that events are seen."""
+        """Return whether a count has grown in the last 5 s."""
         return self.was_so(key, self.grown(key, total) > 0)
 
     def was_so(self, key: Hashable, is_so: bool) -> bool:
-        """Tell whether something is so at this look, or was in the last 5 s."""
+        """Return whether something is so at this look, or was in the last 5 s."""
         now = self._time()
         if is_so:
             self._seen[key] = now
@@ -173,9 +176,9 @@ class Window:
 
     def settled(self, key: Hashable, is_so: bool) -> bool:
         """
-        Return what was so at two looks in a row; at first, that it is not.
+        Return what was found at two looks in a row; false at first.
 
-        The graph of nodes is not complete while they find each other.
+        The graph of nodes is incomplete while they discover each other.
         """
         before, settled = self._settled.get(key, (False, False))
         settled = is_so if is_so == before else settled
@@ -184,9 +187,9 @@ class Window:
 
     def unchanged(self, key: Hashable, facts: Hashable, make: Callable[[], Status]) -> Status:
         """
-        Return a status that was made of the same facts before, else make it.
+        Return the status that was last made from the same facts, else make it.
 
-        A robot has a hundred transmissions of which nothing changes from look to look.
+        Most of a robot's transmissions do not change between looks.
         """
         before = self._made.get(key)
         if before is None or before[0] != facts:
@@ -196,27 +199,27 @@ class Window:
 
 class TroubleLog:
     """
-    What the log is to say of statuses: each trouble when it begins, and when it is over.
+    Log lines for statuses: each trouble when it begins, and when it is over.
 
-    One that comes and goes is said once per 5 s at most. The same words about several parts are
-    one line.
+    A trouble that comes and goes is logged once per 5 s at most. The same words about several
+    parts are one line.
 
-    :param time: Gives the time [s] by a clock that does not jump.
+    :param time: Returns the time [s] of a steady clock.
     """
 
     def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
         self._time = time
         self._said: dict[tuple[str, str], float] = {}
-        # What was said to have begun, when that was, and when it was there last.
+        # Troubles that were logged, when they began, and when they were last present.
         self._lasting: dict[tuple[str, str], tuple[Trouble, float, float]] = {}
 
     def look(self, statuses: Iterable[Status]) -> list[tuple[int, str]]:
-        """Return level and text of the lines that are due; ``OK`` is information."""
+        """Return level and text of the lines to log; ``OK`` is information."""
         now = self._time()
         present = {
             (status.name, trouble.kind): trouble
             for status in statuses
-            # The worst of a kind counts.
+            # The worst of a kind is kept.
             for trouble in sorted(status.troubles, key=lambda each: each.level)
             if trouble.kind
         }
@@ -252,10 +255,10 @@ def judged(
     fine: str = 'OK',
 ) -> Status:
     """
-    Return a status whose level is that of the worst trouble, every text of it bounded.
+    Return a status with the level of the worst trouble and texts of limited length.
 
-    :param troubles: Level and words of each, and its kind where the log is to say it.
-    :param fine: The words where there is none.
+    :param troubles: Level and words of each, and its kind where it is to be logged.
+    :param fine: The message if there is none.
     """
     found = sorted((Trouble(*each) for each in troubles), key=lambda trouble: -trouble.level)
     return Status(
@@ -278,13 +281,13 @@ def input_status(
     fine: str = 'not used',
 ) -> Status:
     """
-    Return the status of a topic that is listened to.
+    Return the status of a subscribed topic.
 
     :param now: Time of the clock that gave the times of receipt [s].
     :param period: Seconds since the last look.
-    :param incompatible: Publishers whose quality of service does not fit, in words.
-    :param troubles: What is wrong besides, as with a driver.
-    :param fine: The words where nothing is wrong, and nothing was heard.
+    :param incompatible: Publishers with incompatible QoS, in words.
+    :param troubles: Other troubles, as of a driver.
+    :param fine: The message if there is no trouble and no message was received.
     """
     topic = statistics.topic
     age = max(now - statistics.heard, 0.0)
@@ -329,10 +332,10 @@ def output_status(
     topic: str, incompatible: Sequence[str], troubles: Sequence[Trouble] = ()
 ) -> Status:
     """
-    Return the status of a topic that is published.
+    Return the status of a published topic.
 
-    :param incompatible: Subscribers whose quality of service does not fit, in words.
-    :param troubles: What is wrong besides.
+    :param incompatible: Subscribers with incompatible QoS, in words.
+    :param troubles: Other troubles.
     """
     return judged(
         topic,
@@ -352,14 +355,14 @@ def command_status(
     statistics: TopicStatistics, counts: CommandCounts, window: Window, unheard: str = ''
 ) -> Status:
     """
-    Return what became of the commands of one source.
+    Return the status of the commands of one source.
 
-    :param unheard: Topic on which they go out and nobody listens; empty where somebody does.
+    :param unheard: Topic without subscribers to which they are published; empty if there is none.
     """
     topic = statistics.topic
     troubles = _rejections(statistics, window, 'commands')
     is_commanded = window.grown(('accepted', topic), statistics.accepted) > 0
-    # Those that came while somebody listened were heard.
+    # Commands that were sent while there was a subscriber are no trouble.
     if window.was_so(('unheard', topic), is_commanded and bool(unheard)) and unheard:
         words = (
             f'nobody listens to {unheard}: start the driver, or remap {unheard} to the topic '
@@ -367,7 +370,7 @@ def command_status(
         )
         troubles.append(Trouble(WARN, words, 'unheard'))
     for kind, words, by_joint in (
-        ('clamped', 'brought inside the limits', counts.clamped),
+        ('clamped', 'clamped to the limits', counts.clamped),
         ('contested', 'commanded by another source too', counts.contested),
     ):
         grown = [
@@ -413,10 +416,10 @@ def _by(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
 # -- Transmissions and actuators -----------------------------------------------------------------
 
 
-#: Why a mechanism has no answer; always shown, so that a watcher sees them at zero too.
+#: Why a mechanism has no solution; always shown, also at zero.
 _REASONS = {
-    'domain': 'outside the positions that the mechanism can have',
-    'singular': 'at a dead centre, where the ratio has no value',
+    'domain': 'outside the positions that the mechanism can reach',
+    'singular': 'at a dead centre, where the ratio is undefined',
     'no_convergence': 'no position of the mechanism was found',
     'branch': 'the mechanism is assembled the other way round',
     'exception': 'the transmission raised an error, see the log',
@@ -432,9 +435,9 @@ def transmission_statuses(
     stale: Mask,
 ) -> list[Status]:
     """
-    Return one status per transmission, those that failed to load included.
+    Return one status per transmission, including those that were refused.
 
-    :param reports: What became NaN in the maps.
+    :param reports: What became NaN in the maps, and why.
     :param stale: Actuators that timed out, shape ``(n_actuators,)``.
     """
     counts: Counter[tuple[str, str]] = Counter()
@@ -462,7 +465,7 @@ def transmission_statuses(
 
 
 def _refused(robot: RobotTransmissions) -> list[tuple[str, str]]:
-    """Return name and type of the transmissions that are not in use."""
+    """Return name and type of the refused transmissions."""
     described = robot.robot
     loaded = robot.transmissions
     failed = [
@@ -485,19 +488,19 @@ def _loaded(
     not_finite = tuple(merged.not_finite[:, actuators].sum(axis=1).tolist())
     reasons = tuple(counts.get(reason, 0) for reason in _REASONS)
     silent = tuple(robot.actuator_names[place] for place in actuators if stale[place])
-    # NaN as a position makes joints unknown; as a rate it is how drivers say that they have none.
+    # NaN positions make joints unknown; NaN rates are how drivers say that they have none.
     is_nan = window.lately(('NaN', name), not_finite[0])
     grown = tuple(r for r, count in counts.items() if window.lately(('map', name, r), count))
 
     def make() -> Status:
         troubles = []
         if silent:
-            # The log has it from the drivers.
+            # Logged with the drivers.
             troubles.append(Trouble(ERROR, f'no fresh state of {", ".join(silent)}'))
         if is_nan:
             troubles.append(Trouble(WARN, 'positions of actuators were NaN or infinite', 'NaN'))
         if grown:
-            # The log has what was raised.
+            # Exceptions are logged with their traceback.
             kind = '' if grown == ('exception',) else 'map'
             words = ', '.join(f'{reason} ({_REASONS[reason]})' for reason in sorted(grown))
             troubles.append(Trouble(WARN, f'could not be mapped: {words}', kind))
@@ -540,12 +543,13 @@ def actuator_status(
     is_told: bool = False,
 ) -> Status:
     """
-    Return which actuators are known, and what drivers sent besides.
+    Return the status of all actuators: which are known, and unknown names.
 
     :param stale: Actuators that timed out, shape ``(n_actuators,)``.
     :param now: Time of the clock that gave the times of receipt [s].
-    :param troubles: What an :class:`ActuatorWatch` found.
-    :param is_told: Whether the log has it already that a driver is silent.
+    :param troubles: Those that
+        :class:`~transmission_bridge.bridge.driver_watch.ActuatorWatch` found.
+    :param is_told: Whether a silent driver is already logged.
     """
     names = robot.actuator_names
     known = np.isfinite(merged.values(now)[0])

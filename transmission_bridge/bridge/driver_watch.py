@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Whether drivers are there and give every actuator, looked at once a second."""
+"""Whether drivers are alive and give every actuator, from a look once a second."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ GRACE = 2.0
 #: Periods of a regular driver that may pass in silence, and the least of them [s].
 _PERIODS, _LEAST = 5.0, 1.0
 
-#: Looks that find one period before a driver counts as regular: where its numbers are always the
-#: same, where they repeat now and then, and where each message brought others, as those of a
-#: driver that sends on change do.
+#: Looks with one period after which a driver counts as regular: if its numbers stay the same, if
+#: they repeat now and then, and if they change with each message, as those of a driver that
+#: publishes on change do.
 _LOOKS_STANDING, _LOOKS, _LOOKS_CHANGING = 2, 5, 8
 
-#: By how much the periods of an even driver may differ.
+#: Ratio of the longest to the shortest period of an even driver, at most.
 _RATIO = 2.0
 
 
 class Rhythm:
     """
-    Whether a driver that sends regularly has fallen silent.
+    Detects that a driver that publishes regularly has fallen silent.
 
-    Its period is the mean between two looks. A driver that sends on change seems regular while
-    it moves and is silent when it stands. So one whose numbers never repeat is judged only as
-    long as it has made no pause.
+    Its period is the mean between two looks. A driver that publishes on change seems regular while
+    the robot moves and is silent when it stands. So a driver whose numbers never repeat is judged
+    only until its first pause.
 
     :ivar silence: Seconds since the look that found the newest message.
     """
@@ -69,18 +69,18 @@ class Rhythm:
         self._longest = 0.0
 
     def restart(self) -> None:
-        """Forget what is known of the driver: another one has come, or may come."""
+        """Forget the driver, because another one has come or may come."""
         self._begin()
         self._heard = -math.inf
 
     def look(self, received: int, heard: float, elapsed: float, numbers: Array) -> None:
         """
-        Take note of what came.
+        Record what was received.
 
-        :param received: How many messages came so far.
-        :param heard: When the newest came [s].
-        :param elapsed: Seconds since the last look; less where time stood still meanwhile.
-        :param numbers: What the driver has given, as it is now.
+        :param received: Number of messages so far.
+        :param heard: Time of receipt of the newest [s].
+        :param elapsed: Seconds since the last look, without pauses of the clock.
+        :param numbers: The newest numbers of the driver.
         """
         count, self._received = received - self._received, received
         if count <= 0:
@@ -99,7 +99,7 @@ class Rhythm:
 
     @property
     def period(self) -> float | None:
-        """Seconds between messages, ``None`` where nothing says that the driver is regular."""
+        """Seconds between messages, ``None`` while the driver does not count as regular."""
         repeats = any(self._repeats)
         stands = all(list(self._repeats)[-_LOOKS_STANDING:])
         looks = _LOOKS_STANDING if stands else _LOOKS if repeats else _LOOKS_CHANGING
@@ -110,7 +110,7 @@ class Rhythm:
         is_even = period <= _RATIO * min(recent)
         if repeats and is_even:
             return period
-        # Who sends the same again and again may be kept from running now and then.
+        # A driver whose numbers repeat may have pauses, because it was kept from running.
         no_pause = self._longest <= _limit(period)
         return period if no_pause and (repeats or is_even) else None
 
@@ -118,7 +118,7 @@ class Rhythm:
     def is_silent(self) -> bool:
         """Whether a regular driver has sent nothing for five periods, at least one second."""
         period = self.period
-        # Two looks: messages may wait while the process is kept from running.
+        # Two looks: messages wait while this process is kept from running.
         return self._looks >= 2 and period is not None and self.silence > _limit(period)
 
 
@@ -128,7 +128,7 @@ def _limit(period: float) -> float:
 
 class DriverWatch:
     """
-    What is wrong with the driver of a topic.
+    Finds what is wrong with the driver of a topic.
 
     :param topic: The topic with its namespace.
     :param timeout: Seconds after which it is stale; 0: never.
@@ -156,12 +156,12 @@ class DriverWatch:
         """
         Return the troubles.
 
-        :param numbers: What the driver has given, as it is now.
+        :param numbers: The newest numbers of the driver.
         :param now: Time of the clock that gave the times of receipt [s].
-        :param elapsed: Seconds since the last look; less where time stood still meanwhile.
-        :param open_for: Such seconds since the node was activated.
-        :param publishers: Who publishes the topic, in words, by what tells them apart.
-        :param others: Topics of drivers that the topic may have been mistaken for.
+        :param elapsed: Seconds since the last look, without pauses of the clock.
+        :param open_for: Seconds since the node was activated, likewise.
+        :param publishers: Publishers of the topic in words, by an identifier.
+        :param others: Other JointState topics that may be the driver's.
         """
         rhythm = self._rhythm
         if not publishers.keys() <= self._publishers:
@@ -175,7 +175,7 @@ class DriverWatch:
         if statistics.used == -math.inf:
             return self._never_used(statistics, open_for, senders, others)
         age = now - statistics.used
-        # A time of receipt to come was before time went back.
+        # A negative age is from before time went backwards.
         is_late = bool(self._timeout) and not 0.0 <= age <= self._timeout
         if is_gone:
             words = (
@@ -185,10 +185,10 @@ class DriverWatch:
         elif rhythm.is_silent:
             words = (
                 f'silent for {rhythm.silence:.0f} s, after a message every {rhythm.period:.2g} s '
-                f'(from {shortened(senders, show=str)}): look whether the driver ended, or hangs'
+                f'(from {shortened(senders, show=str)}): check whether the driver hangs'
             )
         elif is_late:
-            words = f'{self._topic} has {_count(senders)}: look whether the driver sends'
+            words = f'{self._topic} has {_count(senders)}: check whether the driver publishes'
         else:
             return []
         if is_late:
@@ -202,18 +202,18 @@ class DriverWatch:
         senders: Sequence[str],
         others: Sequence[str],
     ) -> list[Trouble]:
-        # A publisher that has just been found is not connected yet.
+        # A publisher that has just been discovered is not connected yet.
         if open_for - (self._appeared if senders else 0.0) <= GRACE:
             return []
         level = ERROR if 0.0 < self._timeout < open_for else WARN
         if statistics.heard > -math.inf:
-            # The log has it, from where the messages were refused.
+            # Logged where the messages were refused.
             reasons = [reason for reason, count in statistics.rejected.items() if count]
             words = f'every message was refused ({", ".join(reasons)}): see the log'
             return [Trouble(level, f'no usable actuator state yet: {words}')]
         words = f'no actuator state yet: {self._topic} has {_count(senders)}'
         if senders:
-            words += ', of which nothing was heard: look whether the driver sends'
+            words += ', but no message was received: check whether the driver publishes'
         else:
             if others:
                 words += f'; other JointState topics: {shortened(others)}'
@@ -226,9 +226,9 @@ class DriverWatch:
 
 def _namespace(topic: str, others: Sequence[str]) -> str:
     """
-    Return how to join a driver whose topic differs by its namespace only, in words.
+    Return the advice for a driver whose topic differs by its namespace only.
 
-    A state topic that is named leaves the commands where they are; the namespace takes both.
+    The parameter moves the state topic only, the node's namespace the command topic as well.
     """
     name = topic.rpartition('/')[2]
     found = [other.rpartition('/')[0] for other in others if other.rpartition('/')[2] == name]
@@ -249,10 +249,10 @@ def _count(senders: Sequence[str]) -> str:
 
 class ActuatorWatch:
     """
-    What is wrong with single actuators while their topics are heard; looked at once a second.
+    Finds actuators that are missing from messages, or given by two drivers.
 
-    :param robot: Only the actuators of transmissions must be given: a joint that passes through
-        may have no motor.
+    :param robot: Its actuators of transmissions have to be given; a joint that passes through may
+        have no motor.
     """
 
     def __init__(self, robot: RobotTransmissions) -> None:
@@ -276,17 +276,17 @@ class ActuatorWatch:
         Return the troubles.
 
         :param open_for: Seconds since the node was activated.
-        :param publishers: Who publishes each topic, in words.
+        :param publishers: Publishers of each topic, in words.
         """
         troubles = []
         newest = merged.newest()
         never = np.isneginf(newest)
         missing = self._shown(never & self._needed)
         if missing and not never.all() and open_for > GRACE:
-            words = f'never heard of {missing}: look whether a driver is missing'
+            words = f'never heard of {missing}: check whether a driver is missing'
             if merged.unknown_names:
                 found = shortened(tuple(merged.unknown_names), show=str)
-                words += f', or names them otherwise: unknown are {found}, see actuator_names'
+                words += f' or uses other names (unknown: {found}), see actuator_names'
             troubles.append(Trouble(WARN, words, 'never heard'))
         gone = self._shown(self._gone(merged, newest, publishers))
         if gone:
@@ -307,7 +307,7 @@ class ActuatorWatch:
             troubles.append(
                 Trouble(
                     WARN,
-                    f'given on two topics, so that the newer number counts: {words}; '
+                    f'given on two topics, the newer number is used: {words}; '
                     'let one driver give each actuator',
                     'contested',
                 )
@@ -320,13 +320,13 @@ class ActuatorWatch:
         newest: Array,
         publishers: Mapping[str, Sequence[str]],
     ) -> Mask:
-        """Return which were not renewed in two looks, while others of their topic were."""
+        """Return which were not given in two looks, while others of their topic were."""
         is_new = newest != self._newest
         self._newest = newest
         self._quiet = np.where(is_new, 0, self._quiet + 1)
         givers = merged.givers()
         counts = np.array([len(publishers.get(giver, ())) for giver in givers])
-        # A publisher that went may have given what came since the last look.
+        # A publisher that left may have given what was received since the last look.
         most = np.maximum(counts, self._counts)
         self._publishers = np.where(is_new, most, self._publishers)
         self._counts = counts

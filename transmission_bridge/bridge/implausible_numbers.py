@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that a transmission can have, but that are rather a slip or in other units."""
+"""Numbers that a transmission accepts, but that are probably mistyped or in other units."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ['implausible_numbers']
 _RATIOS = (1e-4, 1e5)
 #: Condition of a matrix above which positions lose six digits on the way back.
 _CONDITION = 1e6
-#: Limits of ``3.1416`` or ``3.15`` mean half a turn.
+#: Limits of ``3.1416`` or ``3.15`` are meant as half a turn.
 _HALF_TURN = 1.01 * math.pi
 
 
 def implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
     """
-    Return a warning for each number that is hardly meant as it stands.
+    Return a warning for each number that is probably a mistake.
 
     A reduction or a ratio of rotations beyond 1e-4 to 1e5, an offset of more than a turn where the
     limits of the joint are within half a turn (degrees?), a constant matrix with a condition above
@@ -37,7 +37,7 @@ def implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
     turning = {
         joint.name for joint in robot.robot.joints if joint.type in ('revolute', 'continuous')
     }
-    # That of the robot, because it is NaN where a plugin raises.
+    # The robot's, which is NaN where a plugin raises.
     whole = robot.jacobian(np.zeros(len(robot.actuator_names)))
     findings: list[Finding] = []
     for binding in robot.bindings:
@@ -46,7 +46,7 @@ def implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
         if binding.transmission.is_constant and np.isfinite(matrix).all():
             if not extreme and all(member.name in turning for member in binding.spec.joints):
                 extreme += _ratios(binding, matrix)
-            # Ratios far apart make a large condition by themselves.
+            # Extreme ratios alone make a large condition.
             extreme = extreme or list(_condition(binding, matrix))
         findings += [*extreme, *_offsets(robot, binding, turning)]
     return tuple(findings)
@@ -59,7 +59,6 @@ def _reductions(robot: RobotTransmissions, binding: Binding) -> Iterator[Finding
 
 
 def _ratios(binding: Binding, matrix: Array) -> Iterator[Finding]:
-    """Yield what reductions or a matrix make together."""
     for member, gain in zip(binding.spec.actuators, np.abs(matrix).max(axis=0), strict=True):
         # An actuator that moves no joint has no ratio.
         if gain > 0.0 and not _RATIOS[0] <= 1.0 / gain <= _RATIOS[1]:
@@ -71,7 +70,7 @@ def _extreme(binding: Binding, member: TransmissionEnd, what: str, value: float)
     return _finding(
         binding,
         member,
-        f'{what} is beyond what gears have',
+        f'{what} is implausible; check it',
         expected=f'a magnitude from {_RATIOS[0]:g} to {_RATIOS[1]:g}',
         found=f'{value:g}',
     )
@@ -88,8 +87,8 @@ def _offsets(
             yield _finding(
                 binding,
                 member,
-                f"the offset of joint '{member.name}' is more than a turn, its limits are within "
-                'half a turn; is it in degrees?',
+                f"the offset of joint '{member.name}' is more than a turn, but its limits are "
+                'within half a turn; check whether it is in degrees',
                 expected='radians',
                 found=f'{offset:g}',
             )
@@ -101,8 +100,8 @@ def _condition(binding: Binding, matrix: Array) -> Iterator[Finding]:
         yield _finding(
             binding,
             None,
-            f"the matrix of transmission '{binding.spec.name}' is nearly singular, which makes "
-            'small errors large',
+            f"the matrix of transmission '{binding.spec.name}' is nearly singular, so that small "
+            'errors become large; check its ratios',
             expected=f'a condition of at most {_CONDITION:g}',
             found=f'{condition:.3g}',
         )
@@ -111,7 +110,7 @@ def _condition(binding: Binding, matrix: Array) -> Iterator[Finding]:
 def _numbers(
     robot: RobotTransmissions, binding: Binding, name: str
 ) -> Iterator[tuple[TransmissionEnd, float]]:
-    """Yield the numbers of this name that the transmission reads, with the member they are of."""
+    """Yield the joint or actuator and the value of each number of this name that is read."""
     members: dict[tuple[str, ...], TransmissionEnd] = {
         (side, member.name): member
         for side, all_of_it in (

@@ -37,7 +37,7 @@ __all__ = [
 # -- Names to indices, once per layout -----------------------------------------------------------
 
 
-#: Unknown names that are shown of a message, and counted each by itself.
+#: Unknown names of a message that are reported, and counted one by one.
 MOST_UNKNOWN = 64
 
 Plan = TypeVar('Plan')
@@ -46,15 +46,14 @@ Plan = TypeVar('Plan')
 @dataclass(frozen=True, slots=True)
 class Places:
     """
-    Where the entries of one layout go.
+    Where the entries of a message go.
 
-    :param places: Index into the robot's array for each entry taken; a slice, which is cheaper,
-        where they follow each other.
-    :param picks: Index into the message for each entry taken; ``None`` where all are taken in
-        order.
-    :param count: Number of entries taken.
-    :param unknown: The first of the names that the robot does not have, as they are shown: a
-        message may hold any number, of any length.
+    :param places: Index into the robot's array for each entry used; a slice, which is faster,
+        where they are consecutive.
+    :param picks: Index into the message for each entry used; ``None``: all, in order.
+    :param count: Number of entries used.
+    :param unknown: The first names that the robot does not have, shortened: a message may hold
+        any number, of any length.
     """
 
     places: Index | slice
@@ -68,9 +67,9 @@ def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
     Look up the names of a layout.
 
     :param layout: Names and array lengths of a message.
-    :param index: Place of every name that the robot knows.
+    :param index: Index of every name that the robot knows.
     :raises MessageError: If an array is neither empty nor as long as the names (``ragged``), or
-        two entries mean the same place (``duplicate_name``).
+        two entries have the same index (``duplicate_name``).
     """
     if layout.is_ragged:
         raise ragged(layout.names, dict(zip(FIELDS, layout.lengths, strict=True)))
@@ -95,7 +94,7 @@ def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
 
 
 def as_slice(places: list[int]) -> Index | slice:
-    """Return places as a slice, which is cheaper, where they follow each other."""
+    """Return consecutive indices as a slice, which is faster, others as an array."""
     if places and places == list(range(places[0], places[0] + len(places))):
         return slice(places[0], places[0] + len(places))
     return np.array(places, dtype=np.intp)
@@ -103,7 +102,7 @@ def as_slice(places: list[int]) -> Index | slice:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """What a :class:`MessageError` says; kept itself, it would keep the frames it went through."""
+    """The text of a :class:`MessageError`, which itself would keep its traceback alive."""
 
     reason: str
     message: str
@@ -112,9 +111,9 @@ class _Refusal:
 
 class PlanCache(Generic[Plan]):
     """
-    What was worked out for a layout, or why it cannot be used.
+    The plan of each layout, or why its messages are refused.
 
-    :param make: Works it out; may raise :class:`MessageError`, which is remembered too.
+    :param make: Makes a plan; a :class:`MessageError` that it raises is remembered too.
     """
 
     def __init__(self, make: Callable[[Layout], Plan]) -> None:
@@ -127,7 +126,7 @@ class PlanCache(Generic[Plan]):
         """
         Return the plan of a layout.
 
-        :raises MessageError: If messages of this layout cannot be used.
+        :raises MessageError: If messages of this layout are refused.
         """
         if layout is self._last_layout:
             plan = self._last
@@ -157,32 +156,32 @@ _BILLION = 10**9
 _NONE: Stamp = (0, 0)
 _LAST: Stamp = (2**31 - 1, _BILLION - 1)
 
-#: How far ahead of the node's clock a stamp may be [ns]. Clocks that are kept by NTP agree better.
+#: How far ahead of the node's clock a stamp may be [ns]; NTP keeps clocks closer than that.
 _TOLERANCE = _BILLION // 2
 
-#: Seconds for which one reading of the node's clock serves.
+#: Seconds for which one reading of the node's clock is used.
 _VALIDITY = 0.5
 
 
 def is_possible(stamp: Stamp) -> bool:
-    """Tell whether a stamp is a time: seconds not negative, nanoseconds below one second."""
+    """Return whether seconds are not negative, and nanoseconds below one second."""
     return stamp[0] >= 0 and 0 <= stamp[1] < _BILLION
 
 
 class StampJudge:
     """
-    Decides which stamp counts as the time of a message: its own, or the time of receipt.
+    Replaces unusable stamps by the time of receipt.
 
-    The time of receipt counts where the stamp is zero, impossible (``bad_stamp``) or more than
-    0.5 s ahead of the node's clock (``future_stamp``). To ask that clock costs as much as mapping
-    a message, so that one reading serves for half a second of the clock that gives times of
-    receipt. A clock that says zero has no time yet: nothing is ahead of it.
+    A stamp is replaced where it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of
+    the node's clock (``future_stamp``). Reading that clock takes as long as mapping a message, so
+    one reading is used for half a second of the clock that gives times of receipt. A clock at zero
+    has no time yet: no stamp is ahead of it.
 
     :param clock: The node's clock.
-    :param note: Called with topic, reason and a sentence for every stamp that did not count,
-        unless it was zero.
-    :param set_anew: Called where that clock was set back, or has a time at last: what was not
-        ahead of it before may be now.
+    :param note: Called with topic, reason and a sentence for every stamp that is replaced, unless
+        it is zero.
+    :param set_anew: Called when that clock was set back or gets its first time, because earlier
+        stamps may be ahead of it now.
     """
 
     def __init__(
@@ -200,13 +199,13 @@ class StampJudge:
 
     def judge(self, topic: str, stamp: Stamp, now: float) -> Stamp:
         """
-        Return the stamp that counts.
+        Return the stamp of the message, or the time of receipt that replaces it.
 
-        :param topic: Where the message came from.
-        :param stamp: The message's own.
+        :param topic: Topic of the message.
+        :param stamp: Its stamp.
         :param now: Time of receipt [s].
         """
-        # Whole numbers, as tuples cost twice as much to compare.
+        # Comparing integers takes half the time of comparing tuples.
         seconds, nanoseconds = stamp
         if (
             0 < seconds <= self._seconds
@@ -223,7 +222,7 @@ class StampJudge:
             self._set_anew()
         limit = self._seconds, self._nanoseconds = _limit_at(time)
         self._since = now
-        # The first time of a clock that had none may come at any moment.
+        # A clock without a time may get one at any moment.
         self._until = now + _VALIDITY if time != _NONE else now
         if stamp == _NONE:
             return time
@@ -250,7 +249,6 @@ class StampJudge:
 
 
 def _limit_at(time: Stamp) -> Stamp:
-    """Return the latest stamp that is not too far ahead at a time."""
     if time == _NONE:
         return _LAST
     seconds, nanoseconds = divmod(_nanoseconds(time) + _TOLERANCE, _BILLION)
@@ -269,13 +267,13 @@ class TopicStatistics:
     Counts of one input topic since the node was configured.
 
     :param topic: Name of the topic, as the user gave it.
-    :ivar received: Messages taken from the middleware while active.
+    :ivar received: Messages received while active.
     :ivar rejected: Messages refused, by reason; each was dropped as a whole.
     :ivar replaced_stamps: Stamps that the time of receipt replaced, by reason (``bad_stamp``,
-        ``future_stamp``); their messages are used like others.
+        ``future_stamp``); their messages are used.
     :ivar heard: Time of receipt of the newest message since the node was activated [s], minus
         infinity before the first.
-    :ivar used: The same of the newest message that was accepted.
+    :ivar used: The same for the newest message that was accepted.
     """
 
     def __init__(self, topic: str) -> None:
@@ -288,15 +286,15 @@ class TopicStatistics:
 
     @property
     def accepted(self) -> int:
-        """Messages that were used."""
+        """Number of messages that were used."""
         return self.received - sum(self.rejected.values())
 
     def is_trouble(self, reason: str) -> bool:
         """
-        Tell whether somebody should look why messages are refused.
+        Return whether refusals for this reason need attention.
 
-        Messages about others are no trouble, as robots and grippers may share a topic, unless
-        they are all that ever came.
+        Robots and grippers may share a topic, so messages about other actuators do not, unless no
+        message was ever accepted.
         """
         return reason != 'foreign' or self.used == -math.inf
 
@@ -304,9 +302,9 @@ class TopicStatistics:
 @dataclass(frozen=True, slots=True)
 class CommandCounts:
     """
-    What became of the commands of one source, each by joint.
+    Counts of the commands of one source, by joint.
 
-    :param clamped: Commands that were brought inside the limits.
+    :param clamped: Commands that were clamped to the limits.
     :param limited: Commands refused because of the limits.
     :param contested: Commands to a joint that another source had commanded before.
     """

@@ -25,7 +25,7 @@ class CommandLimits:
 
     :param robot: Gives the joints and, through its description, their limits.
     :param policy: ``clamp``, ``reject`` or ``off``.
-    :ivar clamped: Commands changed, by joint.
+    :ivar clamped: Commands clamped, by joint.
     :ivar rejected: Commands refused, by joint.
     """
 
@@ -33,20 +33,15 @@ class CommandLimits:
         self._names = robot.joint_names
         self._policy = policy
         limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
-        self._lower: Array = np.array(
+        bounds: Array = np.array(
             [
-                [limit.lower for limit in limits],
-                [-limit.velocity for limit in limits],
-                [-limit.effort for limit in limits],
+                [[each.lower, -each.velocity, -each.effort] for each in limits],
+                [[each.upper, each.velocity, each.effort] for each in limits],
             ]
-        ).reshape(len(FIELDS), len(limits))
-        self._upper: Array = np.array(
-            [
-                [limit.upper for limit in limits],
-                [limit.velocity for limit in limits],
-                [limit.effort for limit in limits],
-            ]
-        ).reshape(len(FIELDS), len(limits))
+        ).reshape(2, len(limits), len(FIELDS))
+        self._lower: Array
+        self._upper: Array
+        self._lower, self._upper = np.ascontiguousarray(bounds.transpose(0, 2, 1))
         self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
         self._none_outside = bytes(self._outside.size)
         self.clamped: Counter[str] = Counter()
@@ -56,20 +51,20 @@ class CommandLimits:
         self, command: Array, field: int | None = None, *, counts: CommandCounts
     ) -> Mask | None:
         """
-        Hold a command to the limits, in place; NaN is no command and stays.
+        Clamp or refuse a command, in place; NaN is no command and stays NaN.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
             one of them, shape ``(..., n_joints)``.
-        :param field: Which row the values are of; ``None``: they are all three.
-        :param counts: Where refusals are counted for the source of the command.
-        :returns: Which values were changed, for :meth:`count_clamped` once the command is
+        :param field: The row of the values; ``None``: all three.
+        :param counts: Counts of the source, for refusals.
+        :returns: Which values were clamped, for :meth:`count_clamped` once the command is
             accepted; ``None``: none.
-        :raises MessageError: If a value is outside and the policy is ``reject`` or nothing is
-            inside (``limit``).
+        :raises MessageError: If a value is outside, and the policy is ``reject`` or the lower
+            limit is above the upper one (``limit``).
         """
         if self._policy == 'off':
             return None
-        # Three waypoints of one interface have the shape of a command and are none.
+        # Three waypoints of one interface have the shape of a command, too.
         if field is None and self._is_inside(command):
             return None
         lower = self._lower if field is None else self._lower[field]
@@ -87,7 +82,7 @@ class CommandLimits:
         return outside
 
     def _is_inside(self, command: Array) -> bool:
-        """Tell whether all rows are within all limits, by the comparisons of :meth:`apply`."""
+        """Compare as :meth:`apply` does, without allocating."""
         mask, none = self._outside, self._none_outside
         np.less(command, self._lower, mask)
         if mask.tobytes() != none:
@@ -96,7 +91,7 @@ class CommandLimits:
         return mask.tobytes() == none
 
     def count_clamped(self, changed: Mask | None, counts: CommandCounts) -> None:
-        """Count, once per joint, what :meth:`apply` changed in a command that was accepted."""
+        """Count, once per joint, what :meth:`apply` clamped in a command that was accepted."""
         if changed is not None:
             self._count(changed, self.clamped, counts.clamped)
 

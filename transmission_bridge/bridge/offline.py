@@ -15,7 +15,7 @@ import numpy.typing as npt
 from transmission_bridge.bridge.inputs import is_possible, Places, Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.state_buffer import StateBuffer, wrap_periods
-from transmission_bridge.bridge.states import JointView, StatePath
+from transmission_bridge.bridge.states import JointView, known_or_empty, StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
     FRAME_ID_OFFSET,
@@ -33,7 +33,7 @@ from transmission_bridge.transmissions.interfaces import (
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.types import Array, EMPTY, Mask
+from transmission_bridge.types import Array, Mask
 
 __all__ = [
     'InputForm',
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-# -- JointState messages that differ in stamp and numbers only, as blocks of bytes ---------------
+# -- Blocks of JointState messages that differ in stamp and numbers only -------------------------
 
 
 Bytes = npt.NDArray[np.uint8]
@@ -59,9 +59,9 @@ _DOUBLE = np.dtype('<f8')
 
 class InputForm:
     """
-    What messages have in common with one that has been read.
+    The common form of messages: names, lengths, and where the numbers are.
 
-    :param first: The message.
+    :param first: A message of this form.
     :raises UnusualMessageError: If it is not in the plain form.
     """
 
@@ -69,14 +69,14 @@ class InputForm:
         form = parse_joint_state(first)
         self._first: Bytes = np.frombuffer(first, dtype=np.uint8)
         self._extents = form.arrays
-        # Everything up to the positions' count is the same, but for the garbage in the padding.
+        # Everything up to the positions' count has to be equal, except for the padding.
         self._head = slice(FRAME_ID_OFFSET, self._extents[0].count_offset + 4)
         self._mask = np.full(self._head.stop - self._head.start, 0xFF, dtype=np.uint8)
         for start, end in form.gaps:
             self._mask[max(start - self._head.start, 0) : max(end - self._head.start, 0)] = 0
 
     def leading(self, messages: Sequence[bytes]) -> Bytes:
-        """Return the messages up to the first that has another form, shape ``(n, size)``."""
+        """Return the bytes of the messages before the first of another form, ``(n, size)``."""
         size = len(self._first)
         alike = list(takewhile(lambda message: len(message) == size, messages))
         block = np.frombuffer(b''.join(alike), dtype=np.uint8).reshape(len(alike), size)
@@ -90,10 +90,10 @@ class InputForm:
 
     def scatter(self, block: Bytes, values: Array, plan: Places) -> None:
         """
-        Put the numbers of messages where they belong.
+        Copy the numbers of messages to the arrays of the robot.
 
         :param values: Changed in place, shape ``(n, 3, n_in)``.
-        :param plan: Where they belong.
+        :param plan: Where the entries go.
         """
         for row, extent in enumerate(self._extents):
             if extent.length:
@@ -106,11 +106,11 @@ class InputForm:
 
 class OutputForm:
     """
-    Messages that differ from one that was written in stamp and numbers only.
+    Writes messages that differ from a first one in stamp and numbers only.
 
     :param first: The message.
-    :param record: What it says.
-    :param names: Everything that can come out, in its order.
+    :param record: Its content.
+    :param names: All names that can be published, in order.
     """
 
     def __init__(self, first: bytes, record: JointStateRecord, names: tuple[str, ...]) -> None:
@@ -176,22 +176,22 @@ def _first_true(mask: Mask) -> int:
     return int(np.argmax(mask)) if mask.any() else len(mask)
 
 
-# -- From the states of the joints back to those of the actuators, for recordings ----------------
+# -- From joint states to actuator states --------------------------------------------------------
 
 
 class ReverseStatePath:
     """
     Merges joint states by name and maps them to actuator states.
 
-    The counterpart of :class:`~transmission_bridge.bridge.states.StatePath`. These are states and
-    no commands: nothing is limited, completed or held. Joints that follow another one are passed
-    over, because the joint they follow says all that is known.
+    The counterpart of :class:`~transmission_bridge.bridge.states.StatePath`, for recordings.
+    States are not commands: nothing is limited, completed or held. Followers (``<mimic>``) are
+    ignored, because the joint that they follow determines the actuators.
 
     :param robot: The maps.
-    :param names: What the driver calls its actuators, by the URDF's names; others are left out.
-    :ivar picks: Places of the driver's actuators in the robot.
-    :ivar names: What it calls them.
-    :ivar merged: What was said of the joints.
+    :param names: URDF name to driver's name of the driver's actuators; others are left out.
+    :ivar picks: Indices of the driver's actuators.
+    :ivar names: The driver's names of these.
+    :ivar merged: The newest numbers of the joints.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
 
@@ -209,15 +209,15 @@ class ReverseStatePath:
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
     ) -> None:
         """
-        Take over a message; see :meth:`StatePath.update`.
+        Use a message; see :meth:`StatePath.update`.
 
-        :raises MessageError: If it cannot be used; then nothing has changed.
+        :raises MessageError: If it is refused; then nothing has changed.
         """
         self.merged.update(source, layout, data, stamp, now)
 
     def actuator_state(self) -> JointStateRecord | None:
         """
-        Return the state of every actuator of which anything is known.
+        Return the state of every actuator of which any number is known.
 
         An interface unknown for all of these actuators is an empty array.
 
@@ -228,30 +228,29 @@ class ReverseStatePath:
             return None
         mapped: Array = self._mapper.map_state(self.merged.values(0.0), self.report)[:, self.picks]
         finite = np.isfinite(mapped)
-        # What is too large for a number is not known either.
+        # An overflow is unknown, too.
         mapped = np.where(finite, mapped, np.nan)
         known = np.asarray(finite.any(axis=0))
         if not known.any():
             return None
         names = tuple(name for name, is_known in zip(self.names, known, strict=True) if is_known)
-        rows = (row if not np.isnan(row).all() else EMPTY for row in mapped[:, known])
-        return JointStateRecord(stamp, '', names, *rows)
+        return JointStateRecord(stamp, '', names, *map(known_or_empty, mapped[:, known]))
 
 
-# -- The live path of either direction, with what it does to many messages at once beside it -----
+# -- Either direction, for one message or many ---------------------------------------------------
 
 
 class OfflinePath:
     """
-    States of one space to those of the other, with the choices of a bridge.
+    Maps states of one space to the other, with the options of a bridge.
 
     :param robot: The maps.
-    :param direction: Which way.
-    :param options: The choices. Of those the ones count that say what is in a state, not when one
-        is published or how long it holds.
-    :param driver: Topic of the driver whose actuators come out of joint states.
-    :ivar names: Everything that can come out, in its order.
-    :raises TransmissionBridgeError: If a choice does not fit the robot.
+    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+    :param options: Those for the content of states are used, not those for when a state is
+        published or how long it is valid.
+    :param driver: Topic of the driver whose actuators are mapped from joint states.
+    :ivar names: All names that can be published, in order.
+    :raises TransmissionBridgeError: If an option does not fit the robot.
     """
 
     def __init__(
@@ -268,7 +267,7 @@ class OfflinePath:
             robot.actuator_names,
             robot.lost_actuators,
         )
-        # In both directions, as it checks the choices.
+        # In both directions, because it checks the options.
         path = StatePath(
             robot,
             unknown_joints=options.unknown_joints,
@@ -277,7 +276,7 @@ class OfflinePath:
             actuator_names=pairs('actuator_names', options.actuator_names),
             wrap_period=periods,
         )
-        # Topics in a recording have the slash in front that options may leave out.
+        # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         self._view: JointView | None = None
         if direction == ACTUATOR_TO_JOINT:
@@ -296,16 +295,16 @@ class OfflinePath:
     @property
     def can_batch(self) -> bool:
         """
-        Whether :meth:`map_batch` gives what :meth:`state` gives.
+        Whether :meth:`map_batch` returns the same as :meth:`state`.
 
-        A transmission that has to be called may depend on the solution before, and the turns of a
-        single-turn encoder depend on the reading before: these go message by message.
+        A transmission that is not affine may depend on the solution before, and the turns of a
+        single-turn encoder on the reading before: these are mapped message by message.
         """
         return self._affine is not None
 
     @property
     def merged(self) -> StateBuffer:
-        """What was said of the inputs."""
+        """The newest numbers of the inputs."""
         return self._path.merged
 
     @property
@@ -315,16 +314,16 @@ class OfflinePath:
 
     def update(self, source: str, layout: Layout, data: JointStateData, stamp: Stamp) -> None:
         """
-        Take over a message.
+        Use a message.
 
-        Time stands still here: a recording has no timeouts, and no clock that is set back.
+        Time stands still: in a recording nothing times out, and no clock is set back.
 
-        :raises MessageError: If it cannot be used; then nothing has changed.
+        :raises MessageError: If it is refused; then nothing has changed.
         """
         self._path.update(self._driver(source), layout, data, stamp, 0.0)
 
     def places(self, source: str, layout: Layout) -> Places:
-        """Return where the entries of a message go, one like which was taken before."""
+        """Return where the entries of a message go, after one of its layout was used."""
         return self.merged.places(self._driver(source), layout)
 
     def _driver(self, topic: str) -> str:
@@ -341,8 +340,8 @@ class OfflinePath:
         Map many states.
 
         :param values: Rows position, velocity, effort of each, shape ``(samples, 3, n_in)``.
-        :returns: Shape ``(samples, 3, n_out)``, in the order of :attr:`names`, NaN what is not
-            known or not shown; and which of it is known, shown or not.
+        :returns: Shape ``(samples, 3, n_out)``, in the order of :attr:`names`, NaN where unknown
+            or hidden; and which are known, hidden or not.
         """
         assert self._affine is not None
         samples = len(values)
@@ -355,18 +354,19 @@ class OfflinePath:
         return np.where(known, mapped, np.nan), known
 
 
-# -- Recorded JointState messages through the bridge, many at a time -----------------------------
+# -- Recorded JointState messages, many at a time ------------------------------------------------
 #
-# A message goes through the path of the live bridge. Those that follow it and differ from it in
+# A message goes through the path of the live bridge. The following ones that differ from it in
 # stamp and numbers only are then mapped together, by the same operations in the same order, so
-# that the result is that of the live bridge to the last bit. As soon as anything else differs
+# that the result equals that of the live bridge to the last bit. As soon as anything else differs
 # (names, lengths, frame, which numbers are known) the next message goes through the live path
 # again.
 
 
-#: Messages mapped together: few at first, as the second may differ already, then ever more.
+#: Messages mapped together: few at first, as the second may differ already, then twice as many
+#: each time.
 FEWEST, MOST = 16, 1024
-#: After how many messages at most it is tried again whether they go together.
+#: Messages after which batching is tried again, at most.
 LONGEST_WAIT = 255
 
 _BILLION = 10**9
@@ -374,17 +374,17 @@ _BILLION = 10**9
 
 class OfflineConverter:
     """
-    Converts the messages of one bridge, of one or several drivers, in the order of receipt.
+    Converts the messages of one or several drivers, in the order of receipt.
 
     :param robot: The maps.
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-    :param read_unusual: Decodes what the fast reader leaves alone (big endian, for example);
+    :param read_unusual: Decodes messages that the fast reader does not (big endian, for example);
         raises :class:`MessageError` if it cannot.
-    :param options: The choices of the bridge, see :class:`OfflinePath`; by default its defaults.
-    :param driver: Topic of the driver whose actuators come out of joint states.
-    :raises TransmissionBridgeError: If a choice does not fit the robot.
-    :ivar refused: Messages that could not be used, by source and reason.
-    :ivar sentences: What the first of them was refused for, likewise.
+    :param options: The options of the bridge, see :class:`OfflinePath`; the defaults by default.
+    :param driver: Topic of the driver whose actuators are mapped from joint states.
+    :raises TransmissionBridgeError: If an option does not fit the robot.
+    :ivar refused: Number of refused messages, by source and reason.
+    :ivar sentences: The error of the first of them, likewise.
     """
 
     def __init__(
@@ -407,7 +407,7 @@ class OfflineConverter:
 
     @property
     def path(self) -> OfflinePath:
-        """The path, with what it noticed."""
+        """The path, with its counts."""
         return self._path
 
     def convert(
@@ -418,9 +418,8 @@ class OfflineConverter:
 
         :param source: The driver, for example its topic.
         :param messages: Serialised messages.
-        :param received: When each was received [ns]; the stamp of those that have none.
-        :returns: For each message the one that the bridge sends for it, ``None`` where it sends
-            none.
+        :param received: When each was received [ns], used where it has no stamp.
+        :returns: The bridge's output for each message, ``None`` where it publishes nothing.
         """
         converted: list[bytes | None] = []
         while (start := len(converted)) < len(messages):
@@ -445,7 +444,7 @@ class OfflineConverter:
         received: Sequence[int],
         converted: list[bytes | None],
     ) -> None:
-        """Append what goes together with the last message converted."""
+        """Convert the messages of the form of the last one converted, and append them."""
         window, begin = FEWEST, len(converted)
         while len(converted) < len(messages):
             last = len(converted) - 1
@@ -461,7 +460,7 @@ class OfflineConverter:
     # -- one by one ------------------------------------------------------------------------------
 
     def _one(self, source: str, message: bytes, received: int) -> bytes | None:
-        """Do what the live bridge does with a message."""
+        """Convert a message as the live bridge does."""
         try:
             layout, data = self._read(message)
             self._take(source, layout, data, received)
@@ -496,10 +495,10 @@ class OfflineConverter:
         self, source: str, first: bytes, messages: Sequence[bytes], received: Sequence[int]
     ) -> list[bytes]:
         """
-        Convert messages that go together with the first of them, which is converted already.
+        Convert messages of the form of the first of them, which is converted already.
 
-        :param first: What the first was converted to.
-        :returns: The results behind the first, up to the message that does not go with it.
+        :param first: The converted first message.
+        :returns: The results after the first, up to a message of another form.
         """
         assert self._last is not None
         layout, record = self._last

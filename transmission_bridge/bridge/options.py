@@ -41,11 +41,11 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class Range:
     """
-    The numbers that an option can have.
+    The range of a number.
 
-    :param minimum: Smallest of them, but for zero.
-    :param maximum: Largest of them.
-    :param or_zero: Whether zero, which has a meaning of its own, is one of them as well.
+    :param minimum: Smallest value, except zero.
+    :param maximum: Largest value.
+    :param or_zero: Whether zero, with a meaning of its own, is allowed as well.
     """
 
     minimum: float
@@ -53,16 +53,16 @@ class Range:
     or_zero: bool = False
 
     def __str__(self) -> str:
-        """Return it in words, for example ``0, or 0.001 to 86400``."""
+        """Return the range in words, for example ``0, or 0.001 to 86400``."""
         return f'{"0, or " if self.or_zero else ""}{self.minimum:.15g} to {self.maximum:.15g}'
 
     def __contains__(self, value: float) -> bool:
-        """Tell whether it is one of them; NaN never is."""
+        """Return whether a value is in the range; NaN never is."""
         return self.minimum <= value <= self.maximum or (self.or_zero and value == 0.0)
 
     def check(self, name: str, value: float) -> None:
         """
-        Refuse a number outside.
+        Check a number.
 
         :param name: Name of the option, for the error.
         :raises ParameterError: If it is outside.
@@ -73,7 +73,7 @@ class Range:
             )
 
 
-#: Seconds, of which zero mean never. A timer is set to a quarter of the least; the most is a day.
+#: Seconds; zero: never. A timer runs at a quarter of the smallest value; the largest is a day.
 _TIMEOUT = Range(1e-3, 86_400.0, or_zero=True)
 
 WRAP_PERIOD = Range(1e-6, 1e6)
@@ -93,7 +93,7 @@ class BridgeOptions:
     """
     How the bridge behaves where the description leaves a choice.
 
-    :raises ParameterError: If a value is none of its choices or outside its range, or a pair is
+    :raises ParameterError: If a value is not among its choices or outside its range, or a pair is
         not ``left=right``.
     """
 
@@ -250,7 +250,6 @@ class BridgeOptions:
                 span.check(option.name, getattr(self, option.name))
 
     def _check_topic(self, driver_name: str) -> None:
-        """Check the topic in front of a driver's name, if there is one."""
         if ':' not in driver_name:
             return
         topic, name = split_topic(driver_name)
@@ -266,24 +265,24 @@ class BridgeOptions:
 
 
 def description_of(option: Field[Any]) -> str:
-    """Return what the option means, in one or two sentences."""
+    """Return the meaning of an option, in one or two sentences."""
     return str(option.metadata['description'])
 
 
 def choices_of(option: Field[Any]) -> tuple[str, ...]:
-    """Return the values that are allowed, empty where they are not listed."""
+    """Return the allowed values, empty where they are not listed."""
     return tuple(option.metadata['choices'])
 
 
 def range_of(option: Field[Any]) -> Range | None:
-    """Return the range of a number, or of those in a list; ``None`` where there are none."""
+    """Return the range of the numbers of an option, ``None`` where it has none."""
     span: Range | None = option.metadata['span']
     return span
 
 
 def split_topic(driver_name: str) -> tuple[str, str]:
     """
-    Return the topic, empty where none is given, and the name of ``topic:driver_name``.
+    Return topic, empty where none is given, and name of ``topic:driver_name``.
 
     :param driver_name: Left side of an entry of ``actuator_names``.
     """
@@ -317,16 +316,16 @@ def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
 
 def unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Finding, ...]:
     """
-    Return a warning for each alias that no transmission is read by.
+    Return a warning for each alias that no transmission uses.
 
-    :param types: What the aliases stand in for: types in the description.
+    :param types: The types in the description that the aliases replace.
     """
     found = {spec.type for spec in robot.transmissions}
     found |= {spec.type for spec in robot.rejected}
     return tuple(
         Finding(
             'warning',
-            f"the alias for '{theirs}' is not used",
+            f"no transmission uses the alias for '{theirs}'; correct or remove it",
             expected=f'one of {", ".join(sorted(found)) or "no types at all"}',
         )
         for theirs in types
@@ -338,7 +337,7 @@ def names_of_lost(
     option: str, names: Iterable[str], lost: Mapping[str, str]
 ) -> tuple[Finding, ...]:
     """
-    Return a warning for each actuator of an option that a refused transmission costs.
+    Return a warning for each actuator of an option that belongs to a refused transmission.
 
     :param option: Name of the option.
     :param names: The actuators that it names.
@@ -356,7 +355,7 @@ def names_of_lost(
 
 PREFIX = 'transmissions.'
 
-#: What a parameter file and the command line can carry as a name.
+#: Names that a parameter file and the command line can contain.
 _NAME = re.compile(r'[\w./-]+')
 
 
@@ -366,7 +365,7 @@ class ParameterNames:
     The parameters of a robot.
 
     :param places: Transmission and path of each, by name.
-    :param findings: A warning for each name that is none of these.
+    :param findings: A warning for each number whose name cannot be a parameter.
     """
 
     places: Mapping[str, tuple[str, ParameterPath]]
@@ -385,10 +384,10 @@ def by_number(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def parameter_names(robot: RobotTransmissions) -> ParameterNames:
     """
-    Return the parameters that a robot has.
+    Return the parameters of a robot.
 
-    A name with characters that a parameter file cannot carry is none, and one that two numbers
-    would have is neither's: a value for it could be meant for either.
+    A name that a parameter file cannot contain is left out, and so is one that two numbers would
+    share, because a value for it could be meant for either.
     """
     places: dict[str, tuple[str, ParameterPath]] = {}
     reasons: dict[str, str] = {}
@@ -400,9 +399,9 @@ def parameter_names(robot: RobotTransmissions) -> ParameterNames:
         for path in paths:
             name = parameter_name(transmission, path)
             if name in places:
-                reasons[name] = 'names in the description with dots in them make two of this name'
+                reasons[name] = 'two numbers would have it; rename what has dots in its name'
             elif _NAME.fullmatch(name) is None:
-                reasons[name] = 'its name cannot stand in a parameter file'
+                reasons[name] = 'parameter files allow letters, digits, _, -, . and / only'
             places[name] = transmission, path
     specs = {spec.name: spec for spec in robot.robot.transmissions}
     findings = []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.commands import Arrivals
+from transmission_bridge.bridge.commands import ArrivalTimes
 from transmission_bridge.bridge.inputs import as_slice
 from transmission_bridge.bridge.options import split_topic
 from transmission_bridge.errors import closest, ParameterError
@@ -27,7 +27,7 @@ __all__ = ['ActuatorArrays', 'DriverNames', 'check_order']
 # -- Which driver has an actuator, and what it calls it ------------------------------------------
 
 
-#: Sets of actuators, commanded together, of which it is remembered how they are divided.
+#: Sets of actuators commanded together whose division among drivers is kept.
 _REMEMBERED = 32
 
 
@@ -43,23 +43,24 @@ class DriverNames:
     """
     Divides messages to actuators among the drivers, under the drivers' names.
 
-    The way back is taken where states are merged. An actuator of an entry ``topic:driver_name``
-    has the driver that publishes its states on that topic, and the topics of that driver are in
-    the namespace of that one. All others have their topics in the namespace of the bridge.
+    :class:`~transmission_bridge.bridge.state_buffer.StateBuffer` translates names in states. An
+    entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
+    topic; the other topics of that driver are in the same namespace. All other actuators have
+    their topics in the namespace of the bridge.
 
     :param actuator_names: ``driver_name`` or ``topic:driver_name`` to URDF name. Of two names for
-        one actuator the first counts, one with a topic before one without.
-    :param actuators: Those of the robot; entries of others mean nothing.
-    :ivar namespaces: Where there are drivers: ``''`` for that of the bridge, else with the slash
-        at its end.
-    :ivar reached: Namespaces to which commands were sent, and those to which trajectories were.
+        one actuator the first is used, one with a topic before one without.
+    :param actuators: The robot's; entries for others are ignored.
+    :ivar namespaces: Namespaces of the drivers: ``''`` for that of the bridge, others end with a
+        slash.
+    :ivar reached: Namespaces to which commands were sent, and to which trajectories were.
     :raises ParameterError: If an actuator has two drivers, or two actuators in one namespace
         would have one name.
     """
 
     def __init__(self, actuator_names: Mapping[str, str], actuators: Sequence[str]) -> None:
         given = [(*split_topic(entry), name) for entry, name in actuator_names.items()]
-        # Stable: those with a topic first, else as they are given.
+        # Entries with a topic first, otherwise in the order given.
         self._entries = sorted(
             (entry for entry in given if entry[2] in actuators), key=lambda entry: not entry[0]
         )
@@ -84,9 +85,9 @@ class DriverNames:
 
     def on_topic(self, name: str) -> dict[str, str]:
         """
-        Return the entries as they are on topics of another name beside those of the states.
+        Return the entries for topics of another name in the namespaces of the state topics.
 
-        :param name: Of the topic, without a namespace.
+        :param name: Name of the topic, without a namespace.
         """
         return {
             f'{_namespace(topic)}{name}:{driver_name}' if topic else driver_name: actuator
@@ -95,11 +96,11 @@ class DriverNames:
 
     def commands(self, record: JointStateRecord) -> list[tuple[str, JointStateRecord]]:
         """
-        Return what each driver is sent of a command, with the namespace of its topics.
+        Return the namespace and the command of each driver.
 
         :param record: Actuators with a command by the URDF's names, NaN: no command.
-        :returns: Only drivers of which an actuator is named. An interface that is not commanded
-            of any actuator of a driver is an empty array.
+        :returns: Drivers of which an actuator is named. An interface in which none of a driver's
+            actuators is commanded is an empty array.
         """
         if self._is_plain:
             return [('', record)]
@@ -107,7 +108,7 @@ class DriverNames:
         return [(part.namespace, _command_part(record, part)) for part in parts]
 
     def trajectories(self, record: TrajectoryRecord) -> list[tuple[str, TrajectoryRecord]]:
-        """Return what each driver is sent of a trajectory, as :meth:`commands`."""
+        """Return the namespace and the trajectory of each driver, as :meth:`commands`."""
         if self._is_plain:
             return [('', record)]
         parts = self._parts(record.names, True)
@@ -165,7 +166,7 @@ def _command_part(record: JointStateRecord, part: _Part) -> JointStateRecord:
     for row, values in enumerate((record.position, record.velocity, record.effort)):
         if len(values):
             own = values[part.picks]
-            # Of an interface may be commands to other drivers only.
+            # This interface may be commanded of other drivers only.
             if not np.isnan(own).all():
                 rows[row] = own
     return JointStateRecord(record.stamp, record.frame_id, part.names, *rows)
@@ -188,19 +189,19 @@ def _trajectory_part(record: TrajectoryRecord, part: _Part) -> TrajectoryRecord:
 
 class ActuatorArrays:
     """
-    Fills arrays from the messages that are sent.
+    Fills arrays from the messages to the drivers.
 
-    A plain array cannot leave out an actuator. So it is there only when each has a command of its
-    mode: in these messages, or as its newest before them. A command of another mode, and a
-    trajectory, takes an actuator's old command away. Where a trajectory ends counts as a command
-    once it is over: before that it would have the actuator jump there. Time going backwards ends
-    positions; rates are ended by messages.
+    A plain array cannot leave out an actuator. So one is sent only if every actuator has a command
+    of its mode, in these messages or as its newest before them. A command of another mode or a
+    trajectory replaces an actuator's old command. The end of a trajectory becomes a position
+    command once it is over: before that, the actuator would jump there. Time going backwards ends
+    positions; messages end rates.
 
-    Messages that end rates, being zero, end those of the last array as well, though others of its
-    actuators have another mode by now: in it their velocity is zero, and their effort as it was,
-    because without it a load might fall.
+    Messages of zeros that end rates are sent as an array even if other actuators have another mode
+    by now: those get velocity zero, and effort as in the last array, because without it a load
+    might fall.
 
-    :param actuators: The order, each actuator once.
+    :param actuators: Their order, each actuator once.
     """
 
     def __init__(self, actuators: Sequence[str]) -> None:
@@ -210,7 +211,7 @@ class ActuatorArrays:
     def reset(self) -> None:
         """Forget every command."""
         self._values: Array = np.full((len(FIELDS), len(self._index)), np.nan)
-        self._arrivals = Arrivals(len(self._index))
+        self._arrivals = ArrivalTimes(len(self._index))
         self._latest = -np.inf
         self._last: Array = np.full(self._values.shape, np.nan)
 
@@ -218,13 +219,13 @@ class ActuatorArrays:
         self, messages: Sequence[JointStateRecord], now: float = 0.0
     ) -> list[tuple[str, Array]]:
         """
-        Take note of what is sent for one command.
+        Return the arrays to send with the messages of one command.
 
-        :param messages: The messages of one command, each actuator by interface at most once.
+        :param messages: The messages, each actuator by interface at most once.
         :param now: Time of receipt [s].
-        :returns: Interface and values of every array that is to be sent with them.
+        :returns: Interface and values of every array.
         """
-        self._notice(now)
+        self._update_clock(now)
         names = {name for each in messages for name in each.names}
         self._forget([self._index[name] for name in names & self._index.keys()])
         sent: set[int] = set()
@@ -239,7 +240,7 @@ class ActuatorArrays:
                     sent.add(row)
                     if np.nan_to_num(values[picks]).any():
                         moving.add(row)
-        if self._arrivals.under_way(now).any():
+        if self._arrivals.moving(now).any():
             sent.discard(0)
         arrays = []
         for row in sorted(sent):
@@ -252,7 +253,7 @@ class ActuatorArrays:
         return arrays
 
     def _complete_end(self, row: int, values: Array) -> None:
-        """Fill in, in place, the actuators that are not in the messages that end rates."""
+        """Fill in, in place, the actuators that are missing in messages that end rates."""
         interface, last = FIELDS[row], self._last[row]
         if interface == 'position' or np.isnan(last).any():
             return
@@ -263,31 +264,29 @@ class ActuatorArrays:
         self, names: Sequence[str], position: Array, *, now: float = 0.0, until: float = 0.0
     ) -> None:
         """
-        Take note of where a trajectory ends.
+        Hold the end of a trajectory once it is over.
 
         :param names: Its actuators.
-        :param position: Their last positions, empty where it does not tell.
+        :param position: Their last positions, empty where it has none.
         :param now: Time of receipt [s].
         :param until: When it ends [s].
         """
-        self._notice(now)
+        self._update_clock(now)
         picks = [pick for pick, name in enumerate(names) if name in self._index]
         places = [self._index[names[pick]] for pick in picks]
         self._forget(places)
         if len(position):
             self._values[0, places] = position[picks]
-            self._arrivals.expect(places, until)
+            self._arrivals.mark_moving(places, until)
 
     def _forget(self, places: Sequence[int]) -> None:
-        """Forget the commands of these actuators."""
         self._values[:, places] = np.nan
-        self._arrivals.cancel(places)
+        self._arrivals.clear(places)
 
-    def _notice(self, now: float) -> None:
-        """Look whether time went backwards."""
+    def _update_clock(self, now: float) -> None:
         if now < self._latest:
             self._values[0] = np.nan
-            self._arrivals.cancel_all()
+            self._arrivals.clear()
         self._latest = now
 
 
@@ -301,17 +300,16 @@ def check_order(
     """
     Check the names that give an array its order.
 
-    :param option: Name of the option that they come from.
+    :param option: Name of the option.
     :param known: The names allowed.
-    :param kind: What they are, for the sentence.
-    :param lost: Names that would be allowed if a transmission were not refused, with the reason:
-        an array cannot leave them out.
-    :raises ParameterError: If one is not among them or stands there twice.
+    :param kind: What they name, with its article, for the error.
+    :param lost: Names of refused transmissions, with the reason; an array cannot leave them out.
+    :raises ParameterError: If a name is not allowed or repeated.
     """
     for number, name in enumerate(names):
         if name not in known:
             raise ParameterError(
-                f"{option} cannot be accepted: '{name}' is no {kind}"
+                f"{option} cannot be accepted: '{name}' is not {kind}"
                 + (f', {lost[name]}' if lost and name in lost else closest(name, known)),
                 parameter=option,
                 expected=f'names out of {", ".join(known)}',
@@ -319,7 +317,7 @@ def check_order(
             )
         if name in names[:number]:
             raise ParameterError(
-                f"{option} cannot be accepted: '{name}' stands there twice",
+                f"{option} cannot be accepted: '{name}' is repeated",
                 parameter=option,
                 expected='each name once',
                 found=repr(list(names)),

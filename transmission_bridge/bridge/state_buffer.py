@@ -32,7 +32,7 @@ __all__ = ['MOST_TURNS', 'StateBuffer', 'Unwrapper', 'wrap_periods']
 # -- Single-turn encoders: counting turns in actuator space, before any reduction ----------------
 
 
-#: Turns that an encoder never makes, whose reading still has seven digits of a turn.
+#: More turns than an encoder makes; their sum still resolves 1e-7 of a turn.
 MOST_TURNS = 1e9
 
 
@@ -41,11 +41,11 @@ class Unwrapper:
     Continues positions that jump by a period.
 
     ``total = reading + k * period`` with the integer ``k`` that brings it nearest to the last
-    total. As ``k`` is chosen anew for each reading, nothing is accumulated, and any gap in which
-    the actuator moves less than half a period is bridged. The first reading is taken as it is.
-    A reading of more than :data:`MOST_TURNS` periods is none: it is NaN, and forgets nothing.
+    total. As ``k`` is chosen anew for each reading, errors do not accumulate, and the actuator may
+    move up to half a period during a gap. The first reading is used unchanged. A reading of more
+    than :data:`MOST_TURNS` periods becomes NaN; the turns are kept.
 
-    :param places: Which actuators.
+    :param places: Indices of the actuators.
     :param periods: Their periods [rad or m], same length.
     """
 
@@ -59,9 +59,9 @@ class Unwrapper:
         self._totals: Array = np.full(len(self._places), np.nan)
 
     def __call__(self, positions: Array) -> None:
-        """Continue the positions of all actuators, in place; NaN stays NaN and forgets nothing."""
+        """Unwrap the positions of all actuators, in place; NaN stays NaN and keeps the turns."""
         readings = positions[self._places]
-        # Turns could not be told from rounding there, nor be found again afterwards.
+        # Rounding would be as large as a turn there, and the turns would be lost.
         readings[np.abs(readings) > MOST_TURNS * self._periods] = np.nan
         turns = np.round((self._totals - readings) / self._periods)
         totals = readings + np.where(np.isnan(turns), 0.0, turns) * self._periods
@@ -77,9 +77,9 @@ def wrap_periods(
 
     :param entries: Actuator to period, as text.
     :param known: The actuators of the robot.
-    :param lost: Those of refused transmissions, which need no period.
+    :param lost: Actuators of refused transmissions, which are left out.
     :raises UnknownNameError: If there is no such actuator.
-    :raises ParameterError: If a period is no number in its range.
+    :raises ParameterError: If a period is not a number in its range.
     """
     periods = {}
     for name, text in entries.items():
@@ -101,16 +101,16 @@ def wrap_periods(
     return periods
 
 
-# -- What one or several drivers have said, merged by actuator name ------------------------------
+# -- The newest numbers of one or several drivers ------------------------------------------------
 
 
 _NOBODY = -1
 
-_NAMES_HINT = 'the parameter actuator_names tells how a driver calls them'
+_NAMES_HINT = "give the driver's names in the parameter actuator_names"
 
 
 class _Source:
-    """One driver: its number, its newest stamp and when it came, and its layouts."""
+    """One driver: its number, its newest stamp and time of receipt, and its layouts."""
 
     def __init__(self, number: int, index: Mapping[str, int]) -> None:
         self.number = number
@@ -126,30 +126,31 @@ class StateBuffer:
     """
     The newest number of every actuator and interface, NaN where it is not known.
 
-    A driver that leaves out an interface it used to give for an actuator makes it unknown; what
-    other drivers give stays. With a timeout, a number that no message has given for longer is
-    unknown until it is given again. Time going backwards forgets everything: with a timeout at
-    once, without one at the next message.
+    A number becomes unknown when the driver that gave it leaves its interface out; numbers of
+    other drivers stay. With a timeout, a number that is not given again in time is unknown until
+    it is. Time going backwards forgets everything: with a timeout at once, without one at the next
+    message.
 
     :param names: The actuators.
     :param driver_names: Driver's name to URDF name, where they differ; ``None`` where names
-        are not translated. Behind ``source:`` they are those of one source, which then has no
-        other actuators.
+        are not translated. An entry ``source:name`` is for one source, which then has no other
+        actuators.
     :param wrap_period: Period of single-turn encoders by actuator.
     :param timeout: Seconds; 0: never.
-    :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
-        what is published goes back; 0, for recordings: at once.
-    :param lost: Actuators of refused transmissions, with the reason, which ``driver_names`` may
-        mean as well.
+    :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
+        for recordings: at once.
+    :param lost: Actuators of refused transmissions, with the reason; ``driver_names`` may contain
+        them.
     :ivar given: Whether position, velocity, effort were ever given.
-    :ivar names_hint: How to give a driver's names, for the sentence about a message that names
-        nothing of the robot; empty where names are not translated.
-    :ivar unknown_names: Names in messages that the robot does not have, as they are shown, with
-        their counts; a hostile sender must not make this grow.
-    :ivar not_finite: How many numbers that drivers gave were NaN or infinite, rows position,
-        velocity, effort, shape ``(3, n_actuators)``.
+    :ivar names_hint: How to give a driver's names, for errors; empty where names are not
+        translated.
+    :ivar unknown_names: Counts of names, shortened, that the robot does not have; limited in
+        number, because senders may be hostile.
+    :ivar not_finite: How many numbers from drivers were NaN or infinite, rows position, velocity,
+        effort, shape ``(3, n_actuators)``.
     :ivar contests: How often a driver gave a number again that another one had taken over.
-    :raises UnknownNameError: If ``driver_names`` mean an actuator that is neither there nor lost.
+    :raises UnknownNameError: If ``driver_names`` name an actuator that is neither in ``names`` nor
+        lost.
     :raises ParameterError: If they give an actuator the name of another one that keeps it.
     """
 
@@ -182,11 +183,11 @@ class StateBuffer:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything that drivers have said."""
+        """Forget all messages."""
         self._values: Array = np.full((len(FIELDS), len(self._names)), np.nan)
-        # Number of the driver that gave the value, so that no driver takes back another's.
+        # Number of the driver that gave the value: only that driver may withdraw it.
         self._givers: Index = np.full(self._values.shape, _NOBODY, dtype=np.intp)
-        # Number of the driver that had given it before another one did.
+        # Number of the driver that had given it before.
         self._rivals: Index = np.full(self._values.shape, _NOBODY, dtype=np.intp)
         self._watch(0)
         self._heard: Array = np.full(self._values.shape, -np.inf)
@@ -212,8 +213,8 @@ class StateBuffer:
         """
         Return where the entries of a message go.
 
-        :param source: A driver of whom a message was taken.
-        :raises MessageError: If messages of this layout cannot be used.
+        :param source: A driver that has sent a message.
+        :raises MessageError: If messages of this layout are refused.
         """
         return self._sources[source].plans.get(layout)
 
@@ -221,13 +222,13 @@ class StateBuffer:
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float
     ) -> None:
         """
-        Take over a message; see :meth:`StatePath.update`.
+        Use a message; see :meth:`StatePath.update`.
 
-        :raises MessageError: If it cannot be used; then nothing has changed but
-            :attr:`unknown_names`. One that names nothing of the robot cannot (``foreign``).
+        :raises MessageError: If it is refused, as one that names no actuator of the robot is
+            (``foreign``); then nothing but :attr:`unknown_names` has changed.
         """
         known = self._sources.get(source) or self._add(source)
-        # Looking the layout up may refuse the message, and then nothing must have changed.
+        # First, because it may refuse the message.
         plan = known.plan if layout is known.layout else known.plans.get(layout)
         assert plan is not None
         if plan.unknown:
@@ -239,7 +240,7 @@ class StateBuffer:
             known = self._add(source)
         self._latest = now
         if layout is not known.layout or self._contested:
-            self._note_giver(known, layout, plan)
+            self._record_giver(known, layout, plan)
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
         if rows is not None:
             values[:, places] = rows if picks is None else rows[:, picks]
@@ -256,23 +257,23 @@ class StateBuffer:
             self._unwrap(values[0])
         known.stamp, known.heard = stamp, now
 
-    def _note_giver(self, source: _Source, layout: Layout, plan: Places) -> None:
+    def _record_giver(self, source: _Source, layout: Layout, plan: Places) -> None:
         """
-        Note which numbers are a driver's, and forget those that it no longer gives.
+        Record which numbers a driver gives, and forget those that it no longer gives.
 
-        Needed again when its layout changes, or with every message once two drivers have given
-        the same number.
+        Needed when its layout changes, and with every message once two drivers have given the same
+        number.
         """
         source.layout, source.plan = (layout, plan) if layout.is_kept else (None, None)
-        is_noted = False
+        is_counted = False
         for row, length in enumerate(layout.lengths):
             givers = self._givers[row, plan.places]
             mine = givers == source.number
             if length:
                 others = ~(mine | (givers == _NOBODY))
-                # One interface is enough to tell who they are.
-                if not is_noted and others.any():
-                    self._contested = is_noted = True
+                # One interface is enough to find the rivals.
+                if not is_counted and others.any():
+                    self._contested = is_counted = True
                     rivals = self._rivals[row, plan.places]
                     self.contests += int((others & (rivals == source.number)).any())
                     self._rivals[row, plan.places] = np.where(others, givers, rivals)
@@ -285,32 +286,32 @@ class StateBuffer:
         self._watch(max((row + 1 for row, given in enumerate(self.given) if given), default=0))
 
     def _watch(self, n_rows: int) -> None:
-        """Look for NaN and inf in the first rows only: one never given would always be found."""
+        """Look for NaN and inf in the first rows only: rows that are never given are NaN."""
         self._watched: Array = self._values[:n_rows].reshape(-1)
         self._all_finite = FiniteCheck(self._watched.size)
 
     def values(self, now: float) -> Array:
-        """Return rows position, velocity, effort, shape ``(3, n_actuators)``; do not change."""
+        """Return rows position, velocity, effort, ``(3, n_actuators)``; must not be changed."""
         if not self._timeout:
             return self._values
         return np.where(self._too_old(now), np.nan, self._values)
 
     def ages(self, now: float) -> Array:
         """
-        Return the seconds since each number was given last, rows as :meth:`values`.
+        Return the seconds since each number was given, rows as :meth:`values`.
 
-        Infinite for one that never was. What came before time went backwards has a negative age
-        until the next message.
+        Infinite for one that never was. After time went backwards, ages are negative until the
+        next message.
         """
         ages: Array = now - self._heard
         return ages
 
     def stale(self, now: float) -> Mask:
         """
-        Return which actuators have not been heard of for longer than the timeout.
+        Return which actuators have timed out, shape ``(n_actuators,)``.
 
-        Nor are those fresh of which a driver that gave one of their numbers has fallen silent,
-        while others still give the rest.
+        An actuator has timed out when all its numbers have, or one that a driver used to give
+        while other drivers still give the rest.
         """
         if not self._timeout:
             return np.zeros(len(self._names), dtype=bool)
@@ -322,48 +323,47 @@ class StateBuffer:
         return (self.ages(now) > self._timeout) | (now < self._latest)
 
     def newest(self) -> Array:
-        """Return when each actuator was heard of last [s], minus infinity: never."""
+        """Return when each actuator was given last [s], minus infinity: never."""
         newest: Array = self._heard.max(axis=0)
         return newest
 
     def given_by(self, source: str) -> Array:
-        """Return the numbers that are a driver's, in the order of the robot."""
+        """Return the numbers that a driver gave, in the order of the robot."""
         known = self._sources.get(source)
         given: Array = self._values[self._givers == (_NOBODY if known is None else known.number)]
         return given
 
     def givers(self) -> tuple[str, ...]:
-        """Return the driver that gave a number of each actuator, empty: nobody."""
+        """Return the driver of each actuator, empty where none has given a number."""
         names = ['', *self._sources]
         return tuple(names[number + 1] for number in self._givers.max(axis=0))
 
     def rivals(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        """Return the actuators of which two drivers gave the same number, by the two."""
+        """Return, by pair of drivers, the actuators of which both gave the same number."""
         names = tuple(self._sources)
         found: dict[tuple[str, str], dict[str, None]] = {}
         for row, place in np.argwhere(self._rivals != _NOBODY):
             first, second = sorted((self._givers[row, place], self._rivals[row, place]))
-            # One that had taken back what it gave is no rival.
+            # A driver that withdrew its number is not a rival.
             if first not in (second, _NOBODY):
                 actuators = found.setdefault((names[first], names[second]), {})
                 actuators[self._names[place]] = None
         return {drivers: tuple(actuators) for drivers, actuators in found.items()}
 
     def knows(self, source: str, name: str) -> bool:
-        """Tell whether a driver's name is that of an actuator."""
+        """Return whether a driver's name is that of an actuator."""
         return name in self._index_of(source)
 
     def stamp(self, now: float) -> Stamp | None:
         """
-        Return the stamp of what is published now, ``None`` before the first message.
+        Return the stamp to publish now, ``None`` before the first message.
 
-        It is the newest among the drivers' newest messages. Of a driver that timed out nothing is
-        used, nor its stamp.
+        It is the newest stamp among the drivers' newest messages, without drivers that timed out.
 
         It goes back only when time does: the time of receipt (there is no stamp then until the
-        next message), or the drivers' time, of whom nothing but older stamps has come for a while
-        (one began to count anew, a recording is played again). One message from the past changes
-        nothing.
+        next message), or the time of the drivers, if only older stamps have come for
+        ``stamp_hold`` (a driver was restarted, a recording is played again). A single message from
+        the past changes nothing.
         """
         newest = self._newest(now)
         if newest is None or now < self._latest:
@@ -377,7 +377,7 @@ class StateBuffer:
         return newest
 
     def forget_stamps(self) -> None:
-        """Forget the drivers' stamps, as those of another time, until they send new ones."""
+        """Forget the drivers' stamps, because the clock was set, until they send new ones."""
         self._published, self._older_since = (0, 0), None
         for source in self._sources.values():
             source.stamp = None
@@ -410,10 +410,10 @@ class StateBuffer:
     def _foreign(self, index: Mapping[str, int], names: tuple[str, ...]) -> str:
         lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
         if lost:
-            return f'nothing named is bridged: {shortened(lost, show=str)}'
+            return f'none of the names is bridged: {shortened(lost, show=str)}'
         hint = f' ({self.names_hint})' if self.names_hint else ''
         return (
-            f'nothing named is known: expected some of {shortened(tuple(index))}'
+            f'none of the names is known: expected some of {shortened(tuple(index))}'
             f'{hint}, found {shortened(names) or "none"}'
         )
 
@@ -426,7 +426,7 @@ class StateBuffer:
 def _driver_indexes(
     names: tuple[str, ...], driver_names: Mapping[str, str], lost: Mapping[str, str]
 ) -> dict[str, dict[str, int]]:
-    """Return the places of names by source; ``''`` for each that has no names of its own."""
+    """Return the indices of names by source; ``''``: sources without names of their own."""
     entries: dict[str, dict[str, str]] = {'': {}}
     for driver_name, name in driver_names.items():
         source, own = split_topic(driver_name)
@@ -443,11 +443,11 @@ def _driver_index(
     alone: bool,
 ) -> dict[str, int]:
     """
-    Return the place of every name that a driver may use.
+    Return the index of every name that a driver may use.
 
-    A renamed actuator is known under the driver's name only: its own may be another's there.
+    A renamed actuator has only the driver's name: its own may be another's there.
 
-    :param alone: Whether the driver has no others.
+    :param alone: Whether the driver has no other actuators.
     """
     index = {name: place for place, name in enumerate(names)}
     renamed = set(driver_names.values())

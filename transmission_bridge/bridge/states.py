@@ -22,7 +22,15 @@ from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
 
-__all__ = ['JointView', 'PublishPolicy', 'SensorPath', 'StatePath', 'Tip', 'root_of']
+__all__ = [
+    'JointView',
+    'PublishPolicy',
+    'SensorPath',
+    'StatePath',
+    'Tip',
+    'known_or_empty',
+    'root_of',
+]
 
 
 # -- When the joint states are published ---------------------------------------------------------
@@ -30,14 +38,14 @@ __all__ = ['JointView', 'PublishPolicy', 'SensorPath', 'StatePath', 'Tip', 'root
 
 class PublishPolicy:
     """
-    Decides after each message whether the joint states are due.
+    Decides after each message whether to publish the joint states.
 
-    Time going backwards forgets who has sent what.
+    Time going backwards forgets which sources have sent messages.
 
-    :param policy: ``on_any``: after every message; ``on_all``: when every source has sent one
-        since the last time, leaving out those that timed out; ``rate``: never, a timer decides.
+    :param policy: ``on_any``: after every message; ``on_all``: when every source that has not
+        timed out has sent one since the last time; ``rate``: never, a timer decides.
     :param sources: All sources.
-    :param timeout: Seconds after which a source is left out; 0: never.
+    :param timeout: Seconds after which a source times out; 0: never.
     """
 
     def __init__(self, policy: str, sources: Iterable[str], timeout: float = 0.0) -> None:
@@ -47,16 +55,16 @@ class PublishPolicy:
         self.reset()
 
     def reset(self) -> None:
-        """Forget who has sent what."""
+        """Forget all messages."""
         self._heard = dict.fromkeys(self._sources, -math.inf)
         self._since: set[str] = set()
         self._latest = -math.inf
 
     def heard(self, source: str, now: float) -> bool:
         """
-        Take note of a message and tell whether the joint states are due.
+        Record a message; return whether to publish the joint states.
 
-        :param source: Who sent it.
+        :param source: Its sender.
         :param now: Time of receipt [s].
         """
         if self._policy != 'on_all':
@@ -65,7 +73,7 @@ class PublishPolicy:
             self.reset()
         self._latest = self._heard[source] = now
         self._since.add(source)
-        # With no timeout nobody is left out, not even who was never heard.
+        # Without a timeout this waits for sources that were never heard, too.
         missing = self._sources - self._since
         if any(now - self._heard[other] <= self._timeout for other in missing):
             return False
@@ -73,9 +81,7 @@ class PublishPolicy:
         return True
 
 
-# -- What is said of the joints ------------------------------------------------------------------
-#
-# Those that follow another one are added, what may not be is left out.
+# -- Published joints and interfaces -------------------------------------------------------------
 #
 # A follower (URDF ``<mimic>``) is computed, never commanded: ``q = multiplier * q_followed +
 # offset``, its velocity without the offset. Its effort is unknown, because the description does
@@ -84,14 +90,14 @@ class PublishPolicy:
 
 class JointView:
     """
-    States of the robot's joints as they are published, one instant or many.
+    Adds followers to joint states and hides interfaces that must not be published.
 
     :param robot: The maps.
-    :param unknown_rates: ``nan`` or ``zero``: what stands for an unknown velocity or effort.
-    :param undeclared: ``publish``: everything is published; ``hide``: of a joint in a
-        ``<ros2_control>`` block only the state interfaces that it declares there, or in another
-        block; ``auto``: as ``hide`` for joints of blocks whose hardware plugin is topic-based,
-        which fails when it is given another one, else as ``publish``.
+    :param unknown_rates: ``nan`` or ``zero``: published for an unknown velocity or effort.
+    :param undeclared: ``publish``: publish everything; ``hide``: of a joint in ``<ros2_control>``
+        blocks only the state interfaces that it declares there; ``auto``: as ``hide`` for joints
+        of blocks whose hardware plugin is topic-based, because that fails when it is given an
+        undeclared one, else as ``publish``.
     :ivar names: The joints, then their followers.
     :ivar hidden: What is never published, shape ``(3, n)``; ``None`` where everything is.
     """
@@ -105,19 +111,19 @@ class JointView:
 
     @property
     def is_plain(self) -> bool:
-        """Whether states that are all known are published as they are."""
+        """Whether states that are all known are published unchanged."""
         return self._followers is None and self.hidden is None
 
     def __call__(self, joints: Array) -> tuple[Array, Mask]:
         """
-        Return what is published, NaN where nothing is, and what is known, published or not.
+        Return the values to publish, NaN where there is none, and which are known, hidden or not.
 
         :param joints: Rows position, velocity, effort of the robot's joints, ``(..., 3, n)``.
         :returns: Two arrays ``(..., 3, len(names))``.
         """
         if self._followers is not None:
             joints = self._followers.extend(joints)
-        # What is too large for a number is not known either.
+        # An overflow is unknown, too.
         known: Mask = np.isfinite(joints)
         shown = np.where(known, joints, np.nan)
         if self._fills:
@@ -130,10 +136,10 @@ class JointView:
 @dataclass(frozen=True, slots=True)
 class _Followers:
     """
-    The followers of a robot, chains resolved to the joint that is really there.
+    The followers of a robot, with chains resolved to the bridged joint.
 
     :param names: Names of the followers.
-    :param followed: Place of the joint that each follows in the robot's joints.
+    :param followed: Index of the joint that each follows.
     :param multiplier: Of the whole chain.
     :param offset: Of the whole chain [rad or m].
     """
@@ -156,8 +162,8 @@ def _followers(robot: RobotTransmissions) -> _Followers | None:
     """
     Return the followers of bridged joints, or ``None`` where there are none.
 
-    A follower with a transmission of its own is measured, not computed. One that follows, over
-    whatever chain, a joint that is not bridged cannot be known and is left out, as is a loop.
+    A follower with a transmission of its own is measured, not computed. One whose chain ends at a
+    joint that is not bridged, or in a loop, is left out.
     """
     index = {name: place for place, name in enumerate(robot.joint_names)}
     joints = {joint.name: joint for joint in robot.robot.joints}
@@ -192,18 +198,7 @@ def _resolve(
 
 
 def _undeclared(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask | None:
-    """
-    Return which values are not to be published, or ``None`` if all are.
-
-    ros2_control's topic-based hardware fails when it is given a finite value for a state
-    interface that the joint does not declare.
-
-    :param names: The joints published.
-    :param choice: ``publish``: all are published; ``hide``: of a joint in a ``<ros2_control>``
-        block only the state interfaces that it declares there, or in another block; ``auto``: as
-        ``hide`` for joints of blocks whose hardware plugin is topic-based, else as ``publish``.
-    :returns: Shape ``(3, n)``, true where the value must stay unknown.
-    """
+    """Return what must stay unknown, shape ``(3, n)``; ``None``: nothing."""
     if choice == 'publish':
         return None
     declared: dict[str, set[str]] = {}
@@ -227,21 +222,21 @@ class StatePath:
     """
     Merges actuator states by name and maps them to joint states.
 
-    Every number is the newest that a driver gave for it; NaN and inf mean unknown. A message is
-    taken whole or, if it cannot be used, not at all. See
-    :class:`~transmission_bridge.bridge.options.BridgeOptions` for the choices.
+    Every number is the newest that a driver gave; NaN and inf mean unknown. A message is used
+    whole or not at all. See :class:`~transmission_bridge.bridge.options.BridgeOptions` for the
+    choices.
 
-    :param robot: The maps; exchanged by :meth:`use`.
+    :param robot: The maps; replaced by :meth:`use`.
     :param unknown_joints: ``omit`` or ``nan``.
     :param unknown_rates: ``nan`` or ``zero``.
     :param undeclared: ``auto``, ``publish`` or ``hide``.
     :param actuator_names: Driver's name to URDF name, where they differ.
     :param wrap_period: Period of single-turn encoders [rad or m] by actuator.
     :param timeout: Seconds after which a number that did not come again is unknown; 0: never.
-    :param stamp_hold: Seconds for which nothing but older stamps has to come before the stamp of
-        what is published goes back; 0, for recordings: at once.
-    :ivar merged: What the drivers have said.
-    :ivar view: What is said of the joints.
+    :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
+        for recordings: at once.
+    :ivar merged: The newest numbers of all drivers.
+    :ivar view: The joints and interfaces that are published.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
 
@@ -268,19 +263,18 @@ class StatePath:
         )
         self._times_out = timeout > 0.0
         self.view = JointView(robot, unknown_rates, undeclared)
-        # Nothing to add to and nothing to take from what the maps give.
         self._is_plain = self.view.is_plain
         self.report = MapReport()
         self.use(robot)
         self.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
-        """Exchange the maps between two messages; joints and actuators must be the same."""
+        """Replace the maps between two messages; joints and actuators must be the same."""
         self._mapper = robot.stream(ACTUATOR_TO_JOINT)
         self._is_dirty = True
 
     def reset(self) -> None:
-        """Forget everything that drivers have said."""
+        """Forget all messages."""
         self.merged.reset()
         self._mapper.forget()
         self._is_dirty = True
@@ -289,14 +283,14 @@ class StatePath:
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
     ) -> None:
         """
-        Take over the message of one driver.
+        Use the message of one driver.
 
         :param source: The driver, for example its topic.
         :param layout: Names and lengths of the message.
-        :param data: The message; copied from, not kept.
+        :param data: The message; its numbers are copied.
         :param stamp: Its stamp, never zero.
         :param now: Time of receipt [s].
-        :raises MessageError: If it cannot be used; then nothing has changed.
+        :raises MessageError: If it is refused; then nothing has changed.
         """
         self.merged.update(source, layout, data, stamp, now)
         self._is_dirty = True
@@ -314,7 +308,7 @@ class StatePath:
 
     def joint_state(self, now: float = 0.0) -> JointStateRecord | None:
         """
-        Return the state of every joint that is known, with the stamp of the newest input.
+        Return the state of every known joint, with the stamp of the newest input.
 
         An interface unknown for all of these joints is an empty array.
 
@@ -330,9 +324,9 @@ class StatePath:
 
     def encoded(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
         """
-        Return what :meth:`joint_state` does, serialised.
+        Return :meth:`joint_state` serialised.
 
-        Numbers that are all to be published go to the message without a record between.
+        Where everything is published, the numbers are copied straight to the message.
         """
         stamp = self.merged.stamp(now)
         if stamp is None:
@@ -344,7 +338,7 @@ class StatePath:
         return None if state is None else encoder.encode(state)
 
     def _selected(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
-        """Return what is to be published where not everything is."""
+        """Return the record where not everything is published."""
         shown, known = self.view(joints)
         names, hidden = self.view.names, self.view.hidden
         if self._omit and not known[0].all():
@@ -354,7 +348,7 @@ class StatePath:
             hidden = None if hidden is None else hidden[:, named]
         if not (known if hidden is None else known & ~hidden).any():
             return None
-        return JointStateRecord(stamp, '', names, *(_known_or_empty(row) for row in shown))
+        return JointStateRecord(stamp, '', names, *(known_or_empty(row) for row in shown))
 
     def _map(self, actuators: Array) -> Array:
         joints = self._mapper.map_state(actuators, self.report)
@@ -364,7 +358,8 @@ class StatePath:
         return joints
 
 
-def _known_or_empty(values: Array) -> Array:
+def known_or_empty(values: Array) -> Array:
+    """Return an empty array where no value is known."""
     return EMPTY if np.isnan(values).all() else values
 
 
@@ -373,17 +368,17 @@ def _known_or_empty(values: Array) -> Array:
 
 class SensorPath:
     """
-    Maps one field of the JointState messages of sensors at the actuators.
+    Maps absolute encoders or torque sensors of the actuators to the joints.
 
-    Absolute positions map as positions do (or pass by role, where the transmission ignores its
-    absolute encoders), torques as efforts do. Names, NaN and left-out fields mean what they mean
-    for :class:`~transmission_bridge.bridge.state_buffer.StateBuffer`.
+    Absolute positions map as positions do (or pass through to the joint of the same role, where
+    the transmission ignores its absolute encoders), torques as efforts do. Messages are merged by
+    :class:`~transmission_bridge.bridge.state_buffer.StateBuffer`.
 
-    :param robot: The maps; exchanged by :meth:`use`.
+    :param robot: The maps; replaced by :meth:`use`.
     :param interface: ``absolute_position`` or ``torque``.
-    :param field: The field that holds it: ``position`` or ``effort``.
+    :param field: The JointState field that holds it: ``position`` or ``effort``.
     :param actuator_names: Driver's name to URDF name, where they differ.
-    :param timeout: Seconds after which a sensor that was not heard of is unknown; 0: never.
+    :param timeout: Seconds after which a number that did not come again is unknown; 0: never.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
 
@@ -409,11 +404,11 @@ class SensorPath:
         self.use(robot)
 
     def use(self, robot: RobotTransmissions) -> None:
-        """Exchange the maps between two messages; joints and actuators must be the same."""
+        """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
 
     def reset(self) -> None:
-        """Forget everything that sensors have said."""
+        """Forget all messages."""
         self._merged.reset()
 
     def map(
@@ -426,17 +421,17 @@ class SensorPath:
         source: str = '',
     ) -> JointStateRecord | None:
         """
-        Take over a message and return what all sensors say of the joints.
+        Use a message, and return the newest values of all sensors at the joints.
 
         :param layout: Names and lengths of the message.
-        :param data: The message; copied from, not kept.
+        :param data: The message; its numbers are copied.
         :param actuator_position: Newest actuator positions, shape ``(n_actuators,)``, NaN where
-            unknown; torques through a transmission whose ratio depends on them need them.
+            unknown; position-dependent transmissions need them for torques.
         :param stamp: Stamp of the message, never zero.
         :param now: Time of receipt [s].
         :param source: The driver, for example its topic.
         :returns: The joints whose value is known, in the same field; ``None`` if there are none.
-        :raises MessageError: If the message cannot be used; then nothing has changed.
+        :raises MessageError: If the message is refused; then nothing has changed.
         """
         self._merged.update(source, layout, data, stamp, now)
         values = self._robot.actuator_to_joint(
@@ -458,16 +453,17 @@ class SensorPath:
 
 class Tip:
     """
-    One end frame, seen from the root of the robot.
+    Twist and wrench of one link with respect to the root of the robot.
 
-    ``v = J q'`` and, of the wrenches at the end that the efforts ``tau = J^T w`` hold, the least
-    one, ``w = (J^T)^+ tau``. Both are at the end's origin in the axes of the root: linear or force
-    first [m/s, N], angular or moment then [rad/s, N m].
+    The twist is ``v = J q'``. The wrench is the smallest one that the efforts ``tau = J^T w``
+    hold, ``w = (J^T)^+ tau``. Both are at the link's origin in the axes of the root: linear
+    velocity or force first [m/s, N], then angular velocity or moment [rad/s, N m].
 
     :param robot: The description.
-    :param frame: The end: name of a link.
-    :param bridged: Names of the joints whose states are known.
-    :raises ParameterError: If there is no such link, or a joint on the way to it is not bridged.
+    :param frame: Name of the link.
+    :param bridged: Names of the bridged joints.
+    :raises ParameterError: If there is no such link, or a joint between root and link is not
+        bridged.
     """
 
     def __init__(self, robot: RobotDescription, frame: str, bridged: Iterable[str]) -> None:
@@ -509,7 +505,7 @@ class Tip:
         return wrench
 
     def _of(self, joints: JointStateRecord, values: Array) -> Array | None:
-        """Return the device's share of one field, ``None`` where any of it is unknown."""
+        """Return the values of the joints of the chain, ``None`` where any is unknown."""
         known = dict(zip(joints.names, values.tolist(), strict=False))
         try:
             share: Array = np.array([known[name] for name in self._device.joint_names])
@@ -520,7 +516,7 @@ class Tip:
 
 def root_of(robot: RobotDescription) -> str:
     """
-    Return the link that no joint leads to, the first one where there are several.
+    Return the link that is no joint's child, the first one where there are several.
 
     :raises ParameterError: If there is none.
     """

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From joint trajectories to actuator trajectories, waypoint by waypoint, whole or not at all."""
+"""From joint trajectories to actuator trajectories; each is mapped whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import command_names, CommandNames, refuse_unknown
+from transmission_bridge.bridge.command_plan import (
+    check_names,
+    command_names,
+    commanded_actuators,
+    CommandNames,
+    owned_actuators,
+)
 from transmission_bridge.bridge.commands import CommandPath, TrajectoryEnd
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.errors import MessageError, shortened
@@ -24,8 +30,8 @@ __all__ = ['TrajectoryPath', 'TrajectoryValues', 'read_trajectory']
 
 # -- The waypoints of a joint trajectory as arrays -----------------------------------------------
 #
-# Every waypoint has, each for all joints named or not at all, positions, velocities, accelerations
-# and effort, and at least one of the first three. Times from the start increase strictly. Every
+# Positions, velocities, accelerations and effort of a waypoint are each given for all joints named
+# or for none; one of the first three has to be. Times from the start increase strictly. Every
 # number is finite.
 
 
@@ -40,7 +46,7 @@ class TrajectoryValues:
     :param named: The joints that the trajectory names, shape ``(n_joints,)``.
     :param values: Positions, velocities, accelerations, effort: shape ``(4, n_points,
         n_joints)``, NaN where there is none.
-    :param given: Which waypoints have them, shape ``(4, n_points)``.
+    :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
     """
 
     named: Mask
@@ -54,7 +60,7 @@ def read_trajectory(
     """
     Check a trajectory and stack its waypoints.
 
-    :param known: What the robot knows of names in commands.
+    :param known: The joint names that commands may use.
     :raises MessageError: If the stamp is impossible (``bad_stamp``), there are no names
         (``no_names``) or waypoints (``no_points``), a name is unknown (``unknown_joint``), given
         twice (``duplicate_name``) or of a joint that may not be commanded (``not_commandable``),
@@ -103,10 +109,7 @@ def read_trajectory(
 def _places(names: tuple[str, ...], known: CommandNames) -> list[int]:
     if not names:
         raise MessageError('no_names', 'a trajectory without joint names')
-    refuse_unknown(names, known)
-    if len(set(names)) < len(names):
-        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
+    check_names(names, known)
     barred = [f'{name} ({known.barred[name]})' for name in names if name in known.barred]
     if barred:
         raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
@@ -125,14 +128,14 @@ def _check_times(record: TrajectoryRecord) -> None:
             raise MessageError('times', f'waypoint {number} is not later than the one before it')
 
 
-# -- Whole trajectories, or nothing of them ------------------------------------------------------
+# -- From joint trajectories to actuator trajectories --------------------------------------------
 
 
-#: What the arrays of a waypoint are.
+#: Interfaces of the arrays of a waypoint.
 _INTERFACES = ('position', 'velocity', 'acceleration', 'effort')
 _POSITION, _VELOCITY, _ACCELERATION, _EFFORT = range(4)
 
-#: Which row of a command, and of its limits, the arrays of a waypoint are.
+#: The row of a command, and of its limits, for each array of a waypoint.
 _COMMAND_ROWS = {_POSITION: 0, _VELOCITY: 1, _EFFORT: 2}
 
 
@@ -140,16 +143,15 @@ class TrajectoryPath:
     """
     Maps joint trajectories, sharing limits, held commands and counts with the command path.
 
-    Header and times stay as they are, what a waypoint omits stays omitted. Rates and effort are
-    mapped at their waypoint's position where the mechanism depends on it, accelerations with its
-    velocity too; a waypoint must then have them.
+    Header and times are copied, and arrays that a waypoint omits stay omitted. Where a mechanism
+    depends on position, a waypoint needs positions, because rates and effort are mapped there,
+    and velocities for its accelerations.
 
-    A trajectory for some joints of a coupled transmission has the others hold: at their last
-    commanded, else measured position, with rates zero and their last commanded effort. Where a
-    trajectory leads is commanded once it is over.
+    If a trajectory names only some joints of a coupled transmission, the others hold: their last
+    commanded, else measured position, zero rates, and their last commanded effort.
 
-    :param robot: The maps; exchanged by :meth:`use`.
-    :param commands: Its limits are obeyed; where the trajectory ends becomes its held command.
+    :param robot: The maps; replaced by :meth:`use`.
+    :param commands: Its limits apply; the end of the trajectory becomes its held command.
     :param partial_commands: ``hold`` or ``reject``.
     """
 
@@ -162,7 +164,7 @@ class TrajectoryPath:
         self.use(robot)
 
     def use(self, robot: RobotTransmissions) -> None:
-        """Exchange the maps between two messages; joints and actuators must be the same."""
+        """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
 
     def map(
@@ -179,14 +181,14 @@ class TrajectoryPath:
 
         :param trajectory: The trajectory of any joints that may be commanded.
         :param measured_position: Joint positions, shape ``(n_joints,)``, NaN where unknown.
-        :param source: Where it comes from.
+        :param source: Its topic.
         :param now: Time of receipt [s].
-        :param start: When its first second begins [s], of the same clock; ``None``: now.
+        :param start: When it starts [s], of the same clock; ``None``: now.
         :raises MessageError: If it is refused; then nothing has changed. Reasons are those of
             :func:`read_trajectory`, ``limit``, ``partial``, ``no_position``, ``no_velocity``
             and ``unmapped``.
         """
-        self._commands.notice(now)
+        self._commands.update_clock(now)
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
         counts = self._commands.counts[source]
         limits = self._commands.limits
@@ -200,7 +202,7 @@ class TrajectoryPath:
             self._complete(binding, read, measured_position, now)
             _check_dependence(binding, read)
             joints[list(binding.joints)] = True
-        actuators = self._actuators(moved, read.named)
+        actuators = commanded_actuators(self._robot, read.named)
         mapped = self._map(read)
         self._check_mapped(mapped, read.given, moved)
         for each in changed:
@@ -221,7 +223,7 @@ class TrajectoryPath:
     def _complete(
         self, binding: Binding, read: TrajectoryValues, measured_position: Array, now: float
     ) -> None:
-        """Fill in, in place, the joints that are coupled to named ones."""
+        """Fill in, in place, the joints that are coupled to those named."""
         places = np.array(binding.joints)
         missing = places[~read.named[places]]
         if not len(missing):
@@ -252,16 +254,6 @@ class TrajectoryPath:
                 )
             read.values[field][np.ix_(given, missing)] = filler
 
-    def _actuators(self, moved: list[Binding], named: Mask) -> Mask:
-        """Return which actuators move the joints named."""
-        actuators = np.zeros(len(self._robot.actuator_names), dtype=bool)
-        for binding in moved:
-            actuators[np.array(binding.actuators)[list(binding.owned)]] = True
-        for name in self._robot.pass_through:
-            if named[self._robot.joint_names.index(name)]:
-                actuators[self._robot.actuator_names.index(name)] = True
-        return actuators
-
     def _map(self, read: TrajectoryValues) -> Array:
         shape = (*read.given.shape, len(self._robot.actuator_names))
         mapped = np.full(shape, np.nan)
@@ -279,8 +271,7 @@ class TrajectoryPath:
 
     def _check_mapped(self, mapped: Array, given: Mask, moved: list[Binding]) -> None:
         for binding in moved:
-            owned = np.array(binding.actuators)[list(binding.owned)]
-            lost = given & ~np.isfinite(mapped[:, :, owned]).all(axis=-1)
+            lost = given & ~np.isfinite(mapped[:, :, owned_actuators(binding)]).all(axis=-1)
             if lost.any():
                 field, point = np.argwhere(lost)[0]
                 raise MessageError(
@@ -315,20 +306,20 @@ class TrajectoryPath:
 
 
 def _check_dependence(binding: Binding, read: TrajectoryValues) -> None:
-    """Refuse waypoints that a mechanism cannot map without more than they have."""
+    """Refuse waypoints without the arrays that a position-dependent mechanism needs."""
     if binding.transmission.is_constant:
         return
-    wanting = ~read.given[_POSITION]
-    if wanting.any():
+    missing = ~read.given[_POSITION]
+    if missing.any():
         raise MessageError(
             'no_position',
-            f'waypoint {int(np.argmax(wanting))} has no positions, which {binding.spec.name} '
+            f'waypoint {int(np.argmax(missing))} has no positions, which {binding.spec.name} '
             'depends on',
         )
-    wanting = read.given[_ACCELERATION] & ~read.given[_VELOCITY]
-    if wanting.any():
+    missing = read.given[_ACCELERATION] & ~read.given[_VELOCITY]
+    if missing.any():
         raise MessageError(
             'no_velocity',
-            f'waypoint {int(np.argmax(wanting))} has accelerations without velocities, which '
+            f'waypoint {int(np.argmax(missing))} has accelerations without velocities, which '
             f'{binding.spec.name} depends on',
         )

@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Calibration: offsets such that the present actuator positions mean wanted joint positions.
+Zeroing: offsets such that the present actuator positions mean wanted joint positions.
 
 An offset is added in joint coordinates, ``q = f(a) + offset``, so that
-``new = old + (wanted - present)``, for every joint by itself, coupled ones included.
+``new = old + (wanted - present)`` for each joint, including coupled ones.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from transmission_bridge.types import Array, Mask
 
 __all__ = ['OffsetChange', 'joints_with_offset', 'wanted_positions', 'zero_offsets']
 
-#: How far the mapped position may miss the wanted one, relative to the numbers involved and to
-#: the unit, to whose rounding a solved position is known.
+#: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
+#: at most.
 _TOLERANCE = 1e-12
 
 
@@ -37,12 +37,12 @@ class OffsetChange:
     new: float
 
     def __str__(self) -> str:
-        """Return it in words, every digit of it."""
+        """Return the change in words, with all digits."""
         return f'{self.joint}: offset {self.old!r} -> {self.new!r}'
 
 
 def joints_with_offset(robot: RobotTransmissions) -> tuple[str, ...]:
-    """Return the joints that have an offset that can be set, in the order of the robot."""
+    """Return the joints whose offset can be set, in the order of the robot."""
     found = {joint for joint, _, _, _ in _offsets(robot)}
     return tuple(name for name in robot.joint_names if name in found)
 
@@ -51,12 +51,12 @@ def wanted_positions(
     robot: RobotTransmissions, names: tuple[str, ...], positions: tuple[float, ...]
 ) -> dict[str, float]:
     """
-    Return what the joints' positions are to be.
+    Return the wanted position of each joint.
 
     :param names: The joints, empty: all that have an offset.
     :param positions: Their positions [rad or m], empty: zeros.
-    :raises MessageError: If a joint is given twice (``duplicate_name``), there are other numbers
-        of joints and positions (``size``), or there is nothing to set (``no_offset``).
+    :raises MessageError: If a joint is repeated (``duplicate_name``), the numbers of joints and
+        positions differ (``size``), or no joint has an offset (``no_offset``).
     """
     names = names or joints_with_offset(robot)
     if not names:
@@ -79,19 +79,18 @@ def zero_offsets(
     max_velocity: float,
 ) -> tuple[OffsetChange, ...]:
     """
-    Work out the offsets.
+    Return the new offsets.
 
     :param wanted: Joint to position [rad or m].
     :param actuators: Present positions, velocities, efforts of the actuators, shape
         ``(3, n_actuators)``, NaN where unknown or stale.
     :param held: Which joints hold a position command, shape ``(n_joints,)``.
-    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]; where the velocity of
-        a joint is not known, that of its actuators counts. Where that is not either, it passes.
-    :raises MessageError: If a joint is not there (``unknown_joint``) or has no offset
+    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. Where the velocity of
+        a joint is unknown, that of its actuators is compared, if it is known.
+    :raises MessageError: If a joint does not exist (``unknown_joint``) or has no offset
         (``no_offset``); if it, or a joint coupled to it, holds a position command, which would
-        mean another place afterwards (``held``), or is moving (``moving``); if its position is
-        not known (``unknown``); or if its offset does not do what an offset does
-        (``not_additive``).
+        mean another position afterwards (``held``), or is moving (``moving``); if its position is
+        unknown (``unknown``); or if its offset is not additive (``not_additive``).
     """
     places = {
         joint: (transmission, path, old) for joint, transmission, path, old in _offsets(robot)
@@ -115,7 +114,7 @@ def zero_offsets(
         present = float(position[robot.joint_names.index(joint)])
         if not math.isfinite(present):
             raise MessageError(
-                'unknown', f'the position of {joint} is not known: no fresh actuator state'
+                'unknown', f'the position of {joint} is unknown: no fresh actuator state'
             )
         changes.append(OffsetChange(transmission, path, joint, old, old + (target - present)))
     _check_result(robot, wanted, changes, actuators[0], position)
@@ -148,7 +147,7 @@ def _check_at_rest(
         if held[place]:
             raise MessageError(
                 'held',
-                f'{about} holds a position command, which would mean another place after zeroing',
+                f'{about} holds a position command, which would change its meaning by zeroing',
             )
         if abs(velocity[place]) > max_velocity:
             raise MessageError(
@@ -161,7 +160,7 @@ def _check_at_rest(
                 if abs(actuator_velocity[actuator]) > max_velocity:
                     raise MessageError(
                         'moving',
-                        f'how fast {about} moves is not known, and its actuator '
+                        f'the velocity of {about} is unknown, and its actuator '
                         f'{robot.actuator_names[actuator]} is moving at '
                         f'{actuator_velocity[actuator]:g}, more than zero_max_velocity '
                         f'({max_velocity:g})',
@@ -175,7 +174,7 @@ def _check_result(
     actuator_position: Array,
     before: Array,
 ) -> None:
-    """Map with the new offsets: a plugin may call something else an offset."""
+    """Map with the new offsets: the offset of a plugin may not be additive."""
     offsets = {
         f'{change.transmission}.joints.{change.joint}.offset': change.new for change in changes
     }
@@ -190,6 +189,6 @@ def _check_result(
         if not abs(after[place] - target) <= _TOLERANCE * scale:
             raise MessageError(
                 'not_additive',
-                f'with the offset {change.new!r}, {change.transmission} does not have '
-                f'{change.joint} at {target!r}',
+                f'with the offset {change.new!r}, {change.transmission} does not map '
+                f'{change.joint} to {target!r}',
             )

@@ -135,7 +135,7 @@ class JointArrayInputs:
         take: Callable[[str, str, Array, float], None],
     ) -> None:
         commandable = tuple(command_names(robot).commandable)
-        kind = 'joint that may be commanded'
+        kind = 'a joint that may be commanded'
         check_order('command_joints', joints, commandable, kind, robot.lost_joints)
         self._take = take
         topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
@@ -164,7 +164,7 @@ class ActuatorArrayOutputs:
         actuators: Sequence[str],
         drivers: DriverNames,
     ) -> None:
-        known, kind = robot.actuator_names, 'actuator of the robot'
+        known, kind = robot.actuator_names, 'an actuator of the robot'
         check_order('command_actuators', actuators, known, kind, robot.lost_actuators)
         orders: dict[str, list[str]] = {}
         for actuator in actuators:
