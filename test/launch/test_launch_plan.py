@@ -12,29 +12,14 @@ import pytest
 
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.ros import launch_plan
-from transmission_bridge.ros.launch_plan import TOPICS
+from transmission_bridge.ros.topics import TOPICS
 
-ROOT = Path(__file__).parents[2]
 DECLARED = launch_plan.arguments(params_file='bridge.yaml')
 
 
 def values(**given):
     """Return the values of all arguments, some of them given."""
     return {**launch_plan.defaults(DECLARED), **given}
-
-
-def test_every_topic_of_the_readme_can_be_renamed():
-    """The topics that can be renamed are those of the README's table."""
-    text = (ROOT / 'README.md').read_text(encoding='utf-8')
-    table = text.split('## Topics and services')[1].split('\n## ')[0]
-    rows = [row.split('|') for row in re.findall(r'^\| `.*$', table, re.MULTILINE)]
-    topics = {
-        name
-        for row in rows
-        if 'service' not in row[3]
-        for name in re.findall(r'`([^`]+)`', row[1])
-    }
-    assert set(TOPICS) == topics
 
 
 def test_every_argument_says_what_it_means():

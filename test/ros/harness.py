@@ -140,6 +140,11 @@ class Process:
         """Its number."""
         return self._child.pid
 
+    @property
+    def exit_code(self):
+        """Its exit code, ``None`` while it runs."""
+        return self._child.poll()
+
     def wait_for(self, text):
         """Return when the output holds this text."""
         deadline = time.monotonic() + PATIENCE

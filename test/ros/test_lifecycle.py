@@ -5,7 +5,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 import pytest
+
+from transmission_bridge.errors import MessageError
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -71,12 +78,13 @@ def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
 
 def test_failed_configure_leaves_nothing_behind(peer, make_bridge, reference, monkeypatch):
     """A configure that fails half-way leaves no topic and no parameter."""
-    from transmission_bridge.ros import session
+    from transmission_bridge.ros import channels
 
     node = make_bridge({'robot_description': reference.URDF})
     before = endpoints(peer, node)
+    broken = replace(channels.TOPICS['joint_commands'], type='sensor_msgs/NoSuchMessage')
     with monkeypatch.context() as patch:
-        patch.setattr(session, 'COMMAND_INPUT', 'not a quality of service')
+        patch.setattr(channels, 'TOPICS', {**channels.TOPICS, 'joint_commands': broken})
         assert not peer.change_state('configure')
     assert peer.state() == 'unconfigured'
     peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
@@ -141,7 +149,7 @@ def test_transitions_out_of_turn(peer, active_bridge):
 BUG = 'a bug put here by the test'
 
 
-def put_bug(*args):
+def put_bug(*args, **kwargs):
     """Raise what nobody expects."""
     raise ZeroDivisionError(BUG)
 
@@ -279,3 +287,42 @@ def test_nothing_is_sent_where_nothing_was_commanded(peer, reference, active_bri
     for _ in range(3):
         peer.state()
     assert actuators == []
+
+
+#: What a callback does: it succeeds, meets a mistake of the user, or meets a bug.
+OUTCOMES = st.sampled_from([None, MessageError('test', 'a mistake'), ZeroDivisionError(BUG)])
+STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(st.tuples(st.sampled_from(STEPS), OUTCOMES, OUTCOMES), max_size=12),
+)
+def test_the_node_knows_its_state(context, steps):
+    """Whatever its callbacks meet, and whatever is asked for, its state is that of rclpy."""
+    from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+
+    from transmission_bridge.ros.bridge_node import transition
+
+    met = {}
+
+    def callback(name):
+        def step(self, state):
+            if met[name] is not None:
+                raise met[name]
+            return TransitionCallbackReturn.SUCCESS
+
+        step.__name__ = f'on_{name}'
+        return transition(step)
+
+    callbacks = {f'on_{name}': callback(name) for name in (*STEPS, 'error')}
+    node = type('Scripted', (LifecycleNode,), callbacks)('scripted', context=context)
+    node.life_state, node.failure = 'unconfigured', ''
+    try:
+        for name, outcome, of_error in steps:
+            met.update({name: outcome, 'error': of_error})
+            with suppress(RuntimeError):  # of Jazzy, for what is not possible
+                getattr(node, f'trigger_{name}')()
+            assert node.life_state == node._state_machine.current_state[1]
+    finally:
+        node.destroy_node()

@@ -21,7 +21,7 @@ def test_use_sim_time_decides(harness, peer, simulated):
     """It is the steady clock, or ROS time, which is zero as long as no simulator has said one."""
     from rclpy.lifecycle import LifecycleNode
 
-    from transmission_bridge.ros.receipt_clock import ReceiptClock
+    from transmission_bridge.ros.session import ReceiptClock
 
     overrides = harness.overrides({'use_sim_time': simulated})
     node = LifecycleNode('clocked', context=peer.context, parameter_overrides=overrides)
@@ -57,7 +57,7 @@ class Simulation:
     """Two clocks that a test moves, and the time that is made of them."""
 
     def __init__(self):
-        from transmission_bridge.ros.receipt_clock import SimulatedTime
+        from transmission_bridge.ros.session import SimulatedTime
 
         self.ros, self.steady = 100.0, 5000.0
         self.time = SimulatedTime(lambda: round(self.ros * 1e9), lambda: self.steady)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import functools
 import traceback
-from typing import Any, TypeVar
+from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
@@ -31,11 +32,11 @@ from transmission_bridge.ros.diagnostics import Diagnostics
 from transmission_bridge.ros.parameters import (
     declare,
     declare_options,
+    fix_use_sim_time,
     LiveParameters,
     read_options,
     take_integers,
 )
-from transmission_bridge.ros.receipt_clock import fix_use_sim_time
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
@@ -49,7 +50,16 @@ __all__ = ['TransmissionBridge', 'transition']
 
 
 Step = Callable[[Any, LifecycleState], TransitionCallbackReturn]
-T = TypeVar('T', bound=Step)
+
+#: States that each step leads to with success and with failure (design.ros2.org, *Managed nodes*).
+_STATES = {
+    'configure': ('inactive', 'unconfigured'),
+    'activate': ('active', 'inactive'),
+    'deactivate': ('inactive', 'active'),
+    'cleanup': ('unconfigured', 'inactive'),
+    'shutdown': ('finalized', 'finalized'),
+    'error': ('unconfigured', 'finalized'),
+}
 
 #: Steps whose success ends what went wrong before.
 _ENDING_FAILURE = ('configure', 'activate', 'shutdown')
@@ -60,7 +70,8 @@ def transition(step: Step) -> Step:
     Decorate a life-cycle callback: a user's mistake is FAILURE, a bug of ours is ERROR.
 
     Both are logged with their reason; rclpy itself discards exceptions of these callbacks. The
-    reason is the node's ``failure`` until it is configured or activated.
+    reason is the node's ``failure`` until it is configured or activated. The state that follows
+    becomes the node's ``life_state``, because rclpy has no public access to its own.
     """
 
     @functools.wraps(step)
@@ -69,15 +80,20 @@ def transition(step: Step) -> Step:
         try:
             result = step(self, state)
         except TransmissionBridgeError as error:
+            result = TransitionCallbackReturn.FAILURE
             self.failure = f'{name} failed: {error}'
             self.get_logger().error(self.failure)
-            return TransitionCallbackReturn.FAILURE
         except Exception as error:  # nothing may disappear in rclpy's own handler
+            result = TransitionCallbackReturn.ERROR
             self.failure = f'{name} met a bug, see the log: {error!r}'
             self.get_logger().error(f'{name} met a bug:\n{traceback.format_exc()}')
-            return TransitionCallbackReturn.ERROR
-        if name in _ENDING_FAILURE and result == TransitionCallbackReturn.SUCCESS:
-            self.failure = ''
+        success, failure = _STATES[name]
+        if result == TransitionCallbackReturn.SUCCESS:
+            self.life_state = success
+            if name in _ENDING_FAILURE:
+                self.failure = ''
+        elif result == TransitionCallbackReturn.FAILURE or name == 'error':
+            self.life_state = failure
         return result
 
     return guarded
@@ -97,6 +113,8 @@ class TransmissionBridge(LifecycleNode):
 
     :param kwargs: What :class:`rclpy.node.Node` takes, for example ``namespace`` or
         ``parameter_overrides``.
+    :ivar life_state: ``unconfigured``, ``inactive``, ``active`` or ``finalized``; changes at the
+        end of each transition.
     :ivar failure: Why the last attempt to configure or to activate it failed, empty where it did
         not.
     :raises ParameterError: If a parameter was given a value of the wrong type.
@@ -107,6 +125,7 @@ class TransmissionBridge(LifecycleNode):
         fix_use_sim_time(self)
         self._log = ThrottledLog(self)
         self._session: Session | None = None
+        self.life_state = 'unconfigured'
         self.failure = ''
         self._was_active = False
         declare_options(self)
@@ -124,9 +143,7 @@ class TransmissionBridge(LifecycleNode):
         self._live = LiveParameters(self, self._use)
         self._description = DescriptionSource(self, self._description_arrived)
         self._zero = ZeroService(self, lambda: self._session)
-        self._diagnostics = Diagnostics(
-            self, lambda: self._session, self._description, self._log, self._start_missing
-        )
+        self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
         take_integers(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
@@ -225,8 +242,7 @@ class TransmissionBridge(LifecycleNode):
 
     def end(self) -> None:
         """Shut the life cycle down; nothing happens where it has ended already."""
-        # rclpy has no public access to the state.
-        if self._state_machine.current_state[1] != 'finalized':
+        if self.life_state != 'finalized':
             self.trigger_shutdown()
 
     def _close(self) -> None:
@@ -310,14 +326,14 @@ class TransmissionBridge(LifecycleNode):
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
 
-    def _start_missing(self) -> str:
+    def start_missing(self) -> str:
         """
         Return what would start a bridge that was never active, and what it waits for, in words.
 
         Empty where nothing is missing, as one that was stopped is meant to stand still, and where
         the start failed.
         """
-        state = self._state_machine.current_state[1]  # rclpy has no public access to it
+        state = self.life_state
         if self.failure or self._was_active or state not in ('unconfigured', 'inactive'):
             return ''
         name = self.get_fully_qualified_name()

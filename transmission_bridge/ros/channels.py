@@ -1,13 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Data topics, gated by the life cycle: quality of service, what comes in, what goes out."""
+"""Publishers and subscriptions of the bridge, active and closed with its life cycle."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-import copy
+from importlib import import_module
 import math
 import traceback
 from typing import Any
@@ -18,6 +18,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.inputs import TopicStatistics
@@ -30,52 +31,49 @@ from transmission_bridge.messages.cdr import (
 )
 from transmission_bridge.messages.joint_state import JointStateData, Layout, record_from_message
 from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.topics import Quality, TOPICS
 
 __all__ = [
-    'COMMAND_INPUT',
-    'DESCRIPTION',
-    'OUTPUT',
-    'STATE_INPUT',
     'Inputs',
     'JointStateInput',
     'Outputs',
     'check_separate',
     'deserialized',
-    'overridable',
+    'endpoint',
     'overriding',
-    'publish_unchecked',
 ]
 
 
-# -- Quality of service of every topic, in one place ---------------------------------------------
+# -- Topics of the table as rclpy has them -------------------------------------------------------
 
 
-#: Best effort connects to every driver, whatever it offers.
-STATE_INPUT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-#: A command must arrive.
-COMMAND_INPUT = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-
-#: Reliable publishers connect to every subscriber, whatever it asks for.
-OUTPUT = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-
-#: As robot_state_publisher publishes it.
-DESCRIPTION = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-
-
-def overridable(profile: QoSProfile) -> dict[str, Any]:
+def endpoint(topic: str, *, name: str = '', quality: Quality | None = None) -> dict[str, Any]:
     """
-    Return the arguments of an endpoint whose quality of service parameters may override.
+    Return the arguments that make a publisher or a subscription of a topic.
 
-    With a copy of the profile: rclpy writes the overrides of one topic into what it is given, and
-    so they would reach every topic made from the same profile afterwards.
+    Parameters may override its quality of service.
+
+    :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
+    :param name: The name that it has, where that is another one.
+    :param quality: Its quality of service, where that is not the one of the bridge.
     """
+    entry = TOPICS[topic]
+    quality = quality or entry.quality
+    package, _, message = entry.type.partition('/')
+    # A profile for this endpoint alone: rclpy writes the overrides into it.
+    profile = QoSProfile(
+        depth=quality.depth,
+        reliability=ReliabilityPolicy.RELIABLE
+        if quality.reliable
+        else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL
+        if quality.latched
+        else DurabilityPolicy.VOLATILE,
+    )
     return {
-        'qos_profile': copy.copy(profile),
+        'msg_type': getattr(import_module(f'{package}.msg'), message),
+        'topic': name or topic,
+        'qos_profile': profile,
         'qos_overriding_options': QoSOverridingOptions.with_default_policies(),
     }
 
@@ -83,7 +81,7 @@ def overridable(profile: QoSProfile) -> dict[str, Any]:
 @contextmanager
 def overriding(topic: str) -> Iterator[None]:
     """
-    Make an endpoint inside of this, so that an override which cannot be accepted says where.
+    Name the topic in the error of an endpoint made in this block with a bad override.
 
     :raises ParameterError: For what rclpy raises: RuntimeError, or ParameterException.
     """
@@ -113,7 +111,7 @@ def deserialized(data: bytes, message_type: type) -> Any:
 
 class JointStateInput:
     """
-    Reads the messages of one topic.
+    Decodes the JointState messages of one topic.
 
     :param take: Called with layout, contents, which are valid during the call, and time of
         receipt; may raise :class:`MessageError`.
@@ -182,38 +180,41 @@ class Inputs:
         self._time = time
         self._log = log
         self.statistics: dict[str, TopicStatistics] = {}
-        self.subscriptions: dict[str, Any] = {}
+        self.subscriptions: dict[str, Subscription[Any]] = {}
 
     def joint_state(
         self,
         topic: str,
-        qos: QoSProfile,
         take: Callable[[Layout, JointStateData, float], None],
+        *,
+        name: str = '',
         time: Callable[[], float] | None = None,
     ) -> None:
         """
-        Subscribe to JointState messages as bytes.
+        Subscribe to a topic of JointState messages, as bytes.
 
+        :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param take: As of :class:`JointStateInput`.
+        :param name: The name that it has, where that is another one.
         :param time: Gives the time of receipt [s] instead of the time of all inputs.
+        :raises ParameterError: If there is a subscription of that name.
         """
-        self._subscribe(JointState, topic, qos, JointStateInput(take), time or self._time)
+        self._subscribe(endpoint(topic, name=name), JointStateInput(take), time or self._time)
 
-    def typed(
-        self, message_type: type, topic: str, qos: QoSProfile, take: Callable[[Any, float], None]
-    ) -> None:
+    def typed(self, topic: str, take: Callable[[Any, float], None]) -> None:
         """
-        Subscribe to messages of another type; as bytes too, so that their size is known first.
+        Subscribe to a topic of other messages; as bytes too, so that their size is known first.
 
+        :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param take: Called with message and time of receipt; may raise :class:`MessageError`.
         """
-        self._subscribe(
-            message_type,
-            topic,
-            qos,
-            lambda data, now: take(deserialized(data, message_type), now),
-            self._time,
-        )
+        arguments = endpoint(topic)
+        message_type = arguments['msg_type']
+
+        def read(data: bytes, now: float) -> None:
+            take(deserialized(data, message_type), now)
+
+        self._subscribe(arguments, read, self._time)
 
     def open(self) -> None:
         """Take messages from now on, with nothing heard."""
@@ -234,12 +235,11 @@ class Inputs:
 
     def _subscribe(
         self,
-        message_type: type,
-        topic: str,
-        qos: QoSProfile,
+        arguments: dict[str, Any],
         take: Callable[[bytes, float], None],
         time: Callable[[], float],
     ) -> None:
+        topic = arguments['topic']
         if topic in self.statistics:
             raise ParameterError(f"topic '{topic}' would be listened to twice", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
@@ -271,11 +271,7 @@ class Inputs:
 
         with overriding(topic):
             self.subscriptions[topic] = self._node.create_subscription(
-                message_type,
-                topic,
-                receive,
-                raw=True,
-                **overridable(qos),
+                callback=receive, raw=True, **arguments
             )
 
 
@@ -284,7 +280,7 @@ class Inputs:
 
 class Outputs:
     """
-    Life-cycle publishers with the quality of service of outputs.
+    Life-cycle publishers.
 
     :param node: The node to publish with.
     :ivar publishers: Publishers by topic.
@@ -292,47 +288,39 @@ class Outputs:
 
     def __init__(self, node: LifecycleNode) -> None:
         self._node = node
-        self.publishers: dict[str, Any] = {}
+        self.publishers: dict[str, LifecyclePublisher[Any]] = {}
 
-    def add(self, message_type: type, topic: str) -> Any:
-        """Return a new publisher."""
-        with overriding(topic):
-            publisher = self.publishers[topic] = self._node.create_lifecycle_publisher(
-                message_type,
-                topic,
-                **overridable(OUTPUT),
-            )
+    def add(self, topic: str, *, name: str = '') -> LifecyclePublisher[Any]:
+        """
+        Return a new publisher.
+
+        :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
+        :param name: The name that it has, where that is another one.
+        """
+        name = name or topic
+        with overriding(name):
+            publisher = self._node.create_lifecycle_publisher(**endpoint(topic, name=name))
+        self.publishers[name] = publisher
         return publisher
 
     def add_for_drivers(
-        self, message_type: type, topic: str, namespaces: Iterable[str]
-    ) -> dict[str, Any]:
+        self, topic: str, namespaces: Iterable[str]
+    ) -> dict[str, LifecyclePublisher[Any]]:
         """
         Return a new publisher for the driver in each of these namespaces.
 
+        :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param namespaces: Empty, or with the slash at the end.
         :raises ParameterError: If two of them come to be one topic.
         """
         check_separate(self._node, [f'{namespace}{topic}' for namespace in namespaces])
-        return {each: self.add(message_type, f'{each}{topic}') for each in namespaces}
+        return {each: self.add(topic, name=f'{each}{topic}') for each in namespaces}
 
     def destroy(self) -> None:
         """Remove every publisher."""
         for publisher in self.publishers.values():
             self._node.destroy_lifecycle_publisher(publisher)
         self.publishers = {}
-
-
-def publish_unchecked(publisher: Any) -> Callable[[bytes], None]:
-    """
-    Return what publishes without asking each time whether the node is active.
-
-    To ask costs as much as to encode a message. For who publishes only while the node is active.
-
-    :param publisher: A life-cycle publisher.
-    """
-    publish: Callable[[bytes], None] = super(LifecyclePublisher, publisher).publish
-    return publish
 
 
 def check_separate(node: Node, topics: Iterable[str]) -> None:

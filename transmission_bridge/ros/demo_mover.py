@@ -38,7 +38,8 @@ class _Mover:
     """
 
     def __init__(self, node: Any) -> None:
-        from rclpy.clock import Clock, ClockType
+        from rclpy.clock import Clock
+        from rclpy.clock_type import ClockType
         from sensor_msgs.msg import JointState
 
         self._node = node
@@ -103,7 +104,7 @@ def main(args: Sequence[str] | None = None) -> int:
         from transmission_bridge.ros.requests import guard_requests
 
         node = Node(NAME)
-        node.mover = _Mover(node)
+        _Mover(node)
         guard_requests(node)
         return node
 

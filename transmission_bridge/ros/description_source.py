@@ -16,7 +16,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import clipped, DescriptionError, MessageError, shortened
-from transmission_bridge.ros.channels import DESCRIPTION, deserialized, overridable, overriding
+from transmission_bridge.ros.channels import deserialized, endpoint, overriding
 from transmission_bridge.ros.parameters import declare
 from transmission_bridge.ros.peers import incompatible_publishers
 from transmission_bridge.ros.throttled_log import ThrottledLog
@@ -81,11 +81,7 @@ class DescriptionSource:
         )
         with overriding('robot_description'):
             self._subscription = node.create_subscription(
-                String,
-                'robot_description',
-                self._on_description,
-                raw=True,
-                **overridable(DESCRIPTION),
+                callback=self._on_description, raw=True, **endpoint('robot_description')
             )
 
     @property

@@ -11,11 +11,12 @@ from functools import partial
 import math
 import time
 import traceback
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
@@ -46,9 +47,12 @@ from transmission_bridge.ros.peers import (
     Namesake,
     SharedTopic,
 )
-from transmission_bridge.ros.session import Session
+from transmission_bridge.ros.session import is_simulated, Session
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.transmissions.interfaces import FIELDS
+
+if TYPE_CHECKING:
+    from transmission_bridge.ros.bridge_node import TransmissionBridge
 
 __all__ = ['Diagnostics']
 
@@ -69,23 +73,20 @@ class Diagnostics:
     :param session: Gives the present session, ``None`` while unconfigured.
     :param description: Where the description comes from.
     :param log: For bugs of ours.
-    :param start_missing: Gives what a bridge that was never active waits for, in words.
     """
 
     def __init__(
         self,
-        node: LifecycleNode,
+        node: TransmissionBridge,
         session: Callable[[], Session | None],
         description: DescriptionSource,
         log: ThrottledLog,
-        start_missing: Callable[[], str],
     ) -> None:
         self._node = node
         self._session = session
         self._description = description
         self._log = log
         self._name = node.get_fully_qualified_name().lstrip('/')
-        self._start_missing = start_missing
         self._watched: Session | None = None
         self._watch: _ActiveWatch | None = None
         self._window, self._node_window = Window(), Window()
@@ -144,14 +145,15 @@ class Diagnostics:
 
     def _watch_of(self, session: Session | None) -> _ActiveWatch | None:
         """Return what watches the session since it was opened, ``None`` while it is closed."""
-        is_open = session is not None and session.is_open
+        if session is not None and not session.is_open:
+            session = None
         watch = self._watch
         if watch is not None and not (
-            is_open and watch.session is session and watch.opened == session.opened
+            session is not None and watch.session is session and watch.opened == session.opened
         ):
             watch.close()
             watch = None
-        if watch is None and is_open:
+        if watch is None and session is not None:
             watch = _ActiveWatch(self._node, session)
         self._watch = watch
         return watch
@@ -172,7 +174,7 @@ class Diagnostics:
         """Return what is wrong around the node, whatever state it is in."""
         troubles = []
         has_clock = self._node.count_publishers('/clock') > 0
-        needs_clock = self._node.get_clock().ros_time_is_active
+        needs_clock = is_simulated(self._node)
         if self._node_window.settled('clock', needs_clock and not has_clock):
             words = (
                 'use_sim_time is set and /clock has 0 publishers: start the simulator, or set '
@@ -201,12 +203,12 @@ class Diagnostics:
                 )
 
     def _life(self, session: Session | None) -> Status:
-        state = self._node._state_machine.current_state[1]  # rclpy has no public access to it
+        state = self._node.life_state
         values: dict[str, object] = {'state': state, 'description': self._description.place}
         troubles = []
         if failure := self._node.failure:
-            troubles.append((ERROR, f'{state}: {failure}'))
-        missing = self._start_missing()
+            troubles.append(Trouble(ERROR, f'{state}: {failure}'))
+        missing = self._node.start_missing()
         # Whoever is about to start it must have had the time.
         if self._node_window.settled(('start', state), bool(missing)) and missing:
             troubles.append(Trouble(WARN, f'{state}: {missing}', 'start'))
@@ -222,7 +224,7 @@ class Diagnostics:
                 **{f'findings {kind}': found[kind] for kind in ('error', 'warning', 'info')},
             }
             if found['error']:
-                troubles.append((WARN, f'{state}; the description has errors'))
+                troubles.append(Trouble(WARN, f'{state}; the description has errors'))
         return judged('life cycle', troubles, values, state)
 
     def _of_session(
@@ -402,7 +404,7 @@ class _ActiveWatch:
         """Return the seconds since the last look; simulated ones, where less of these passed."""
         before, self._clock_time = self._clock_time, now
         period = min(period, _LONGEST_PERIOD)
-        if not self._node.get_clock().ros_time_is_active:
+        if not is_simulated(self._node):
             return period
         if not self._node.count_publishers('/clock'):
             return period

@@ -13,7 +13,7 @@ in a traceback.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 import ctypes
 import importlib.metadata
 import math
@@ -212,8 +212,8 @@ _NO_ROS = (
 def available_executors() -> tuple[str, ...]:
     """Return the names that :func:`spin` takes here, best first, ``auto`` left out."""
     try:
-        from rclpy.experimental import EventsExecutor  # noqa: F401
-    except ImportError:
+        from rclpy.experimental.events_executor import EventsExecutor  # noqa: F401
+    except (ImportError, AttributeError):  # neither the module nor its half in C++ is promised
         return ('single_threaded',)
     return ('events', 'single_threaded')
 
@@ -263,12 +263,12 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
 
 def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
     """Run the events executor; return whether it is behind rather than to stop."""
-    from rclpy.experimental import EventsExecutor
+    from rclpy.experimental.events_executor import EventsExecutor
     from rclpy.task import Future
 
     executor = EventsExecutor(context=node.context)
     executor.add_node(node)
-    pause = Future()
+    pause: Future[None] = Future()
     is_over, is_behind = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -323,7 +323,9 @@ def _spin_single_threaded(
         executor.shutdown()
 
 
-def _waking(should_stop: Callable[[], bool], wake: Callable[[], object]):
+def _waking(
+    should_stop: Callable[[], bool], wake: Callable[[], object]
+) -> AbstractContextManager[None]:
     """Have ``wake`` called when the request is made, if it is of the kind that can tell."""
     return should_stop.listening(wake) if isinstance(should_stop, StopRequest) else nullcontext()
 

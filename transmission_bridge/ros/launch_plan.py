@@ -17,10 +17,10 @@ import shlex
 from typing import Any
 
 from transmission_bridge.errors import ParameterError, UnknownNameError
+from transmission_bridge.ros.topics import TOPICS
 
 __all__ = [
     'MOVER_TOPICS',
-    'TOPICS',
     'Argument',
     'NodePlan',
     'arguments',
@@ -32,17 +32,6 @@ __all__ = [
     'remappings',
     'xacro_mappings',
 ]
-
-#: Every topic of the bridge, by its name where nobody renames it.
-TOPICS = (
-    'actuator_states', 'joint_states', 'joint_commands',
-    'position_commands', 'velocity_commands', 'effort_commands',
-    'actuator_commands', 'actuator_position_commands', 'actuator_velocity_commands',
-    'actuator_effort_commands', 'joint_trajectory', 'actuator_trajectory',
-    'actuator_absolute_positions', 'joint_absolute_positions',
-    'actuator_torque_sensors', 'joint_torque_sensors', 'robot_description',
-    '~/tip_twist', '~/tip_wrench', '/diagnostics',
-)  # fmt: skip
 
 #: Topics that the driver has as well, on its side, and the node that moves the demo.
 _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
@@ -238,7 +227,7 @@ def remappings(given: Any) -> dict[str, Any]:
     pairs = _pairs('remappings', given) if isinstance(given, str) else dict(given)
     for name in pairs:
         if '/' not in name and name not in TOPICS:
-            raise UnknownNameError('topic', name, TOPICS)
+            raise UnknownNameError('topic', name, tuple(TOPICS))
     return pairs
 
 

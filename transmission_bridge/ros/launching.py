@@ -104,7 +104,7 @@ class _File(Substitution):
 
     def perform(self, context: LaunchContext) -> str:
         """Return the path, or raise what opening the file raises."""
-        path = perform_substitutions(context, self._path)
+        path: str = perform_substitutions(context, self._path)
         if path:
             Path(path).open('rb').close()
         return path
@@ -168,7 +168,7 @@ def node_of(
     # Later ones win: what was given as an argument stands above the file.
     files = [parameter_file(plan.params_file)] if plan.params_file else []
     switches = {
-        name: ParameterValue(_substitutions(value), value_type=bool)
+        name: ParameterValue(normalize_to_list_of_substitutions(value), value_type=bool)
         for name, value in plan.switches.items()
     }
     return Node(
@@ -194,10 +194,6 @@ def parameter_file(path: Any) -> ParameterFile:
 def _respawn(value: Any) -> Any:
     """Return a switch as launch takes it; what is not known yet is left to launch."""
     return value == 'true' if isinstance(value, str) else value
-
-
-def _substitutions(value: Any) -> list[Substitution]:
-    return normalize_to_list_of_substitutions(value)
 
 
 def description_of(plan: NodePlan) -> list[dict[str, ParameterValue]]:

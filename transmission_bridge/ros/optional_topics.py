@@ -12,7 +12,6 @@ from typing import Any
 
 from geometry_msgs.msg import TwistStamped, WrenchStamped
 import numpy as np
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -25,7 +24,7 @@ from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
-from transmission_bridge.ros.channels import COMMAND_INPUT, Inputs, Outputs, STATE_INPUT
+from transmission_bridge.ros.channels import Inputs, Outputs
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array
@@ -83,11 +82,11 @@ class Sensors:
                 actuator_names=drivers.on_topic(source),
                 timeout=options.state_timeout,
             )
-            self._outputs[source] = outputs.add(JointState, target)
+            self._outputs[source] = outputs.add(target)
             # That of the bridge in any case: sensors may be read by somebody else than drives.
             for namespace in dict.fromkeys(('', *drivers.namespaces)):
-                topic = f'{namespace}{source}'
-                inputs.joint_state(topic, STATE_INPUT, partial(self._take, source, topic))
+                name = f'{namespace}{source}'
+                inputs.joint_state(source, partial(self._take, source, name), name=name)
 
     def use(self, robot: RobotTransmissions) -> None:
         """Exchange the maps between two messages."""
@@ -141,8 +140,7 @@ class JointArrayInputs:
         topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
         self.topics = tuple(topics)
         for topic, interface in topics.items():
-            receive = partial(self._receive, topic, interface)
-            inputs.typed(Float64MultiArray, topic, COMMAND_INPUT, receive)
+            inputs.typed(topic, partial(self._receive, topic, interface))
 
     def _receive(self, topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
         self._take(topic, interface, np.array(message.data, dtype=np.float64), now)
@@ -170,9 +168,7 @@ class ActuatorArrayOutputs:
         for actuator in actuators:
             orders.setdefault(drivers.namespace(actuator), []).append(actuator)
         publishers = {
-            interface: outputs.add_for_drivers(
-                Float64MultiArray, f'actuator_{interface}_commands', orders
-            )
+            interface: outputs.add_for_drivers(f'actuator_{interface}_commands', orders)
             for interface in FIELDS
         }
         self._arrays = [
@@ -233,10 +229,8 @@ class Trajectories:
         self._ros_time = ros_time
         self._sent = sent
         self._drivers = drivers
-        self._publishers = outputs.add_for_drivers(
-            JointTrajectory, 'actuator_trajectory', drivers.namespaces
-        )
-        inputs.typed(JointTrajectory, TRAJECTORY_TOPIC, COMMAND_INPUT, self._take)
+        self._publishers = outputs.add_for_drivers('actuator_trajectory', drivers.namespaces)
+        inputs.typed(TRAJECTORY_TOPIC, self._take)
 
     def _take(self, message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
@@ -291,13 +285,11 @@ class Tips:
         self._tips: list[tuple[Tip, Any, Any]] = []
         for tip in tips:
             suffix = f'/{tip.frame}' if len(tips) > 1 else ''
-            self._tips.append(
-                (
-                    tip,
-                    outputs.add(TwistStamped, f'~/tip_twist{suffix}'),
-                    outputs.add(WrenchStamped, f'~/tip_wrench{suffix}'),
-                )
+            twists, wrenches = (
+                outputs.add(topic, name=f'{topic}{suffix}')
+                for topic in ('~/tip_twist', '~/tip_wrench')
             )
+            self._tips.append((tip, twists, wrenches))
 
     def publish(self, joints: JointStateRecord) -> None:
         """Publish what is known of every tip."""

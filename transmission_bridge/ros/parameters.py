@@ -10,7 +10,12 @@ from dataclasses import fields
 import math
 from typing import Any
 
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    ParameterDescriptor,
+    ParameterType,
+    SetParametersResult,
+)
 from rclpy.exceptions import (
     InvalidParameterValueException,
     InvalidTopicNameException,
@@ -31,6 +36,7 @@ from transmission_bridge.bridge.options import (
     range_of,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
+from transmission_bridge.ros.rclpy_internals import given_names, given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
@@ -41,6 +47,7 @@ __all__ = [
     'declare',
     'declare_options',
     'exact_number',
+    'fix_use_sim_time',
     'read_options',
     'take_integers',
 ]
@@ -74,7 +81,7 @@ _LISTS = (
 def declare(
     node: Node,
     name: str,
-    default: bool | int | float | str | Sequence[str],
+    default: Any,
     descriptor: ParameterDescriptor,
     choices: Sequence[str] = (),
     span: Range | None = None,
@@ -82,16 +89,17 @@ def declare(
     """
     Declare a parameter whose type is that of its default.
 
+    :param default: A truth value, a number, a text, or a sequence of texts.
     :param choices: Words that the value is one of; those that YAML reads as something else when
         they are not in quotes are understood all the same.
     :param span: The range of a number.
     :raises ParameterError: If the value given to the node has another type or is out of range.
     """
     default = default if isinstance(default, bool | int | float | str) else list(default)
-    given = node._parameter_overrides.get(name)  # rclpy has no public access to them
+    given = given_values(node, [name]).get(name)
     value: Any = default
-    if given is not None and given.value is not None:  # an empty list arrives as no value
-        value = checked_type(name, _unquoted(given.value, choices), default)
+    if given is not None:  # an empty list arrives as no value
+        value = checked_type(name, _unquoted(given, choices), default)
     if span is not None:
         span.check(name, value)
     if value == []:
@@ -221,7 +229,7 @@ def read_options(node: Node) -> BridgeOptions:
 
     :raises ParameterError: If a value cannot be accepted.
     """
-    values = {}
+    values: dict[str, Any] = {}
     for option in fields(BridgeOptions):
         try:
             value = node.get_parameter(option.name).value
@@ -240,6 +248,18 @@ def read_options(node: Node) -> BridgeOptions:
                 found=f'{topic!r}: {str(error).splitlines()[0]}',
             ) from error
     return options
+
+
+def fix_use_sim_time(node: Node) -> None:
+    """Have ``use_sim_time``, which rclpy has declared, refused when it is set at run time."""
+    node.set_descriptor(
+        'use_sim_time',
+        ParameterDescriptor(
+            description='Whether ROS time is that of /clock; fixed when the node starts.',
+            type=ParameterType.PARAMETER_BOOL,
+            read_only=True,
+        ),
+    )
 
 
 # -- The parameters of the transmissions ---------------------------------------------------------
@@ -284,13 +304,12 @@ class LiveParameters:
         :raises ParameterError: If a value cannot be accepted; nothing is declared then.
         """
         declarations = self._declarations(robot)
-        overrides = self._node._parameter_overrides  # rclpy has no public access to them
-        values: dict[str, float | bool] = {
-            name: checked_type(name, overrides[name].value, default)
-            for name, (default, _) in declarations.items()
-            if name in overrides and name not in self._set_since_start
+        names = [name for name in declarations if name not in self._set_since_start]
+        from_file: dict[str, float | bool] = {
+            name: checked_type(name, value, declarations[name][0])
+            for name, value in given_values(self._node, names).items()
         }
-        values |= self._remembered(robot, values)
+        values = from_file | self._remembered(robot, from_file)
         tuned = robot.with_parameters(by_number(values))
         self._declaring = True
         try:
@@ -302,21 +321,19 @@ class LiveParameters:
         finally:
             self._declaring = False
         self._robot = tuned
-        self._tell_differences(declarations, values)
+        self._tell_differences(declarations, from_file)
         return tuned
 
     def _tell_differences(
         self,
         declarations: Mapping[str, tuple[float | bool, Tunable | None]],
-        values: Mapping[str, float],
+        from_file: Mapping[str, float | bool],
     ) -> None:
         """Log which numbers of the file stand above others of the URDF, which may be newer."""
         differences = [
-            f'{name.removeprefix(PREFIX)} {_digits(values[name])} (URDF {_digits(default)})'
-            for name, (default, _) in declarations.items()
-            if name in self._node._parameter_overrides
-            and name not in self._set_since_start
-            and values[name] != default
+            f'{name.removeprefix(PREFIX)} {_digits(value)} (URDF {_digits(declarations[name][0])})'
+            for name, value in from_file.items()
+            if value != declarations[name][0]
         ]
         if differences:
             one = len(differences) == 1
@@ -377,7 +394,7 @@ class LiveParameters:
         node = self._node
         return tuple(
             f"parameter file: '{name}' matches no parameter{self._hint(name)}"
-            for name in node._parameter_overrides
+            for name in given_names(node)
             if not node.has_parameter(name)
             and name.startswith(_DECLARED_LATE) == (self._robot is not None)
         )
@@ -386,7 +403,7 @@ class LiveParameters:
         for spec in self._robot.refused if self._robot is not None else ():
             if name.startswith(f'{PREFIX}{spec.name}.'):
                 return f", because transmission '{spec.name}' is refused"
-        return closest(name, self._node._parameters, most=1)
+        return closest(name, self._node.get_parameters_by_prefix(''), most=1)
 
     # -- callbacks -------------------------------------------------------------------------------
 

@@ -12,30 +12,23 @@ lease is over (20 s), so that two of a kind are believed only when both are hear
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 import copy
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Infinite
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
-from rclpy.qos import (
-    qos_check_compatible,
-    QoSCompatibility,
-    QoSProfile,
-    ReliabilityPolicy,
-)
+from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.errors import MessageError, shown
 from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
+from transmission_bridge.ros.rclpy_internals import Probe
 
 __all__ = [
     'Graph',
     'Namesake',
-    'Probe',
     'SharedTopic',
     'incompatible_publishers',
     'incompatible_subscribers',
@@ -179,46 +172,6 @@ def _resolved(profile: QoSProfile) -> QoSProfile:
     return resolved
 
 
-class Probe:
-    """
-    Hears a topic beside the node's own subscription, for a short time.
-
-    It is in no executor: messages wait until they are taken. Each comes with the number that its
-    publisher gave it, which increases from message to message.
-
-    :param topic: Its name as for a subscription.
-    :param depth: Messages that are kept.
-    """
-
-    def __init__(
-        self, node: LifecycleNode, message_type: type, topic: str, depth: int = _DEPTH
-    ) -> None:
-        self._type = message_type
-        self._depth = depth
-        qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
-        # Subscription objects of rclpy are handed to the executor.
-        with node.handle:
-            self._handle = rclpy_implementation.Subscription(
-                node.handle, message_type, topic, qos.get_c_qos_profile()
-            )
-
-    def take(self) -> list[tuple[bytes, int | None]]:
-        """Return the newest messages that came."""
-        messages = []
-        with self._handle:
-            while len(messages) < self._depth:
-                taken = self._handle.take_message(self._type, True)
-                if taken is None:
-                    break
-                data, info = taken
-                messages.append((data, info['publication_sequence_number']))
-        return messages
-
-    def close(self) -> None:
-        """Unsubscribe."""
-        self._handle.destroy_when_not_in_use()
-
-
 class SharedTopic:
     """
     Finds the actuators that several publishers of one topic give in turn.
@@ -251,7 +204,7 @@ class SharedTopic:
         elif self._probe is None:
             self._rest -= 1
             if self._rest < 0:
-                self._probe = Probe(self._node, JointState, self._topic)
+                self._probe = Probe(self._node, JointState, self._topic, _DEPTH)
                 self._looks, self._taken = 0, 0
                 self._reader = JointStateReader()
                 self._numbers: dict[str, int] = {}
@@ -305,11 +258,7 @@ class Namesake:
             self.close()
             self._is_heard = False
         elif self._probe is None:
-            # A policy (SROS2) may forbid it; there, nobody takes a name unseen.
-            with suppress(rclpy_implementation.RCLError):
-                self._probe = Probe(
-                    self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS
-                )
+            self._probe = Probe(self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS)
             # The message of ours that follows this look is in it.
             self._surplus = -1
         else:

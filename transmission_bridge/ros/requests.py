@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 import re
 import traceback
 from typing import Any
@@ -26,9 +27,11 @@ from transmission_bridge.errors import (
     closest,
     MessageError,
     ParameterError,
+    shortened,
     shown,
     TransmissionBridgeError,
 )
+from transmission_bridge.ros.rclpy_internals import intercept, is_rcl_error, Send, Serve
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['guard_requests']
@@ -59,12 +62,22 @@ def guard_requests(node: Node) -> None:
     :param node: The node, whose own services, for example for parameters, are among them.
     """
     log = ThrottledLog(node)
-    for service in node.services:
-        _guard(service, node, log)
+    exposed = [
+        service.srv_name
+        for service in node.services
+        if not intercept(service, partial(_guarded, service, node, log))
+    ]
+    if exposed:
+        node.get_logger().warning(
+            'this rclpy does not let requests be checked: one that it raises for ends the node '
+            f'(services {shortened(exposed, show=str)})'
+        )
 
 
-def _guard(service: Service, node: Node, log: ThrottledLog) -> None:
-    serve, send = service.callback, service.send_response
+def _guarded(
+    service: Service[Any, Any], node: Node, log: ThrottledLog, serve: Serve, send: Send
+) -> tuple[Serve, Send]:
+    """Return what serves a request and sends its response, in place of rclpy's functions."""
     name, srv_type = service.srv_name, service.srv_type
 
     def guarded(request: Any, response: Any) -> Any:
@@ -91,8 +104,7 @@ def _guard(service: Service, node: Node, log: ThrottledLog) -> None:
             _told(error, name, log)
             send(srv_type.Response(), header)
 
-    service.callback = each if srv_type is SetParameters else guarded
-    service.send_response = guarded_send
+    return each if srv_type is SetParameters else guarded, guarded_send
 
 
 def _check(request: Any, node: Node) -> None:
@@ -151,8 +163,7 @@ def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
 def _told(error: Exception, service: str, log: ThrottledLog) -> str:
     """Log why a request is refused and return the reason for who asked."""
     kind = ('request', service, type(error))
-    # rclpy's own error class is not public.
-    if isinstance(error, TransmissionBridgeError) or type(error).__name__ == 'RCLError':
+    if isinstance(error, TransmissionBridgeError) or is_rcl_error(error):
         log.warning(kind, f'{service}: request refused: {error}')
         return str(error)
     log.error(kind, f'{service}: request met a bug:\n{traceback.format_exc()}')

@@ -16,10 +16,11 @@ import time
 import traceback
 from typing import Any
 
-from rclpy.clock import Clock
+from rclpy.clock import Clock, ROSClock
+from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from sensor_msgs.msg import JointState
+from rclpy.node import Node
 
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.inputs import Stamp, StampJudge
@@ -31,14 +32,7 @@ from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
-from transmission_bridge.ros.channels import (
-    check_separate,
-    COMMAND_INPUT,
-    Inputs,
-    Outputs,
-    publish_unchecked,
-    STATE_INPUT,
-)
+from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
 from transmission_bridge.ros.optional_topics import (
     ActuatorArrayOutputs,
     JointArrayInputs,
@@ -47,12 +41,108 @@ from transmission_bridge.ros.optional_topics import (
     Trajectories,
     TRAJECTORY_TOPIC,
 )
-from transmission_bridge.ros.receipt_clock import ReceiptClock
+from transmission_bridge.ros.rclpy_internals import publish_unchecked
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.types import Array
 
-__all__ = ['Session']
+__all__ = ['ReceiptClock', 'Session', 'SimulatedTime', 'is_simulated']
+
+# -- The clock that times of receipt are taken from -----------------------------------------------
+
+
+#: Seconds of the longest gap between two messages that counts whole: a longer one is a pause.
+_GAP = 0.1
+
+#: Seconds that ROS time may stand still under messages. No less than a gap, so that one message
+#: after a pause, which comes before the clock goes on, makes nothing older.
+_PATIENCE = 0.1
+
+#: Share of ROS time that makes up for what it is behind after it stood still.
+_MAKING_UP = 0.1
+
+_STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+
+
+class SimulatedTime:
+    """
+    ROS time, which goes on by the steady clock where it stands still while drivers send states.
+
+    Then the simulator hung or ended and the driver did not, and what waits for a time to pass
+    would wait for ever. What counts is the time from state to state since ROS time advanced last,
+    of each gap at most 0.1 s, less the first 0.1 s: a simulator that pauses sends no states, and
+    nothing grows older. What this time is ahead of ROS time then, a tenth of ROS time makes up for
+    when it goes on: the gaps of a clock that says little must not add up.
+
+    :param ros_time: Gives ROS time [ns].
+    :param steady_time: Gives the time of the steady clock [s].
+    """
+
+    def __init__(
+        self, ros_time: Callable[[], int], steady_time: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ros_time = ros_time
+        self._steady_time = steady_time
+        self._last = -1
+        self._stood = self._ahead = 0.0
+        self._heard = -math.inf
+
+    def now(self) -> float:
+        """Return the time [s]; it goes back only when ROS time does."""
+        return self._after(0.0)
+
+    def at_state(self) -> float:
+        """Take note that a driver sent a state, and return the time [s]."""
+        steady = self._steady_time()
+        gap, self._heard = min(steady - self._heard, _GAP), steady
+        return self._after(gap)
+
+    def _after(self, gap: float) -> float:
+        ros_time = self._ros_time()
+        if ros_time == self._last:
+            self._stood += gap
+            self._ahead = max(self._ahead, self._stood - _PATIENCE)
+        else:
+            made_up = _MAKING_UP * 1e-9 * (ros_time - self._last)
+            self._ahead = max(self._ahead - made_up, 0.0) if made_up > 0.0 else 0.0
+            self._last, self._stood = ros_time, 0.0
+        return float(ros_time) * 1e-9 + self._ahead
+
+
+def is_simulated(node: Node) -> bool:
+    """Tell whether the node's time is that of ``/clock``."""
+    clock = node.get_clock()
+    return isinstance(clock, ROSClock) and clock.ros_time_is_active
+
+
+class ReceiptClock:
+    """
+    The steady clock, or ROS time where it is simulated.
+
+    :param node: The node whose time it is; its ``use_sim_time`` is not to change any more.
+    :ivar now: Returns the time [s].
+    :ivar at_state: To be called in place of it when the message is the state of a driver.
+    :ivar watch_clocks: Clocks for timers that look whether a time has passed.
+    :ivar rate_clock: Clock for timers that do something at a rate.
+    """
+
+    def __init__(self, node: LifecycleNode) -> None:
+        # Without a simulation, too: the system's clock may be set back, and timers with it.
+        self.watch_clocks = [_STEADY]
+        self.rate_clock = _STEADY
+        self.now: Callable[[], float] = time.monotonic
+        self.at_state: Callable[[], float] = time.monotonic
+        if is_simulated(node):
+            clock = node.get_clock()
+            simulated = SimulatedTime(lambda: clock.now().nanoseconds)
+            self.now, self.at_state = simulated.now, simulated.at_state
+            # Simulated time may be the faster one, or stand still.
+            self.watch_clocks.append(clock)
+            self.rate_clock = clock
+
+
+# -- The two paths, their topics and their timers ------------------------------------------------
+
 
 #: Seconds that stopping waits for drivers to acknowledge the last command.
 _ACKNOWLEDGE_PERIOD = 0.3
@@ -139,9 +229,9 @@ class Session:
             raise
 
     def _make_topics(self) -> None:
-        self._publish_states = publish_unchecked(self.outputs.add(JointState, 'joint_states'))
+        self._publish_states = publish_unchecked(self.outputs.add('joint_states'))
         self._actuator_commands = self.outputs.add_for_drivers(
-            JointState, 'actuator_commands', self.drivers.namespaces
+            'actuator_commands', self.drivers.namespaces
         )
         # A session is open only while the node is active.
         self._publish_commands = {
@@ -154,8 +244,8 @@ class Session:
         check_separate(self._node, self.state_topics)
         for topic in self.state_topics:
             take = partial(self._take_state, topic)
-            self.inputs.joint_state(topic, STATE_INPUT, take, self._clock.at_state)
-        self.inputs.joint_state('joint_commands', COMMAND_INPUT, self._take_command)
+            self.inputs.joint_state('actuator_states', take, name=topic, time=self._clock.at_state)
+        self.inputs.joint_state('joint_commands', self._take_command)
         arrays = JointArrayInputs(
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )

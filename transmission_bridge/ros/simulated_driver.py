@@ -15,7 +15,8 @@ from rcl_interfaces.msg import (
     ParameterDescriptor,
     SetParametersResult,
 )
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -30,11 +31,12 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.channels import COMMAND_INPUT, OUTPUT, overridable, overriding
+from transmission_bridge.ros.channels import endpoint, overriding
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.parameters import declare, take_integers
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.sim import Driver, DriverSettings
 from transmission_bridge.sim.driver import parameter_name_of, range_of
 from transmission_bridge.transmissions import RobotTransmissions
@@ -84,7 +86,9 @@ def declare_actuators(node: Node) -> tuple[str, ...]:
     return tuple(node.get_parameter('actuators').value)
 
 
-def changed_settings(settings: DriverSettings, parameters: Sequence[Parameter]) -> DriverSettings:
+def changed_settings(
+    settings: DriverSettings, parameters: Sequence[Parameter[Any]]
+) -> DriverSettings:
     """
     Return the settings with the values of those parameters that are settings.
 
@@ -126,15 +130,10 @@ class SimulatedDriver(Node):
         self._settings = declare_settings(self)
         self._actuators = declare_actuators(self)
         with overriding('actuator_states'):
-            self._states = self.create_publisher(
-                JointState, 'actuator_states', **overridable(OUTPUT)
-            )
+            self._states = self.create_publisher(**endpoint('actuator_states', quality=RELIABLE))
         with overriding('actuator_commands'):
             self._commands = self.create_subscription(
-                JointState,
-                'actuator_commands',
-                self._take_command,
-                **overridable(COMMAND_INPUT),
+                callback=self._take_command, **endpoint('actuator_commands')
             )
         self._description = DescriptionSource(self, self._description_arrived)
         take_integers(self)
@@ -200,7 +199,7 @@ class SimulatedDriver(Node):
             )
 
     def _publish(self) -> None:
-        record = self._driver.sample(now=self._now())
+        record = self._driver.sample(now=self._now()) if self._driver is not None else None
         if record is not None:
             message = JointState()
             stamp = self.get_clock().now().seconds_nanoseconds()
@@ -220,7 +219,7 @@ class SimulatedDriver(Node):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _check_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
         try:
             changed_settings(self._settings, parameters)
             for parameter in parameters:
@@ -236,7 +235,7 @@ class SimulatedDriver(Node):
         if text:
             self._read(text)
 
-    def _apply_parameters(self, parameters: Sequence[Parameter]) -> None:
+    def _apply_parameters(self, parameters: Sequence[Parameter[Any]]) -> None:
         before = self._settings
         self._settings = changed_settings(before, parameters)
         if self._driver is not None and self._settings != before:

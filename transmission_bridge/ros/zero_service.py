@@ -171,7 +171,7 @@ def _fresh_values(session: Session, now: float) -> Array:
     Of several drivers on one topic one may have fallen silent, and the topic does not tell.
     """
     merged = session.states.merged
-    values = merged.values(now).copy()
+    values: Array = merged.values(now).copy()
     limit = session.options.zero_max_age
     if limit:
         values[0, merged.ages(now)[0] > limit] = math.nan
