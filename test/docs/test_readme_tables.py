@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the README name what a running node has, and nothing else."""
+"""The README's table of parameters names those that a running node has, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import re
 import pytest
 
 from transmission_bridge.resources import resource
-from transmission_bridge.ros.topics import TOPICS
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = [pytest.mark.ros, pytest.mark.once]
@@ -28,9 +27,7 @@ PARAMETERS = {
     'tip_frames': '[arm_link]',
 }
 
-#: What every node, or every node with a life cycle, has.
-OF_EVERY_NODE = {'/rosout', '/parameter_events', '/clock', f'/{NODE}/transition_event'}
-SERVICES_OF_EVERY_NODE = re.compile('parameter|type_description|state|transition')
+#: What every node has.
 PARAMETERS_OF_EVERY_NODE = {'use_sim_time', 'start_type_description_service'}
 
 
@@ -57,46 +54,6 @@ def bridge(harness, peer, tmp_path):
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     yield process
     process.clean_up()
-
-
-def promised():
-    """Return topics and the service of the bridge, as direction, full name and type."""
-    own = [(topic.direction, topic.name, topic.type) for topic in TOPICS.values()]
-    return {
-        (way, f'/{NODE}/{name[2:]}' if name.startswith('~/') else f'/{name.lstrip("/")}', kind)
-        for way, name, kind in (*own, ('service', '~/zero', 'std_srvs/Trigger'))
-    }
-
-
-def used(node):
-    """Return what the graph says of the bridge, in the form of the table."""
-    from rclpy.node import NodeNameNonExistentError
-
-    try:
-        groups = {
-            'in': node.get_subscriber_names_and_types_by_node(NODE, '/'),
-            'out': node.get_publisher_names_and_types_by_node(NODE, '/'),
-            'service': node.get_service_names_and_types_by_node(NODE, '/'),
-        }
-    except NodeNameNonExistentError:
-        return set()
-    return {
-        (way, name, re.sub('/(msg|srv)/', '/', kind))
-        for way, group in groups.items()
-        for name, (kind,) in group
-        if name not in OF_EVERY_NODE
-        and not (way == 'service' and SERVICES_OF_EVERY_NODE.search(name))
-    }
-
-
-def test_topics_and_services(bridge, peer):
-    """Each is there with the type and direction of ``ros/topics``, which the README repeats."""
-    table = promised()
-    try:
-        peer.spin_until(lambda: used(peer.node) == table, 'the table', seconds=10.0)
-    except pytest.fail.Exception:
-        assert used(peer.node) == table
-        raise
 
 
 def test_parameters(bridge, peer):

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from transmission_bridge.resources import resource
+from transmission_bridge.ros.topics import TOPICS
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = [pytest.mark.ros, pytest.mark.once]
@@ -37,35 +39,36 @@ def allowed():
     for group in PROFILE:
         ((kind, _),) = group.attrib.items()
         for each in group:
-            name = each.text.strip()
-            found.add((kind, f'/{NODE}/{name[2:]}' if name.startswith('~/') else f'/{name}'))
+            found.add((kind, full_name(each.text.strip())))
     return found
 
 
+def full_name(name):
+    """Return a relative name as the graph has it."""
+    return f'/{NODE}/{name[2:]}' if name.startswith('~/') else f'/{name}'
+
+
 def used(peer):
-    """Return what the node uses by the graph, as kind and full name; none if it is unknown."""
+    """Return what the node uses by the graph, types by kind and full name; none if unknown."""
     from rclpy.node import NodeNameNonExistentError
 
+    groups = {
+        'publish': peer.node.get_publisher_names_and_types_by_node,
+        'subscribe': peer.node.get_subscriber_names_and_types_by_node,
+        'reply': peer.node.get_service_names_and_types_by_node,
+    }
     try:
-        return used_by(peer.node)
-    except NodeNameNonExistentError:
-        return set()
-
-
-def used_by(node):
-    """Ask one node of what it knows of the other."""
-    return (
-        {('publish', name) for name, _ in node.get_publisher_names_and_types_by_node(NODE, '/')}
-        | {
-            ('subscribe', name)
-            for name, _ in node.get_subscriber_names_and_types_by_node(NODE, '/')
+        return {
+            (kind, name): [re.sub('/(msg|srv)/', '/', each) for each in types]
+            for kind, ask in groups.items()
+            for name, types in ask(NODE, '/')
         }
-        | {('reply', name) for name, _ in node.get_service_names_and_types_by_node(NODE, '/')}
-    )
+    except NodeNameNonExistentError:
+        return {}
 
 
 def test_policy_is_that_of_the_node(harness, peer, tmp_path):
-    """Every topic and service of an active bridge is allowed, and no other."""
+    """Every topic and service of an active bridge is allowed, and no other; types are right."""
     options = {name: str(value) for name, value in PARAMETERS.items()}
     file = harness.parameter_file(tmp_path / 'parameters.yaml', {**options, 'autostart': 'true'})
     bridge = harness.Process(
@@ -75,12 +78,17 @@ def test_policy_is_that_of_the_node(harness, peer, tmp_path):
     try:
         peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
         peer.spin_until(
-            lambda: used(peer) - SOMETIMES == allowed() - SOMETIMES,
+            lambda: used(peer).keys() - SOMETIMES == allowed() - SOMETIMES,
             'the node of the policy',
             seconds=10.0,
         )
+        types = used(peer)
+        for topic in TOPICS.values():
+            name = full_name(topic.name.lstrip('/'))
+            kind = {'in': 'subscribe', 'out': 'publish'}[topic.direction]
+            assert types[kind, name] == [topic.type]
     except pytest.fail.Exception:
-        assert used(peer) - SOMETIMES == allowed() - SOMETIMES
+        assert used(peer).keys() - SOMETIMES == allowed() - SOMETIMES
         raise
     finally:
         assert bridge.stop() == 0

@@ -14,25 +14,25 @@ from rclpy.executors import TimeoutException
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from transmission_bridge.ros.rclpy_internals import no_wake_of_own, WaitHook
+from transmission_bridge.ros.rclpy_internals import skip_own_wakes, WaitHook
 
 __all__ = ['AttentiveExecutor']
 
-#: Seconds for which everything else may wait while messages flow.
+#: Seconds for which everything but messages and timers may wait.
 _PATIENCE = 0.02
 
 
 class AttentiveExecutor(WaitHook):
     """
-    Waits for messages and timers alone while messages flow, and looks at the rest now and then.
+    Waits only for messages and timers while messages flow, and for everything now and then.
 
-    The default executor collects all that it waits for anew for each wait. Most of that are
-    services, and the events of publishers and subscriptions: they are rare, and cost more than the
+    For each wait the default executor collects all entities anew. Most of them are services, and
+    events of publishers and subscriptions: they are rare, and collecting them costs more than the
     work on a message. After a message they are left out for up to 20 ms; without messages never.
 
-    Each callback of rclpy wakes the executor when it is done, as another thread may be waiting
-    without what the callback kept from being ready. There is no other thread here: the next wait
-    comes after the callback. So the waking is left out; other threads go on waking the executor.
+    Each callback of rclpy wakes the executor when it is done, for the case that another thread
+    waits without the entities that the callback had blocked. Here the same thread waits after the
+    callback, so that it need not be woken; other threads still wake the executor.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -41,11 +41,11 @@ class AttentiveExecutor(WaitHook):
         self._is_all = True
         self._look_at_all = 0.0
         self._handling: int | None = None
-        no_wake_of_own(self, lambda thread: thread == self._handling)
+        skip_own_wakes(self, lambda thread: thread == self._handling)
 
     def create_task(self, *args: Any, **kwargs: Any) -> Any:
         """See :meth:`rclpy.executors.Executor.create_task`."""
-        # The next wait may have looked for tasks before: this one must wake it.
+        # The next wait may have collected its tasks already, so that the new one must wake it.
         self._handling = None
         return super().create_task(*args, **kwargs)
 
@@ -61,9 +61,9 @@ class AttentiveExecutor(WaitHook):
         """
         Wait once, and yield what is ready.
 
-        rclpy calls this anew only when all of the last wait has been handed out. So it is decided
-        here, and not with each callback, what a wait is for: else the look at all could be due
-        each time that something is left to hand out, and then no wait would look.
+        rclpy calls this again only after all callbacks of the last wait were handed out. So what
+        a wait is for is decided here and not with each callback: a wait for everything could
+        otherwise always be due while callbacks are left, and never happen.
         """
         limit = getattr(timeout, 'timeout', timeout)
         is_patient = limit is None or not 0.0 <= limit < _PATIENCE
@@ -81,7 +81,7 @@ class AttentiveExecutor(WaitHook):
         yield from wait(timeout)
 
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what is ready, noting whether it is a message."""
+        """Return what is ready, and remember whether it is a message."""
         self._handling = None
         ready = super().wait_for_ready_callbacks(*args, **kwargs)
         entity = ready[1]

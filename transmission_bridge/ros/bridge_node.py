@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The life-cycle node: description, parameters and states of life around a session."""
+"""The life-cycle node of the bridge: transitions, description and parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import traceback
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
@@ -38,7 +36,7 @@ from transmission_bridge.ros.parameters import (
     take_integers,
 )
 from transmission_bridge.ros.requests import guard_requests
-from transmission_bridge.ros.session import Session
+from transmission_bridge.ros.session import Session, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
@@ -46,7 +44,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 __all__ = ['TransmissionBridge', 'transition']
 
 
-# -- Life-cycle transitions that never lose an error ---------------------------------------------
+# -- Transitions that never lose an error --------------------------------------------------------
 
 
 Step = Callable[[Any, LifecycleState], TransitionCallbackReturn]
@@ -61,17 +59,17 @@ _STATES = {
     'error': ('unconfigured', 'finalized'),
 }
 
-#: Steps whose success ends what went wrong before.
+#: Steps whose success clears the failure of an earlier one.
 _ENDING_FAILURE = ('configure', 'activate', 'shutdown')
 
 
 def transition(step: Step) -> Step:
     """
-    Decorate a life-cycle callback: a user's mistake is FAILURE, a bug of ours is ERROR.
+    Decorate a life-cycle callback: a mistake of the user is FAILURE, a bug is ERROR.
 
-    Both are logged with their reason; rclpy itself discards exceptions of these callbacks. The
-    reason is the node's ``failure`` until it is configured or activated. The state that follows
-    becomes the node's ``life_state``, because rclpy has no public access to its own.
+    Both are logged with their reason, because rclpy discards exceptions of these callbacks. The
+    node keeps the reason as ``failure`` until it is configured or activated, and the state that
+    follows as ``life_state``, because rclpy has no public access to its own.
     """
 
     @functools.wraps(step)
@@ -99,12 +97,7 @@ def transition(step: Step) -> Step:
     return guarded
 
 
-# -- The life-cycle node: description, parameters and states of life around a session ------------
-#
-# Names of topics and parameters are tables in the README.
-
-
-_STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+# -- The node ------------------------------------------------------------------------------------
 
 
 class TransmissionBridge(LifecycleNode):
@@ -115,8 +108,7 @@ class TransmissionBridge(LifecycleNode):
         ``parameter_overrides``.
     :ivar life_state: ``unconfigured``, ``inactive``, ``active`` or ``finalized``; changes at the
         end of each transition.
-    :ivar failure: Why the last attempt to configure or to activate it failed, empty where it did
-        not.
+    :ivar failure: Why the last transition failed, empty if it succeeded.
     :raises ParameterError: If a parameter was given a value of the wrong type.
     """
 
@@ -220,13 +212,13 @@ class TransmissionBridge(LifecycleNode):
 
     @transition
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Undo what configuring did."""
+        """Remove the topics and the parameters of the transmissions."""
         self._release()
         return super().on_cleanup(state)
 
     @transition
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop and release, from whatever state; no description brings the node back."""
+        """Stop and release everything, from any state; autostart ends too."""
         self._autostart = False
         self._cancel_start()
         self._close()
@@ -241,7 +233,7 @@ class TransmissionBridge(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def end(self) -> None:
-        """Shut the life cycle down; nothing happens where it has ended already."""
+        """Shut the life cycle down, unless it has ended already."""
         if self.life_state != 'finalized':
             self.trigger_shutdown()
 
@@ -306,7 +298,7 @@ class TransmissionBridge(LifecycleNode):
     def _start_soon(self) -> None:
         self._cancel_start()
         # Not the node's clock: simulated time may stand still.
-        self._starter = self.create_timer(0.0, self._start, clock=_STEADY)
+        self._starter = self.create_timer(0.0, self._start, clock=STEADY)
 
     def _cancel_start(self) -> None:
         if self._starter is not None:
@@ -314,7 +306,7 @@ class TransmissionBridge(LifecycleNode):
             self._starter = None
 
     def _start(self) -> None:
-        """Configure and activate; while there is no description, say so and wait for it."""
+        """Configure and activate, or log that a description is awaited."""
         self._cancel_start()
         if self._session is not None:
             return
@@ -328,10 +320,10 @@ class TransmissionBridge(LifecycleNode):
 
     def start_missing(self) -> str:
         """
-        Return what would start a bridge that was never active, and what it waits for, in words.
+        Return a sentence on what a bridge that was never active waits for.
 
-        Empty where nothing is missing, as one that was stopped is meant to stand still, and where
-        the start failed.
+        Empty if it was active before, because somebody stopped it on purpose, and if its start
+        failed, because ``failure`` says why.
         """
         state = self.life_state
         if self.failure or self._was_active or state not in ('unconfigured', 'inactive'):

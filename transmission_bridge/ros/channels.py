@@ -47,15 +47,16 @@ __all__ = [
 # -- Topics of the table as rclpy has them -------------------------------------------------------
 
 
-def endpoint(topic: str, *, name: str = '', quality: Quality | None = None) -> dict[str, Any]:
+def endpoint(
+    topic: str, *, name: str = '', quality: Quality | None = None, overridable: bool = True
+) -> dict[str, Any]:
     """
     Return the arguments that make a publisher or a subscription of a topic.
-
-    Parameters may override its quality of service.
 
     :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
     :param name: The name that it has, where that is another one.
     :param quality: Its quality of service, where that is not the one of the bridge.
+    :param overridable: Whether parameters may override the quality of service.
     """
     entry = TOPICS[topic]
     quality = quality or entry.quality
@@ -70,12 +71,14 @@ def endpoint(topic: str, *, name: str = '', quality: Quality | None = None) -> d
         if quality.latched
         else DurabilityPolicy.VOLATILE,
     )
-    return {
+    arguments = {
         'msg_type': getattr(import_module(f'{package}.msg'), message),
         'topic': name or topic,
         'qos_profile': profile,
-        'qos_overriding_options': QoSOverridingOptions.with_default_policies(),
     }
+    if overridable:
+        arguments['qos_overriding_options'] = QoSOverridingOptions.with_default_policies()
+    return arguments
 
 
 @contextmanager
@@ -94,7 +97,7 @@ def overriding(topic: str) -> Iterator[None]:
         ) from error
 
 
-# -- Received bytes to messages; JointState by the fast path or, if need be, by rclpy's own ------
+# -- Decoding: JointState by the fast path, or by rclpy where that one cannot --------------------
 
 
 def deserialized(data: bytes, message_type: type) -> Any:
@@ -143,25 +146,25 @@ class JointStateInput:
         return self._reader.layouts.get(record.names, record.lengths), record
 
 
-# -- Subscriptions, gated by the life cycle, that keep trouble to the message that brought it ----
+# -- Subscriptions: a bad message is dropped, counted and logged ---------------------------------
 
 
-#: Bytes of a message that is looked at in any case; and how often a larger robot's names may be
-#: in one, with all their numbers.
+#: Bytes up to which any message is decoded. For a large robot, the limit is this many times the
+#: size of a message with all of its names.
 _LARGEST, _LARGEST_SHARE = 1 << 20, 10
 
 
 class Inputs:
     """
-    The data topics that a configured node listens to; closed when made.
+    The subscriptions of a configured node; closed at first.
 
     :param node: The node to subscribe with.
     :param time: Gives the time of receipt [s].
     :param log: Where refused messages are reported.
-    :param names: All names of the robot. A message much larger than one of all these is refused
-        (``too_large``) before anything is made of it.
-    :ivar is_open: Whether messages are to be taken; others are dropped unread, because rclpy has
-        no life-cycle subscriptions.
+    :param names: All names of the robot. A message much larger than one with all of them is
+        refused (``too_large``) before it is decoded.
+    :ivar is_open: Whether messages are accepted. While closed they are dropped unread, because
+        rclpy has no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
     :ivar subscriptions: Subscriptions by topic.
     """
@@ -194,7 +197,7 @@ class Inputs:
         Subscribe to a topic of JointState messages, as bytes.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param take: As of :class:`JointStateInput`.
+        :param take: As in :class:`JointStateInput`.
         :param name: The name that it has, where that is another one.
         :param time: Gives the time of receipt [s] instead of the time of all inputs.
         :raises ParameterError: If there is a subscription of that name.
@@ -203,7 +206,7 @@ class Inputs:
 
     def typed(self, topic: str, take: Callable[[Any, float], None]) -> None:
         """
-        Subscribe to a topic of other messages; as bytes too, so that their size is known first.
+        Subscribe to a topic of other messages, as bytes too, to check their size first.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param take: Called with message and time of receipt; may raise :class:`MessageError`.
@@ -217,13 +220,13 @@ class Inputs:
         self._subscribe(arguments, read, self._time)
 
     def open(self) -> None:
-        """Take messages from now on, with nothing heard."""
+        """Accept messages from now on, and forget when the last ones came."""
         for statistics in self.statistics.values():
             statistics.heard = statistics.used = -math.inf
         self.is_open = True
 
     def note_stamp(self, topic: str, reason: str, sentence: str) -> None:
-        """Count a stamp that the time of receipt replaced, and warn."""
+        """Count a stamp that was replaced by the time of receipt, and warn."""
         self.statistics[topic].replaced_stamps[reason] += 1
         self._log.warning((topic, reason), f'{topic}: {sentence}')
 
@@ -265,7 +268,7 @@ class Inputs:
                         f'{topic}: {error}; message dropped',
                         about=error.about,
                     )
-            except Exception:  # a bug must cost one message, not the executor
+            except Exception:  # a bug drops one message and must not end the executor
                 statistics.rejected['bug'] += 1
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
 
@@ -275,7 +278,7 @@ class Inputs:
             )
 
 
-# -- The data topics that a configured node publishes; silent unless the node is active ----------
+# -- Publishers ----------------------------------------------------------------------------------
 
 
 class Outputs:
@@ -307,11 +310,11 @@ class Outputs:
         self, topic: str, namespaces: Iterable[str]
     ) -> dict[str, LifecyclePublisher[Any]]:
         """
-        Return a new publisher for the driver in each of these namespaces.
+        Return a new publisher for each of these namespaces of drivers.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param namespaces: Empty, or with the slash at the end.
-        :raises ParameterError: If two of them come to be one topic.
+        :raises ParameterError: If two of them are one topic after remapping.
         """
         check_separate(self._node, [f'{namespace}{topic}' for namespace in namespaces])
         return {each: self.add(topic, name=f'{each}{topic}') for each in namespaces}
@@ -325,10 +328,9 @@ class Outputs:
 
 def check_separate(node: Node, topics: Iterable[str]) -> None:
     """
-    Check that no two names of drivers' topics mean one topic, after remapping.
+    Check that topics of different drivers are still different after remapping.
 
-    :raises ParameterError: If two do: a driver would be taken for another, or get what is sent to
-        another.
+    :raises ParameterError: If two are one topic: the drivers could not be told apart.
     """
     names: dict[str, str] = {}
     for topic in topics:

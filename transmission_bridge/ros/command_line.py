@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the command lines of the nodes have in common. Imports nothing of ROS."""
+"""Common parts of the nodes' command lines. Imports nothing of ROS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ['add_urdf', 'own_arguments', 'read_urdf']
 
 
 def own_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return a command line without what stands between ``--ros-args`` and ``--`` or its end."""
+    """Return a command line without its ROS arguments (``--ros-args`` to ``--`` or the end)."""
     own: list[str] = []
     in_ros = False
     for argument in arguments:
@@ -39,20 +39,20 @@ def add_urdf(parser: argparse.ArgumentParser) -> None:
 
 def read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
     """
-    Return the text of the file, empty where none was named.
+    Return the text of the file, empty if none was named.
 
-    A file that cannot be read ends the process with exit code 2, as argparse does; Ctrl-C while
-    it is read ends it with 130.
+    A file that cannot be read ends the process with exit code 2, as argparse does; Ctrl-C during
+    the reading ends it with 130.
     """
     if path is None:
         return ''
     try:
-        # Here, because it imports what takes a while, which a signal must not meet.
+        # Inside, because this import is slow and a signal must not meet it unhandled.
         from transmission_bridge.description.source import description_text, read_file
 
         return description_text(read_file(path), name=str(path))
     except KeyboardInterrupt:
-        # A pipe may keep it waiting; nothing has been started yet, so this ends as a command does.
+        # A pipe may block; nothing has been started yet, so the process ends like a command.
         raise SystemExit(128 + signal.SIGINT) from None
     except (OSError, ValueError) as error:
         parser.error(f'--urdf {path}: {getattr(error, "strerror", None) or error}')

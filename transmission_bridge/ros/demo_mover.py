@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The node ``demo_mover``: moves the joints of the example arm, until somebody else does.
+The node ``demo_mover``: moves the joints of the example arm until another node commands them.
 
 Started by ``demo.launch.py``, or with ``python3 -m transmission_bridge.ros.demo_mover``.
 """
@@ -26,13 +26,13 @@ NAME = 'demo_mover'
 
 _PERIOD = 0.02
 
-#: Commands that may be under way.
+#: Stamps of commands that are remembered, because the bridge may not have answered them yet.
 _REMEMBERED = 500
 
 
 class _Mover:
     """
-    The callbacks around a node; it makes no class of it, so that rclpy is imported late.
+    The callbacks of a node; not a subclass, so that rclpy is imported late.
 
     :param node: The node.
     """
@@ -53,7 +53,7 @@ class _Mover:
         node.create_subscription(JointState, 'actuator_commands', self._take_command, 10)
 
     def _take_state(self, message: JointState) -> None:
-        """Begin where the joints are, as soon as all of the arm are known."""
+        """Start from the present positions, once those of all joints of the arm are known."""
         positions = dict(zip(message.name, message.position, strict=False))
         if self._timer is not None or not MOTIONS.keys() <= positions.keys():
             return
@@ -75,10 +75,10 @@ class _Mover:
 
     def _take_command(self, message: JointState) -> None:
         """
-        Stop where the bridge commands what was not commanded here; it keeps stamps.
+        Stop when the bridge answers a command of another node, which it tells by the stamp.
 
-        Not heard on joint_commands: somebody who publishes there once, as soon as there is a
-        listener, would take this one for the bridge.
+        A subscription of joint_commands would mislead a node that publishes there once, as soon
+        as there is a subscriber.
         """
         if _stamp(message) in self._stamps or self._timer is None or self._timer.is_canceled():
             return

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Where the robot's description comes from: a parameter, else a latched topic."""
+"""The robot description: from a parameter, else from a latched topic."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ PARAMETER = 'robot_description'
 
 _TYPE = 'std_msgs/msg/String'
 
-#: Bytes of a message whose text is not too long for a description.
+#: Largest message [bytes]: the longest description and its header.
 _LARGEST = MAX_BYTES + 64
 
-#: What names a file, or was meant to.
+#: A text that names a file, or was meant to.
 _PATH = re.compile(r'([/~.]|file:|package:).*|.*\.(urdf|xacro|xml|sdf)', re.IGNORECASE)
 _LONGEST_PATH, _LONGEST_SHOWN = 4096, 200
 
 
 def read_description(text: str) -> RobotDescription:
     """
-    Read a description that came in as a parameter or a message.
+    Read a description that came as a parameter or a message.
 
-    :raises DescriptionError: If it cannot be read. What could be the path of a file is refused:
-        whoever can publish must not choose what is opened here.
+    :raises DescriptionError: If it cannot be read. A text that could be the path of a file is
+        refused: a publisher must not choose which files are opened.
     """
     if '<' not in text and (words := text.strip()):
         if len(words) < _LONGEST_PATH and _PATH.fullmatch(words):
@@ -86,19 +86,19 @@ class DescriptionSource:
 
     @property
     def text(self) -> str:
-        """The description, empty while there is none."""
+        """The description, empty if there is none yet."""
         return str(self._node.get_parameter(PARAMETER).value) or self._received
 
     @property
     def place(self) -> str:
-        """Where the description comes from, for a sentence."""
+        """Where the description comes from, as part of a sentence."""
         if self._node.get_parameter(PARAMETER).value:
             return f'parameter {PARAMETER}'
         return f'topic {self._subscription.topic_name}'
 
     @property
     def absence(self) -> str:
-        """Why there is no description, and how to give one, in words."""
+        """A sentence on why there is no description, and how to provide one."""
         topic = self._subscription.topic_name
         found = f'topic {topic} has {_count(self._node.count_publishers(topic), "publisher")}'
         unheard = incompatible_publishers(

@@ -15,8 +15,6 @@ from typing import Any, TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
@@ -36,6 +34,7 @@ from transmission_bridge.bridge.diagnostics import (
 )
 from transmission_bridge.bridge.driver_watch import ActuatorWatch, DriverWatch, GRACE
 from transmission_bridge.errors import clipped, indented, shortened, shown
+from transmission_bridge.ros.channels import endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.peers import (
@@ -47,7 +46,7 @@ from transmission_bridge.ros.peers import (
     Namesake,
     SharedTopic,
 )
-from transmission_bridge.ros.session import is_simulated, Session
+from transmission_bridge.ros.session import is_simulated, Session, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.transmissions.interfaces import FIELDS
 
@@ -59,20 +58,20 @@ __all__ = ['Diagnostics']
 #: Seconds between two messages; REP 107 asks for one.
 _PERIOD = 1.0
 
-#: Seconds that may have passed at most since the last look: a process may be stopped for longer.
+#: Longest time between two looks [s] that counts: a process may have been stopped for longer.
 _LONGEST_PERIOD = 1.5
 
 
 class Diagnostics:
     """
-    Looks at the session, if there is one, publishes what it finds, and logs what begins and ends.
+    Watches node and session, publishes what it finds, and logs troubles that begin and end.
 
-    What transmissions raise is logged here too, as it is no message's fault.
+    Exceptions of transmissions are logged here too, because no message is to blame for them.
 
-    :param node: The node that it is about.
-    :param session: Gives the present session, ``None`` while unconfigured.
-    :param description: Where the description comes from.
-    :param log: For bugs of ours.
+    :param node: The node to watch.
+    :param session: Returns the present session, ``None`` while unconfigured.
+    :param description: The source of the description.
+    :param log: Where bugs are logged.
     """
 
     def __init__(
@@ -95,17 +94,15 @@ class Diagnostics:
         self._told: set[str] = set()
         self._sent: dict[tuple[int, str], tuple[Status, Any]] = {}
         self._looked = time.monotonic()
-        # Not a life-cycle publisher: these must be heard while the node is inactive.
-        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        # Not a life-cycle publisher: diagnostics are published in every state.
+        self._publisher = node.create_publisher(**endpoint('/diagnostics', overridable=False))
         # Not the node's clock: simulated time may stand still.
-        self._timer = node.create_timer(
-            _PERIOD, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = node.create_timer(_PERIOD, self._tick, clock=STEADY)
 
     def _tick(self) -> None:
         try:
             self.publish()
-        except Exception:  # a bug must not cost the executor
+        except Exception:  # a bug must not end the executor
             self._log.error(('diagnostics', 'bug'), f'diagnostics: bug\n{traceback.format_exc()}')
 
     def publish(self) -> None:
@@ -132,10 +129,10 @@ class Diagnostics:
         self._publisher.publish(message)
 
     def _messages(self, statuses: Iterable[Status], hardware: str) -> list[Any]:
-        """Return them as messages, those of before where nothing has changed: most of them."""
+        """Return them as messages; reuse the last ones of those that have not changed."""
         before, self._sent = self._sent, {}
         for number, status in enumerate(statuses):
-            # Two may have one name: a robot may say it twice.
+            # Numbered, because two statuses may have one name.
             key = (number, hardware)
             known, message = before.get(key, (None, None))
             if known != status:
@@ -144,7 +141,7 @@ class Diagnostics:
         return [message for _, message in self._sent.values()]
 
     def _watch_of(self, session: Session | None) -> _ActiveWatch | None:
-        """Return what watches the session since it was opened, ``None`` while it is closed."""
+        """Return the watch of the session since it was opened, ``None`` while it is closed."""
         if session is not None and not session.is_open:
             session = None
         watch = self._watch
@@ -171,7 +168,7 @@ class Diagnostics:
                 logger.info(text)
 
     def _of_node(self, graph: Graph, session: Session | None) -> list[Trouble]:
-        """Return what is wrong around the node, whatever state it is in."""
+        """Return troubles around the node, in any state."""
         troubles = []
         has_clock = self._node.count_publishers('/clock') > 0
         needs_clock = is_simulated(self._node)
@@ -193,7 +190,7 @@ class Diagnostics:
         return troubles
 
     def _tell_exceptions(self, session: Session) -> None:
-        """Log the traceback of each transmission that has begun to raise, once."""
+        """Log each failing transmission's traceback once."""
         for report in session.reports:
             for name in report.errors.keys() - self._told:
                 self._told.add(name)
@@ -209,7 +206,7 @@ class Diagnostics:
         if failure := self._node.failure:
             troubles.append(Trouble(ERROR, f'{state}: {failure}'))
         missing = self._node.start_missing()
-        # Whoever is about to start it must have had the time.
+        # Not at once: somebody may be about to start it.
         if self._node_window.settled(('start', state), bool(missing)) and missing:
             troubles.append(Trouble(WARN, f'{state}: {missing}', 'start'))
         if session is not None:
@@ -291,7 +288,7 @@ class Diagnostics:
         ]
 
     def _unheard(self, session: Session, graph: Graph) -> tuple[str, str]:
-        """Return where commands and trajectories go, empty where somebody listens."""
+        """Return topics of commands and of trajectories without listeners, each as one text."""
         arrays = (f'actuator_{field}_commands' for field in FIELDS)
         found = []
         for reached, names in zip(
@@ -316,9 +313,9 @@ class Diagnostics:
 
 class _ActiveWatch:
     """
-    What is watched from activation to deactivation: drivers, actuators, and who else publishes.
+    Drivers, actuators and other publishers, watched from activation to deactivation.
 
-    :ivar open_for: Seconds since activation; less where simulated time stood still.
+    :ivar open_for: Seconds since activation, without those in which simulated time stood still.
     """
 
     def __init__(self, node: LifecycleNode, session: Session) -> None:
@@ -401,7 +398,7 @@ class _ActiveWatch:
         return graph.joint_state_topics(own, topic)
 
     def _elapsed(self, now: float, period: float) -> float:
-        """Return the seconds since the last look; simulated ones, where less of these passed."""
+        """Return the seconds since the last look, in simulated time if fewer passed there."""
         before, self._clock_time = self._clock_time, now
         period = min(period, _LONGEST_PERIOD)
         if not is_simulated(self._node):

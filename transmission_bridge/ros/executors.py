@@ -2,12 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-How a node of this package runs: its executor, and its process from start to exit code.
+A node of this package as a process: memory, signals, executor and exit code.
 
-The events executor costs the least, so it is used where the distribution has it; else the default
-one, in the form of :mod:`~transmission_bridge.ros.attentive_executor`. rclpy is imported inside
-the functions: :func:`run` must handle signals before that slow import, or an early one would end
-in a traceback.
+rclpy is imported inside the functions: :func:`run` must handle signals before that slow import, or
+an early signal would end in a traceback.
 """
 
 from __future__ import annotations
@@ -41,24 +39,24 @@ __all__ = [
 ]
 
 
-# -- Have Fast DDS and the C library give back the memory of messages that were read -------------
+# -- Memory: free the buffers of messages that were read -----------------------------------------
 #
 # By default Fast DDS keeps each buffer of a queue at the size of the largest message that it ever
-# held, and its readers lose a buffer now and then: one with a message that is older than all of a
-# full queue, as happens among several publishers, is never given back (Fast DDS 2.14 to 3.6,
-# ``DataReaderHistory::received_change_keep_last``). A message of a few bytes thus keeps a megabyte
-# for good. With a buffer of its own size for each message, both take what the messages take.
+# held. Its readers also lose a buffer now and then: one with a message older than all others in a
+# full queue, as happens with several publishers, is never freed (Fast DDS 2.14 to 3.6,
+# ``DataReaderHistory::received_change_keep_last``). So a message of a few bytes can occupy a
+# megabyte for good. With a new buffer for each message, memory follows the size of the messages.
 
 
 _PROFILE = Path(__file__).with_name('fast_dds.xml')
 
-#: Of Fast DDS 3 and 2. Kilted warns of the second, Jazzy does not know the first.
+#: Variables of Fast DDS 3 and 2. Kilted warns of the second, Jazzy does not know the first.
 _PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
-#: Without it rmw_fastrtps replaces what the profile says about memory.
+#: Without this variable rmw_fastrtps overrides the memory settings of the profile.
 _USE_PROFILE = 'RMW_FASTRTPS_USE_QOS_FROM_XML'
 
-#: What Fast DDS reads from the working directory.
+#: Profiles that Fast DDS reads from the working directory.
 _LOCAL_PROFILES = ('DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml')
 
 #: Of glibc's malloc.h, and where its threshold begins [bytes].
@@ -67,42 +65,40 @@ _M_MMAP_THRESHOLD, _THRESHOLD = -3, 128 << 10
 
 def free_read_messages() -> None:
     """
-    Set up memory for this process, where rclpy is imported and before it is initialised.
+    Set up the memory of this process, after rclpy is imported and before it is initialised.
 
-    Whoever has configured Fast DDS keeps that configuration, and may add to it what
-    ``fast_dds.xml`` says. Other middleware does not look at it.
+    A configuration of Fast DDS by the user is left as it is; the settings of ``fast_dds.xml`` can
+    be added to it. Other middleware is not affected.
     """
-    # glibc would raise the threshold to the largest block that was freed, up to 32 MiB, and large
-    # buffers would then lie between small ones that keep their memory from being given back.
+    # glibc would raise the threshold to the largest block that was freed, up to 32 MiB. Large
+    # buffers would then lie between small ones, which keep their memory from being returned.
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _THRESHOLD)
     chosen = (*_PROFILES, _USE_PROFILE, 'RMW_FASTRTPS_PUBLICATION_MODE')
     if any(os.environ.get(name) for name in chosen) or any(map(os.path.exists, _LOCAL_PROFILES)):
         return
-    # Nothing says which Fast DDS it is; Fast DDS 3 came with Kilted, as rclpy 9 did.
+    # The version of Fast DDS is not available; version 3 came with Kilted, as rclpy 9 did.
     try:
         is_new = int(importlib.metadata.version('rclpy').partition('.')[0]) >= 9
-    except importlib.metadata.PackageNotFoundError:  # a build that says of no package what it is
+    except importlib.metadata.PackageNotFoundError:  # a build without metadata of packages
         return
     os.environ[_PROFILES[0 if is_new else 1]] = str(_PROFILE)
     os.environ[_USE_PROFILE] = '1'
 
 
-# -- SIGINT, SIGTERM and SIGHUP as a request to stop, instead of rclpy's own handlers ------------
+# -- Signals as a request to stop, instead of rclpy's own handlers -------------------------------
 #
-# rclpy's handlers invalidate the context first, after which a node can no longer publish. Python's
-# own come too late: they run between byte codes, and the events executor waits in C++ without any.
-# So the interpreter's C handler writes to a pipe, and a thread that sleeps on the pipe passes the
-# request on.
-#
-# Imports nothing of ROS, so that it can be in force before those slow imports begin.
+# rclpy's handlers invalidate the context first, after which a node can no longer publish. Python
+# handlers run between byte codes, which is too late: the events executor waits in C++. So the
+# interpreter's C handler writes to a pipe, and a thread that sleeps on the pipe passes the request
+# on.
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
-    """A request to stop, made once, from any thread; calling it tells whether it was made."""
+    """A request to stop, made once, from any thread; calling the object tells whether it was."""
 
     def __init__(self) -> None:
         self._requested = False
@@ -124,11 +120,7 @@ class StopRequest:
 
     @contextmanager
     def listening(self, listener: Callable[[], object]) -> Iterator[None]:
-        """
-        Have ``listener`` called when the request is made, in the thread that makes it.
-
-        It is not called for a request that was made before, and not after the block.
-        """
+        """Call ``listener`` if the request is made during the block, in that thread."""
         with self._lock:
             self._listeners.append(listener)
         try:
@@ -143,13 +135,11 @@ def stop_signals() -> Iterator[StopRequest]:
     """
     Turn signals into a :class:`StopRequest` for the duration of the block.
 
-    SIGHUP, which tells of a lost terminal, is left alone where it is ignored: the process was
-    started with ``nohup``.
+    SIGHUP, of a lost terminal, stays ignored if it was: the process was started with ``nohup``.
+    Afterwards the previous handlers are restored, unless a signal came: then the process is
+    ending, and further signals are ignored so that none interrupts it with a traceback.
 
-    The handlers in force before come back afterwards, unless a signal came: then the process is on
-    its way out, and further signals are ignored so that none can interrupt that with a traceback.
-
-    :raises ValueError: If it is not the main thread that calls; Python allows no other.
+    :raises ValueError: If called outside the main thread, which Python does not allow.
     """
     if threading.current_thread() is not threading.main_thread():
         raise ValueError('signals can be handled in the main thread only')
@@ -160,7 +150,7 @@ def stop_signals() -> Iterator[StopRequest]:
     watcher = threading.Thread(target=_watch, args=(reader, stop), name='stop', daemon=True)
     watcher.start()
     previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    # A Python handler must be there for the C handler to be; it has nothing left to do.
+    # Python installs its C handler only together with a Python one, which has nothing to do.
     previous = {
         number: signal.signal(number, lambda *_: None)
         for number in SIGNALS
@@ -184,23 +174,21 @@ def _watch(reader: int, stop: StopRequest) -> None:
             stop.request()
 
 
-# -- How a node of this package runs: its executor, and its process from start to exit code ------
+# -- Executors -----------------------------------------------------------------------------------
 #
-# The events executor costs the least, so it is used where the distribution has it; else the
-# default one, in the form of :mod:`~transmission_bridge.ros.attentive_executor`. rclpy is imported
-# inside the functions: :func:`run` must handle signals before that slow import, or an early one
-# would end in a traceback.
+# The events executor costs the least and is used where the distribution has it; else the default
+# one, in the form of :mod:`~transmission_bridge.ros.attentive_executor`.
 
 
 NodeT = TypeVar('NodeT', bound='Node')
 
-#: Seconds after which the executors come up for air. The events executor must have a limit: with
-#: none it waits until the end of the steady clock, which overflows in the manylinux wheels, so
-#: that it spins at full load and delivers nothing.
+#: Longest wait of an executor [s]. The events executor needs a limit: without one it waits until
+#: the end of the steady clock, which overflows in the manylinux wheels, so that it spins at full
+#: load and delivers nothing.
 _PERIOD = 1.0
 
-#: How often the events executor is asked whether it keeps up, how long it may take to answer, how
-#: long the other one relieves it, and how often that is said [s].
+#: Period of the check whether the events executor keeps up, its longest delay, the time for which
+#: the other one relieves it, and the period of the warning [s].
 _LOOK, _LATE, _RELIEF, _SAID_AGAIN = 0.5, 1.0, 10.0, 60.0
 
 _NO_ROS = (
@@ -210,7 +198,7 @@ _NO_ROS = (
 
 
 def available_executors() -> tuple[str, ...]:
-    """Return the names that :func:`spin` takes here, best first, ``auto`` left out."""
+    """Return the executors that exist here, best first, by the names that :func:`spin` takes."""
     try:
         from rclpy.experimental.events_executor import EventsExecutor  # noqa: F401
     except (ImportError, AttributeError):  # neither the module nor its half in C++ is promised
@@ -222,12 +210,12 @@ def spin(
     node: Node, *, executor: str = 'auto', should_stop: Callable[[], bool] | None = None
 ) -> None:
     """
-    Run the callbacks of a node until its context is shut down or it is to stop.
+    Run the callbacks of a node until its context is shut down or a stop is requested.
 
     :param node: The node.
     :param executor: ``events``, ``single_threaded``, or ``auto``: the first of these that the
         distribution has.
-    :param should_stop: Asked at least once a second. A :class:`StopRequest` takes effect at once.
+    :param should_stop: Called at least once a second. A :class:`StopRequest` takes effect at once.
     :raises UnknownNameError: If there is no such executor here.
     """
     known = available_executors()
@@ -243,12 +231,12 @@ def spin(
 
 def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
     """
-    Run the events executor for as long as it keeps up.
+    Run the events executor as long as it keeps up.
 
-    It keeps an event for each message that came, also for those that their queue has dropped, so
-    that its memory grows for as long as messages come faster than they are handled (the same in
-    C++: ros2/rclcpp#3213). The single-threaded executor asks for what there is: it takes over for
-    a while then.
+    It keeps an event for each message, also for messages that their queue has dropped, so that
+    its memory grows while messages come faster than they are handled (the same in C++:
+    ros2/rclcpp#3213). The single-threaded executor, which has no such events, takes over for a
+    while then.
     """
     while _spin_while_keeping_up(node, should_stop):
         node.get_logger().warning(
@@ -262,7 +250,7 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
 
 
 def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
-    """Run the events executor; return whether it is behind rather than to stop."""
+    """Run the events executor; return whether it ended because it fell behind."""
     from rclpy.experimental.events_executor import EventsExecutor
     from rclpy.task import Future
 
@@ -272,7 +260,7 @@ def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
     is_over, is_behind = threading.Event(), threading.Event()
 
     def watch() -> None:
-        """Put a task behind what waits, again and again, and see how long it takes."""
+        """Measure again and again how long a new task waits."""
         answered, asked = threading.Event(), time.monotonic()
         answered.set()
         while not is_over.wait(_LOOK):
@@ -290,8 +278,8 @@ def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
     try:
         with _waking(should_stop, lambda: pause.set_result(None)):
             while node.context.ok():
-                # A new one each time: the executor leaves a callback in it. Asked afterwards, so
-                # that a request between the two is seen in one or the other.
+                # A new one each time: the executor leaves a callback in it. A request that comes
+                # after this line ends the wait, and one before it is seen below.
                 pause = Future()
                 if should_stop() or is_behind.is_set():
                     break
@@ -311,9 +299,9 @@ def _spin_single_threaded(
 
     executor = AttentiveExecutor(context=node.context)
     executor.add_node(node)
-    # A limit costs a timer per wait; who can wake the executor needs none.
+    # A limit costs a timer per wait; a request that can wake the executor needs none.
     limit = None if isinstance(should_stop, StopRequest) and until == math.inf else _PERIOD
-    # What would wake the executor is out of the way before it is gone.
+    # Nothing may wake the executor once it is shut down.
     try:
         with _waking(should_stop, lambda: executor.create_task(lambda: None)):
             while node.context.ok() and not should_stop() and time.monotonic() < until:
@@ -326,7 +314,7 @@ def _spin_single_threaded(
 def _waking(
     should_stop: Callable[[], bool], wake: Callable[[], object]
 ) -> AbstractContextManager[None]:
-    """Have ``wake`` called when the request is made, if it is of the kind that can tell."""
+    """Call ``wake`` when the request is made, if it is a :class:`StopRequest`."""
     return should_stop.listening(wake) if isinstance(should_stop, StopRequest) else nullcontext()
 
 
@@ -338,19 +326,19 @@ def run(
     on_stop: Callable[[NodeT], object] | None = None,
 ) -> int:
     """
-    Run a node as a process, from rclpy's start to the exit code.
+    Run a node as a process, from the start of rclpy to the exit code.
 
-    SIGINT, SIGTERM and SIGHUP end it properly: the callbacks stop, ``on_stop`` is called while the
-    context still is valid, so that the node can publish its last words, then node and context go.
-    Further signals change nothing. A SIGHUP that is ignored (``nohup``) stays ignored. To be
-    called in the main thread.
+    SIGINT, SIGTERM and SIGHUP end it in order: the callbacks stop; ``on_stop`` is called while the
+    context is still valid, so that the node can publish a last time; node and context are
+    destroyed. Further signals change nothing. A SIGHUP that is ignored (``nohup``) stays ignored.
+    Only for the main thread.
 
-    :param make_node: Makes the node. Slow imports belong inside it, where a signal is handled.
+    :param make_node: Makes the node. Slow imports belong inside it, where signals are handled.
     :param args: Command line, ``sys.argv`` by default.
     :param executor: As in :func:`spin`.
-    :param on_stop: Called with the node after its last callback, also where one of them raised.
-    :returns: 0, or 1 if the node could not be made for a reason that is the user's to mend; the
-        reason is said in a sentence.
+    :param on_stop: Called with the node after its last callback, also if a callback raised.
+    :returns: 0, or 1 if the node cannot be made because of a mistake of the user, which is then
+        reported in a sentence.
     """
     _open_standard_streams()
     with stop_signals() as stop:
@@ -370,7 +358,7 @@ def run(
                 signal_handler_options=SignalHandlerOptions.NO,
             )
         except RuntimeError as error:
-            # What rclpy raises of its own is private, and has no other base.
+            # The base class of rclpy's own errors, which are private.
             print(f'wrong ROS arguments, or rclpy cannot start: {error}', file=sys.stderr)
             return 1
         try:
@@ -394,16 +382,16 @@ def run(
 
 def _open_standard_streams() -> None:
     """
-    Give the process the standard streams it was started without (``bridge_node 2>&-``).
+    Open the standard streams that the process was started without (``bridge_node 2>&-``).
 
-    rclpy cannot start without standard error, and its log would go into whatever socket or file
-    has got the descriptor by then.
+    rclpy cannot start without standard error, and its log would go to any socket or file that got
+    the descriptor later.
     """
     for name, descriptor, mode in (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w')):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest descriptor that is free, which is this one: those below it are open.
+            # Takes the lowest free descriptor, which is this one: those below are open.
             os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(descriptor, True)
         if getattr(sys, name) is None:

@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What the launch files start, as plain data: their arguments, and a node's command line.
+What the launch files start, as plain data: their arguments, and the command line of a node.
 
-Imports nothing of ROS. :mod:`transmission_bridge.ros.launching` makes launch actions of it; where
-there is no launch, :func:`command_line` starts the same processes with the same parameters.
+Imports nothing of ROS. :mod:`transmission_bridge.ros.launching` makes launch actions of it;
+without launch, :func:`command_line` gives the same processes with the same parameters.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = [
     'xacro_mappings',
 ]
 
-#: Topics that the driver has as well, on its side, and the node that moves the demo.
+#: Topics that the simulated driver and the node that moves the demo have too.
 _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
 MOVER_TOPICS = ('joint_states', 'joint_commands', 'actuator_commands')
 
-#: Arguments that there were for each topic.
+#: Arguments that earlier versions had for each topic.
 _GONE = {f'{topic.rpartition("/")[2]}_topic': topic for topic in TOPICS}
 
 _BOOLEAN = ('true', 'false')
@@ -49,9 +49,9 @@ class Argument:
     An argument of a launch file.
 
     :ivar name: Its name.
-    :ivar default: Its value where none is given.
+    :ivar default: Its value if none is given.
     :ivar description: What it means, as ``ros2 launch --show-args`` prints it.
-    :ivar choices: The values that it can have, empty where these are not counted.
+    :ivar choices: The values that it can have; empty if any text is allowed.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Argument:
 @dataclass(frozen=True)
 class NodePlan:
     """
-    A node to start. Texts may be launch substitutions where these are resolved later.
+    A node to start. Texts may be launch substitutions that are resolved later.
 
     :ivar executable: Name of the executable of this package.
     :ivar name: Name of the node.
@@ -72,11 +72,11 @@ class NodePlan:
         the parameter is not set.
     :ivar xacro_arguments: Arguments for a xacro file, as ``name:=value ...``.
     :ivar params_file: Parameter file; empty: none.
-    :ivar switches: Boolean parameters, as ``true`` or ``false``. They and the description stand
-        above the file.
-    :ivar remappings: From and to.
+    :ivar switches: Boolean parameters, as ``true`` or ``false``. They and the description
+        override the file.
+    :ivar remappings: Old and new names.
     :ivar log_level: Lowest severity that is logged.
-    :ivar respawn: Whether it is started again when it ends, as ``true`` or ``false``.
+    :ivar respawn: Whether it is restarted when it ends, as ``true`` or ``false``.
     """
 
     executable: str
@@ -144,21 +144,21 @@ def arguments(*, params_file: str, description_file: str = '') -> tuple[Argument
 
 
 def defaults(declared: tuple[Argument, ...]) -> dict[str, str]:
-    """Return the values of arguments that nobody gave."""
+    """Return the default values of arguments by name."""
     return {argument.name: argument.default for argument in declared}
 
 
 def bridge_plan(values: Mapping[str, Any]) -> NodePlan:
     """
-    Return the bridge.
+    Return the plan of the bridge.
 
-    :param values: Values of the arguments by name, texts or things that launch makes texts of.
+    :param values: Values of the arguments by name: texts, or launch substitutions.
     """
     return _plan('bridge_node', 'transmission_bridge', values, switches=('autostart',))
 
 
 def driver_plan(values: Mapping[str, Any]) -> NodePlan:
-    """Return the simulated driver, connected to the bridge of the same arguments."""
+    """Return the plan of the simulated driver that belongs to a bridge with these arguments."""
     return _plan('simulated_driver', 'simulated_driver', values, topics=_DRIVER_TOPICS)
 
 
@@ -177,7 +177,7 @@ def _plan(
         namespace=values['namespace'],
         description_file=values['robot_description_file'],
         xacro_arguments=values['xacro_arguments'],
-        # The file is the bridge's, its wildcard would reach everybody.
+        # For the bridge only: a wildcard in the file would reach the driver too.
         params_file=values['params_file'] if switches else '',
         switches={switch: values[switch] for switch in (*switches, 'use_sim_time')},
         remappings=tuple(
@@ -199,7 +199,7 @@ def _text(value: Any) -> Any:
 
 def command_line(plan: NodePlan) -> list[str]:
     """
-    Return the arguments with which the executable of a plan does what launch would start.
+    Return the arguments of an executable that start what launch would start.
 
     :param plan: A plan of texts, its description a URDF file.
     """
@@ -218,11 +218,11 @@ def command_line(plan: NodePlan) -> list[str]:
 
 def remappings(given: Any) -> dict[str, Any]:
     """
-    Return new names of topics by their old ones.
+    Return the new names of topics by their old ones.
 
     :param given: As ``joint_states:=/a joint_commands:=/b``, or a mapping, or pairs.
     :raises UnknownNameError: If an old name without a slash is no topic of the bridge.
-    :raises ValueError: If a part of a text has another form.
+    :raises ValueError: If part of a text has another form.
     """
     pairs = _pairs('remappings', given) if isinstance(given, str) else dict(given)
     for name in pairs:
@@ -233,7 +233,7 @@ def remappings(given: Any) -> dict[str, Any]:
 
 def refuse_gone(given: Iterable[str]) -> None:
     """
-    Refuse arguments that there were for each topic: launch ignores what it does not know.
+    Refuse the arguments that earlier versions had for each topic; launch would ignore them.
 
     :raises ParameterError: If there is one of them.
     """
@@ -251,7 +251,7 @@ def xacro_mappings(text: str) -> dict[str, str]:
     Return the arguments of a xacro file by name.
 
     :param text: As ``name:=value other:='a value'``.
-    :raises ValueError: If a part of it is not of this form.
+    :raises ValueError: If part of it has another form.
     """
     return _pairs('xacro_arguments', text)
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files of this package consist of, for those of other packages as well."""
+"""The parts of this package's launch files, for launch files of other packages too."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def bridge_node(
     """
     Return the action that starts a bridge.
 
-    :param parameters: Further parameters as launch_ros takes them; they stand above all others.
+    :param parameters: Further parameters as launch_ros takes them; they override all others.
     :param node_arguments: Further arguments of :class:`launch_ros.actions.Node`.
     :param given: Arguments of ``bridge.launch.py`` by name, for example ``namespace='left'`` or
         ``remappings={'joint_states': '/joint_states'}``; texts, booleans, paths or substitutions,
         of remappings the new names only.
-    :raises ParameterError: If an argument is one that there was for each topic.
+    :raises ParameterError: If an argument is one that earlier versions had for each topic.
     :raises UnknownNameError: If there is no such argument, or no such topic.
     """
     return node_of(bridge_plan(_values(given)), parameters, node_arguments)
@@ -80,7 +80,7 @@ def simulated_driver(
     **given: Any,
 ) -> Node:
     """
-    Return the action that starts a simulated driver, to stand in for one that is not there.
+    Return the action that starts a simulated driver in place of a real one.
 
     :param parameters: As in :func:`bridge_node`.
     :param node_arguments: As in :func:`bridge_node`.
@@ -94,8 +94,8 @@ class _File(Substitution):
     """
     The path of a file that can be opened; an empty one stays empty.
 
-    launch_ros only warns of a parameter file that is not there, and the robot would run with the
-    numbers of its description.
+    launch_ros only warns of a missing parameter file, and the robot would run with the numbers of
+    its description.
     """
 
     def __init__(self, path: Any) -> None:
@@ -112,7 +112,7 @@ class _File(Substitution):
 
 class RobotDescription(Substitution):
     """
-    The URDF in a file, or what a ``.xacro`` file makes of itself, when launch comes to it.
+    The URDF in a file, or the result of a ``.xacro`` file, evaluated during the launch.
 
     :param path: The file.
     :param xacro_arguments: As ``name:=value ...``.
@@ -137,7 +137,7 @@ class RobotDescription(Substitution):
 
 def description_text(path: str, xacro_arguments: str = '') -> str:
     """
-    Return the URDF in a file, or what a ``.xacro`` file makes of itself.
+    Return the URDF in a file, or the result of a ``.xacro`` file.
 
     :param path: The file.
     :param xacro_arguments: Arguments for xacro, as ``name:=value ...``.
@@ -164,8 +164,8 @@ def node_of(
     parameters: Sequence[Any] = (),
     node_arguments: Mapping[str, Any] | None = None,
 ) -> Node:
-    """Return the action that starts what is planned."""
-    # Later ones win: what was given as an argument stands above the file.
+    """Return the action that starts the node of a plan."""
+    # Later ones win: arguments override the file.
     files = [parameter_file(plan.params_file)] if plan.params_file else []
     switches = {
         name: ParameterValue(normalize_to_list_of_substitutions(value), value_type=bool)
@@ -187,20 +187,20 @@ def node_of(
 
 
 def parameter_file(path: Any) -> ParameterFile:
-    """Return a parameter file that must be there when launch comes to it."""
+    """Return a parameter file that must exist during the launch."""
     return ParameterFile([_File(path)])
 
 
 def _respawn(value: Any) -> Any:
-    """Return a switch as launch takes it; what is not known yet is left to launch."""
+    """Return a switch as launch takes it; a substitution is left to launch."""
     return value == 'true' if isinstance(value, str) else value
 
 
 def description_of(plan: NodePlan) -> list[dict[str, ParameterValue]]:
-    """Return the parameter ``robot_description``, nothing where no file is named."""
+    """Return the parameter ``robot_description``, none if no file is named."""
     if not plan.description_file:
         return []
-    # As a string whatever is in it: launch would take it for YAML otherwise.
+    # Explicitly a string: launch would parse it as YAML otherwise.
     text = RobotDescription(plan.description_file, plan.xacro_arguments)
     return [{'robot_description': ParameterValue(text, value_type=str)}]
 
@@ -219,7 +219,7 @@ def _values(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, **given}
 
 
-# -- What the launch files of this package consist of, for those of other packages as well -------
+# -- The launch files ----------------------------------------------------------------------------
 #
 # Needs launch and launch_ros. A launch file with a bridge of its own::
 #
@@ -236,7 +236,7 @@ def bridge_launch() -> LaunchDescription:
 
 
 def demo_launch() -> LaunchDescription:
-    """Return the launch description of bridge and simulated driver, moved and to be seen."""
+    """Return the launch description of bridge, simulated driver, mover and RViz."""
     declared = launch_plan.arguments(
         params_file=_config('bridge.yaml'), description_file=str(resource('urdf', 'arm.urdf'))
     )
@@ -247,7 +247,7 @@ def topic_based_launch() -> LaunchDescription:
     """
     Return the launch description of ros2_control with topic-based hardware, bridge and driver.
 
-    The controller manager and its controllers are left out where they are not installed.
+    The controller manager and its controllers are left out if they are not installed.
     """
     declared = launch_plan.arguments(
         params_file=_config('topic_based.yaml'),
@@ -261,14 +261,12 @@ def topic_based_launch() -> LaunchDescription:
     return _launch(
         (*declared, controllers),
         [_driver, _bridge, _state_publisher, _controllers],
-        # Where the hardware component of that description is.
+        # The topics of the hardware component in that description.
         topics={'joint_states': '/robot_joint_states', 'joint_commands': '/robot_joint_commands'},
     )
 
 
-_RVIZ = Argument(
-    'rviz', 'true', 'Whether to start RViz, where it is installed.', ('true', 'false')
-)
+_RVIZ = Argument('rviz', 'true', 'Whether to start RViz if it is installed.', ('true', 'false'))
 
 _MOVE = Argument(
     'move',
@@ -292,9 +290,9 @@ def _launch(
     topics: Mapping[str, str] | None = None,
 ) -> LaunchDescription:
     """
-    Return a description of arguments, and of parts that are made of their values.
+    Return a launch description of arguments, and of parts that are made from their values.
 
-    :param topics: Topics that have another name here where nobody names them.
+    :param topics: Names of topics that are the default here.
     """
 
     def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
@@ -332,7 +330,7 @@ def _driver(values: _Values) -> list[LaunchDescriptionEntity]:
 
 
 def _mover(values: _Values) -> list[LaunchDescriptionEntity]:
-    """Move the joints; nobody else needs this, so that it is no executable of the package."""
+    """Move the joints; as a module, because the node is of no use outside the demo."""
     if values['move'] != 'true':
         return []
     node = Node(
@@ -349,7 +347,7 @@ def _mover(values: _Values) -> list[LaunchDescriptionEntity]:
 
 
 def _view(values: _Values) -> list[LaunchDescriptionEntity]:
-    """Show the robot with what is installed; the bridge needs none of it."""
+    """Show the robot with the tools that are installed; the bridge needs none of them."""
     actions = _state_publisher(values)
     if values['rviz'] == 'true':
         actions += _if_installed('rviz2', 'no picture', values, [_time(values)])
@@ -369,7 +367,7 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         package=package,
         executable='ros2_control_node',
         namespace=values['namespace'],
-        # It takes the description from the topic, where robot_state_publisher puts it.
+        # It takes the description from the topic of robot_state_publisher.
         parameters=[_time(values), parameter_file(values['controllers_file'])],
         output='screen',
     )
@@ -386,7 +384,7 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
 def _if_installed(
     package: str, otherwise: str, values: _Values, parameters: Sequence[Any]
 ) -> list[LaunchDescriptionEntity]:
-    """Return a node that has the name of its package and executable."""
+    """Return a node with the name of its package and executable, or a log line instead."""
     if not _is_installed(package):
         return [LogInfo(msg=f'{package} is not installed: {otherwise}')]
     node = Node(

@@ -51,11 +51,11 @@ _KINDS = (
 
 class Sensors:
     """
-    The topics around the two :class:`SensorPath`; the inputs in the namespace of each driver.
+    Topics of absolute encoders and torque sensors; the inputs in the namespace of each driver.
 
-    :param drivers: Tells their names and namespaces.
-    :param actuator_position: Gives the actuators' positions at a time [s].
-    :param stamp: Gives the stamp that counts, as :meth:`StampJudge.judge` does.
+    :param drivers: Names and namespaces of the drivers.
+    :param actuator_position: Returns the actuators' positions at a time [s].
+    :param stamp: Returns the stamp to use, as :meth:`StampJudge.judge` does.
     """
 
     def __init__(
@@ -83,18 +83,18 @@ class Sensors:
                 timeout=options.state_timeout,
             )
             self._outputs[source] = outputs.add(target)
-            # That of the bridge in any case: sensors may be read by somebody else than drives.
+            # Without a namespace too: another node than the drivers may read the sensors.
             for namespace in dict.fromkeys(('', *drivers.namespaces)):
                 name = f'{namespace}{source}'
                 inputs.joint_state(source, partial(self._take, source, name), name=name)
 
     def use(self, robot: RobotTransmissions) -> None:
-        """Exchange the maps between two messages."""
+        """Replace the maps, between two messages."""
         for path in self.paths.values():
             path.use(robot)
 
     def reset(self) -> None:
-        """Forget everything that sensors have said."""
+        """Forget every measurement."""
         for path in self.paths.values():
             path.reset()
 
@@ -108,22 +108,20 @@ class Sensors:
             self._outputs[source].publish(self._encoder.encode(joints))
 
 
-# -- Commands as plain arrays --------------------------------------------------------------------
-#
-# To joints as forward_command_controller has them, and to actuators.
+# -- Commands as plain arrays, like those of forward_command_controller --------------------------
 
 
 class JointArrayInputs:
     """
     ``position_commands``, ``velocity_commands`` and ``effort_commands``.
 
-    Only the numbers count: nobody agrees on what the layout of the message says.
+    Only the data are used: publishers fill the layout of the message in different ways.
 
-    :param joints: Their order; without any there are no such topics.
+    :param joints: Order of the values; if empty, the topics do not exist.
     :param take: Called with topic, interface, values and time of receipt; may raise
         :class:`MessageError`.
-    :ivar topics: The topics that there are.
-    :raises ParameterError: If a joint may not be commanded or stands there twice.
+    :ivar topics: The topics that exist.
+    :raises ParameterError: If a joint cannot be commanded or is listed twice.
     """
 
     def __init__(
@@ -150,9 +148,9 @@ class ActuatorArrayOutputs:
     """
     ``actuator_position_commands``, and the same of velocity and effort, for each driver.
 
-    :param actuators: Their order; a driver without any of them has no such topics.
-    :param drivers: Tells whose they are.
-    :raises ParameterError: If an actuator is not there or stands there twice.
+    :param actuators: Order of the values; a driver without any of them has no such topics.
+    :param drivers: Which actuators belong to which driver.
+    :raises ParameterError: If an actuator does not exist or is listed twice.
     """
 
     def __init__(
@@ -182,7 +180,7 @@ class ActuatorArrayOutputs:
             arrays.reset()
 
     def send(self, messages: Sequence[JointStateRecord], now: float) -> None:
-        """Publish the arrays that go with the messages of one command of a time [s]."""
+        """Publish the messages of one command, received at ``now`` [s], as arrays."""
         for arrays, publishers in self._arrays:
             for interface, values in arrays.update(messages, now):
                 data = array('d', values.tobytes())
@@ -191,7 +189,7 @@ class ActuatorArrayOutputs:
     def end_at(
         self, actuators: Sequence[str], position: Array, *, now: float, until: float
     ) -> None:
-        """Take note of where a trajectory ends; see :meth:`ActuatorArrays.end_at`."""
+        """Remember where a trajectory ends; see :meth:`ActuatorArrays.end_at`."""
         for arrays, _ in self._arrays:
             arrays.end_at(actuators, position, now=now, until=until)
 
@@ -204,14 +202,14 @@ TRAJECTORY_TOPIC = 'joint_trajectory'
 
 class Trajectories:
     """
-    The topics around a :class:`TrajectoryPath`.
+    Topics of trajectories.
 
-    :param path: Maps them.
-    :param joint_position: Gives the joints' positions at a time [s].
-    :param ros_time: Gives the time that stamps are of.
-    :param sent: Called with the actuators and where they end, empty where that is not told; by
-        keyword, with the time of receipt and that of the end [s], ``now`` and ``until``.
-    :param drivers: Divides what is sent among the drivers.
+    :param path: Maps trajectories.
+    :param joint_position: Returns the joints' positions at a time [s].
+    :param ros_time: Returns the present time by the clock of stamps.
+    :param sent: Called with the actuators and their last positions (empty if unknown), and by
+        keyword with the times of receipt and of the end [s], ``now`` and ``until``.
+    :param drivers: Divides a trajectory among the drivers.
     """
 
     def __init__(
@@ -252,10 +250,10 @@ class Trajectories:
 
     def _delay(self, stamp: Stamp) -> float:
         """
-        Return how long it is until a stamp [s]; a stamp of zero is now, and so is one gone by.
+        Return the time until a stamp [s]; zero for a stamp of zero, and for one in the past.
 
-        A trajectory that began before this is over sooner than is believed here: until then its
-        joints are held where they are measured, which is where it took them.
+        A trajectory that began in the past ends earlier than assumed here. Until then its joints
+        are held where they are measured, which is where it has moved them.
         """
         if stamp == (0, 0):
             return 0.0
@@ -263,7 +261,7 @@ class Trajectories:
         return max(0.0, (stamp[0] - seconds) + (stamp[1] - nanoseconds) * 1e-9)
 
 
-# -- `~/tip_twist` and `~/tip_wrench`: what the joint states mean at the ends of the robot -------
+# -- Twists and wrenches of the robot's tips -----------------------------------------------------
 
 
 class Tips:
@@ -292,7 +290,7 @@ class Tips:
             self._tips.append((tip, twists, wrenches))
 
     def publish(self, joints: JointStateRecord) -> None:
-        """Publish what is known of every tip."""
+        """Publish twist and wrench of every tip where they are known."""
         for tip, twists, wrenches in self._tips:
             twist = tip.twist(joints)
             if twist is not None:

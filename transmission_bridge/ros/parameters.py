@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the nodes: declared, tuned while active, and a wrong value is a sentence."""
+"""Parameters of the nodes: declared, tuned while active, wrong values refused with a sentence."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ __all__ = [
 ]
 
 
-# -- Declaring and setting parameters so that a wrong value is a sentence, not a traceback -------
-#
-# An integer is taken where a number is meant: ``10`` for ``10.0``.
+# -- Declaring and setting: a wrong value is refused with a sentence, ``10`` means ``10.0`` -------
 
 
 _EXPECTED = {
@@ -90,10 +88,10 @@ def declare(
     Declare a parameter whose type is that of its default.
 
     :param default: A truth value, a number, a text, or a sequence of texts.
-    :param choices: Words that the value is one of; those that YAML reads as something else when
-        they are not in quotes are understood all the same.
+    :param choices: Words that are allowed, also those that YAML reads as another type when they
+        are not in quotes.
     :param span: The range of a number.
-    :raises ParameterError: If the value given to the node has another type or is out of range.
+    :raises ParameterError: If the node was given a value of another type or out of range.
     """
     default = default if isinstance(default, bool | int | float | str) else list(default)
     given = given_values(node, [name]).get(name)
@@ -115,8 +113,8 @@ def _declare_empty(node: Node, name: str, descriptor: ParameterDescriptor) -> No
     """
     Declare an empty list of texts.
 
-    rclpy takes an empty list for bytes, and one parameter without a value would cost the answer
-    to every request for several, with which ``ros2 param dump`` begins.
+    rclpy would take it for bytes. Without a value, requests for several parameters that include
+    this one would fail, and ``ros2 param dump`` with them.
     """
     kind = Parameter.Type.STRING_ARRAY
     node.declare_parameter(name, kind, ignore_override=True)
@@ -127,9 +125,9 @@ def _declare_empty(node: Node, name: str, descriptor: ParameterDescriptor) -> No
 
 def checked_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
     """
-    Return a value if it has the type of the parameter, an integer as the number that is meant.
+    Return a value of the type of the parameter; an integer becomes a float where one is meant.
 
-    :raises ParameterError: If it has not, or if it is an integer that no double is.
+    :raises ParameterError: If it has another type, or is an integer that no double represents.
     """
     if isinstance(default, list):
         if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
@@ -148,7 +146,7 @@ def checked_type(name: str, value: Any, default: bool | int | float | str | list
 
 def exact_number(name: str, value: float) -> float:
     """
-    Return a number of a parameter, which may be an integer, as a float.
+    Return a number, which may be an integer, as a float.
 
     :raises ParameterError: If it is an integer so large that it could be rounded.
     """
@@ -164,10 +162,9 @@ def exact_number(name: str, value: float) -> float:
 
 def take_integers(node: Node) -> None:
     """
-    Have ``ros2 param set NAME 1`` set a parameter that is a double, from now on.
+    Let ``ros2 param set NAME 1`` set a parameter that is a double, and ``[]`` any list.
 
-    rclpy would refuse it for its type. So would it refuse an empty list, which has no type of its
-    own, where the parameter is a list.
+    rclpy would refuse both for their type.
     """
     node.add_pre_set_parameters_callback(
         lambda parameters: [_of_declared_type(node, parameter) for parameter in parameters]
@@ -187,7 +184,7 @@ def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
 
 
 def _unquoted(value: Any, choices: Sequence[str]) -> Any:
-    """Undo YAML's reading of two words that are choices: ``nan`` is a number, ``off`` is false."""
+    """Return the choice that YAML has read as a number (``nan``) or as false (``off``)."""
     if 'nan' in choices and isinstance(value, float) and math.isnan(value):
         return 'nan'
     if 'off' in choices and value is False:
@@ -195,14 +192,14 @@ def _unquoted(value: Any, choices: Sequence[str]) -> Any:
     return value
 
 
-# -- The structural parameters of the bridge node, declared from the table of options ------------
+# -- Structural parameters of the bridge, from the table of options ------------------------------
 
 
 def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If a value given to the node has the wrong type or is out of range.
+    :raises ParameterError: If the node was given a value of the wrong type or out of range.
     """
     for option in fields(BridgeOptions):
         choices, span = choices_of(option), range_of(option)
@@ -210,7 +207,7 @@ def declare_options(node: Node) -> None:
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
-            # A range in the descriptor has no place for a zero beside it, and none for texts.
+            # The range of a descriptor cannot hold a zero beside it, nor the numbers in texts.
             descriptor.additional_constraints = f'Range: {span}'
         if not isinstance(option.default, float):
             span = None
@@ -225,9 +222,9 @@ def declare_options(node: Node) -> None:
 
 def read_options(node: Node) -> BridgeOptions:
     """
-    Return the options as they were given.
+    Return the values of the structural parameters.
 
-    :raises ParameterError: If a value cannot be accepted.
+    :raises ParameterError: If a value cannot be used.
     """
     values: dict[str, Any] = {}
     for option in fields(BridgeOptions):
@@ -251,7 +248,7 @@ def read_options(node: Node) -> BridgeOptions:
 
 
 def fix_use_sim_time(node: Node) -> None:
-    """Have ``use_sim_time``, which rclpy has declared, refused when it is set at run time."""
+    """Make ``use_sim_time``, which rclpy has declared, read-only."""
     node.set_descriptor(
         'use_sim_time',
         ParameterDescriptor(
@@ -262,19 +259,18 @@ def fix_use_sim_time(node: Node) -> None:
     )
 
 
-# -- The parameters of the transmissions ---------------------------------------------------------
+# -- Parameters of the transmissions -------------------------------------------------------------
 #
-# Declared at configure, tuned while active, gone at cleanup.
-#
-# Values are those of the URDF, then of the parameter file, then what was set since the node
-# started; they are validated as one set.
+# Declared at configure, tuned while active, undeclared at cleanup. Values of the URDF give way to
+# those of the parameter file, and these to what was set since the node started. All values are
+# validated as one set.
 
 
-#: Ranges shown to tools where the transmission states none; widened to hold the values given.
+#: Ranges shown to tools if the transmission states none; wider if the values given need it.
 _RATIO_RANGE = 1e6
 _OFFSET_RANGE = 1e3
 
-#: What the names begin with of parameters that are declared when the node is configured.
+#: Prefixes of parameters that are declared when the node is configured.
 _DECLARED_LATE = (PREFIX, 'qos_overrides.')
 
 
@@ -301,7 +297,7 @@ class LiveParameters:
         """
         Declare the parameters of a robot and return it with their values.
 
-        :raises ParameterError: If a value cannot be accepted; nothing is declared then.
+        :raises ParameterError: If a value cannot be used; nothing is declared then.
         """
         declarations = self._declarations(robot)
         names = [name for name in declarations if name not in self._set_since_start]
@@ -329,7 +325,7 @@ class LiveParameters:
         declarations: Mapping[str, tuple[float | bool, Tunable | None]],
         from_file: Mapping[str, float | bool],
     ) -> None:
-        """Log which numbers of the file stand above others of the URDF, which may be newer."""
+        """Log the numbers of the file that override others of the URDF, which may be newer."""
         differences = [
             f'{name.removeprefix(PREFIX)} {_digits(value)} (URDF {_digits(declarations[name][0])})'
             for name, value in from_file.items()
@@ -346,10 +342,11 @@ class LiveParameters:
         self, robot: RobotTransmissions, from_file: dict[str, float | bool]
     ) -> dict[str, float | bool]:
         """
-        Return what was set since the start.
+        Return what was set since the start and fits this robot.
 
-        What another description's mechanism cannot have is forgotten, all of that transmission:
-        it could not be set otherwise before the next configure, which would fail for ever.
+        Values that do not fit the mechanism of a new description are forgotten, with all others
+        of that transmission. They could not be changed before the next configure, and each would
+        fail.
         """
         kept: dict[str, float | bool] = {}
         for transmission in robot.transmissions:
@@ -388,8 +385,8 @@ class LiveParameters:
         """
         Return a sentence for each name in the parameter file that matches no parameter.
 
-        Before configuring, for those that it does not declare either: a misspelt one may be why
-        it never comes to that. Afterwards, for the others.
+        While unconfigured, only for names that configuring does not declare: a misspelt one may
+        be the reason why the node is not configured. Afterwards, for the others.
         """
         node = self._node
         return tuple(
@@ -408,7 +405,7 @@ class LiveParameters:
     # -- callbacks -------------------------------------------------------------------------------
 
     def check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        """Accept or refuse parameters that are about to be set; others than ours are accepted."""
+        """Accept or refuse parameters that are about to be set; accept those of others."""
         values = self._ours(parameters)
         if self._declaring or self._robot is None or not values:
             return SetParametersResult(successful=True)
@@ -420,7 +417,7 @@ class LiveParameters:
         return SetParametersResult(successful=True)
 
     def commit(self, parameters: Sequence[Parameter[Any]]) -> None:
-        """Take over parameters that have been set."""
+        """Apply parameters that have been set."""
         values = self._ours(parameters)
         if self._declaring or self._robot is None or not values:
             return
@@ -445,9 +442,9 @@ class LiveParameters:
         self, robot: RobotTransmissions
     ) -> dict[str, tuple[float | bool, Tunable | None]]:
         """
-        Return the default of every parameter, and remember what its name means.
+        Return default and tunable of every parameter, and remember what its name refers to.
 
-        With the tunable where it is a number; the one parameter that is not comes with ``None``.
+        The tunable of the one parameter that is not a number is ``None``.
         """
         names = parameter_names(robot)
         for finding in names.findings:
@@ -489,5 +486,5 @@ def _descriptor(tunable: Tunable | None, value: float) -> ParameterDescriptor:
 
 
 def _digits(value: float) -> str:
-    """Return every digit of a number, and no more."""
+    """Return a number with all of its digits, without a trailing ``.0``."""
     return repr(value).removesuffix('.0')

@@ -2,11 +2,11 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Who else is there: on a topic, and under the name of a node.
+Peers in the graph: on a topic, and under the name of a node.
 
-Asked of the graph: the events that the middleware sends about it crash the events executor, and so
-do callbacks that are told who sent a message. A node that was killed is in the graph until its
-lease is over (20 s), so that two of a kind are believed only when both are heard.
+The graph is polled: the middleware's events about peers crash the events executor, and so do
+callbacks that take the sender of a message. A node that was killed stays in the graph until its
+lease is over (20 s), so that two of a kind count only when both are heard.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ __all__ = [
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
-#: What the graph calls a node that it has not heard the name of yet, and what we do.
+#: Name in the graph of a node whose name is not known yet, and the words for it.
 _UNKNOWN, _NAMELESS = '_NODE_NAME_UNKNOWN_', 'name not known yet'
 
-#: Messages that are kept for a look, of drivers and of all diagnostics.
+#: Messages kept between two looks, of drivers and of all diagnostics.
 _DEPTH, _DEPTH_DIAGNOSTICS = 32, 100
 
-#: Messages that are enough to tell publishers apart.
+#: Messages that suffice to tell publishers apart.
 _ENOUGH = 16
 
-#: Looks that a probe takes at most, and after which it is made again.
+#: Looks that a probe lasts at most, and looks until the next probe.
 _LONGEST, _AGAIN = 5, 10
 
 
 class Graph:
     """
-    One look at the graph; each question is asked once.
+    One look at the graph; publishers of a topic are asked for once.
 
     :param node: The node that looks.
     """
@@ -62,16 +62,16 @@ class Graph:
         self._publishers: dict[str, list[Any]] = {}
 
     def publishers(self, topic: str) -> list[Any]:
-        """Return those of a topic, which is named as it was given when it was subscribed to."""
+        """Return the publishers of a topic, named as when it was subscribed to."""
         if topic not in self._publishers:
-            # To count is cheap, and most topics have none.
+            # Counting is cheap, and most topics have none.
             count = self._node.count_publishers(topic)
             found = self._node.get_publishers_info_by_topic(topic) if count else []
             self._publishers[topic] = found
         return self._publishers[topic]
 
     def subscribers(self, topic: str) -> list[Any]:
-        """Return those of a topic."""
+        """Return the subscribers of a topic."""
         if not self._node.count_subscribers(topic):
             return []
         return list(self._node.get_subscriptions_info_by_topic(topic))
@@ -81,7 +81,7 @@ class Graph:
         return any(self._node.count_subscribers(topic) for topic in topics)
 
     def rivals(self, topic: str) -> list[str]:
-        """Return the names of the other nodes that publish a topic which this node publishes."""
+        """Return the names of other nodes that publish a topic of this node."""
         if self._node.count_publishers(topic) < 2:
             return []
         own = self._node.get_fully_qualified_name()
@@ -90,11 +90,11 @@ class Graph:
 
     def joint_state_topics(self, but: Iterable[str], like: str, most: int = 20) -> list[str]:
         """
-        Return topics of JointState messages that somebody publishes.
+        Return published topics of JointState messages.
 
-        :param but: Topics that are left out.
-        :param like: Those of the same last name come first.
-        :param most: How many topics are looked at.
+        :param but: Topics to leave out.
+        :param like: Topics with the same last name come first.
+        :param most: How many topics are considered.
         """
         left_out = {self._node.resolve_topic_name(topic) for topic in but}
         last = like.rpartition('/')[2]
@@ -106,16 +106,16 @@ class Graph:
         return [topic for _, topic in found[:most] if self._node.count_publishers(topic)]
 
     def namesakes(self) -> int:
-        """Return how many other nodes have the full name of this one."""
+        """Return the number of other nodes with the full name of this one."""
         own = (self._node.get_name(), self._node.get_namespace())
         return self._node.get_node_names_and_namespaces().count(own) - 1
 
 
 def names_of(peers: Iterable[Any], message_type: str = '') -> list[str]:
     """
-    Return the nodes of endpoints, for a sentence.
+    Return the names of the nodes of endpoints, for a sentence.
 
-    :param message_type: The type that is expected; another one is said.
+    :param message_type: The expected type; another type is added to the name.
     """
     return [
         shown(_full_name(peer))
@@ -126,9 +126,9 @@ def names_of(peers: Iterable[Any], message_type: str = '') -> list[str]:
 
 def incompatible_publishers(peers: Iterable[Any], ours: QoSProfile) -> list[str]:
     """
-    Return the publishers that a subscription of ours does not hear, with the reason.
+    Return the publishers whose quality of service is incompatible, with the reason.
 
-    :param ours: What the subscription asks for.
+    :param ours: Quality of service of our subscription.
     """
     return _incompatible(
         (peer, *qos_check_compatible(_resolved(peer.qos_profile), _resolved(ours)))
@@ -137,7 +137,7 @@ def incompatible_publishers(peers: Iterable[Any], ours: QoSProfile) -> list[str]
 
 
 def incompatible_subscribers(peers: Iterable[Any], ours: QoSProfile) -> list[str]:
-    """Return the subscribers that do not hear a publisher of ours, with the reason."""
+    """Return the subscribers whose quality of service is incompatible, with the reason."""
     return _incompatible(
         (peer, *qos_check_compatible(_resolved(ours), _resolved(peer.qos_profile)))
         for peer in peers
@@ -160,10 +160,10 @@ def _full_name(peer: Any) -> str:
 
 def _resolved(profile: QoSProfile) -> QoSProfile:
     """
-    Return a profile in which the durations that were left open are infinite, as DDS takes them.
+    Return a profile in which unspecified durations are infinite, as in DDS.
 
-    The graph says so of peers already. Compared with an open one of ours, every subscriber would
-    seem to ask for a deadline that we do not offer.
+    The graph reports those of peers as infinite already. Without this, every subscriber would
+    seem to ask for a deadline that our publishers do not offer.
     """
     resolved = copy.copy(profile)
     for name in ('deadline', 'liveliness_lease_duration'):
@@ -174,12 +174,12 @@ def _resolved(profile: QoSProfile) -> QoSProfile:
 
 class SharedTopic:
     """
-    Finds the actuators that several publishers of one topic give in turn.
+    Finds actuators that several publishers of one topic publish in turn.
 
-    While there are several, it listens now and then for a moment. Where numbers of messages that
-    give one actuator do not increase, they are of several publishers.
+    While a topic has several publishers, it listens for a moment now and then. If the sequence
+    numbers of messages with one actuator do not increase, several publishers have sent them.
 
-    :param knows: Whether a name is that of an actuator.
+    :param knows: Tells whether a name is that of an actuator.
     """
 
     def __init__(self, node: LifecycleNode, topic: str, knows: Callable[[str], bool]) -> None:
@@ -192,10 +192,10 @@ class SharedTopic:
         self._rest = 0
 
     def look(self, publishers: Iterable[Any]) -> tuple[str, ...]:
-        """Return the names of these actuators."""
+        """Return the names of these actuators; called once per period of the diagnostics."""
         publishers = {bytes(peer.endpoint_gid) for peer in publishers}
         if publishers != self._publishers:
-            # A new one counts anew.
+            # A new publisher: start over.
             self.close()
             self._publishers, self._rest = publishers, 0
         if len(publishers) < 2:
@@ -220,7 +220,7 @@ class SharedTopic:
                 names = self._reader.read(data).layout.names
             except (MessageError, UnusualMessageError):
                 continue
-            if number is None or number >= 1 << 63:  # what stands for a number that is not told
+            if number is None or number >= 1 << 63:  # stands for an unknown number
                 continue
             self._taken += 1
             for name in filter(self._knows, names):
@@ -241,9 +241,9 @@ class SharedTopic:
 
 class Namesake:
     """
-    Finds another bridge of the same name, by more diagnostics of the name than are our own.
+    Finds another bridge of the same name, from more diagnostics of that name than our own.
 
-    :param name: How the statuses of this node begin.
+    :param name: Prefix of the statuses of this node.
     """
 
     def __init__(self, node: LifecycleNode, name: str) -> None:
@@ -253,13 +253,13 @@ class Namesake:
         self._is_heard = False
 
     def look(self, graph: Graph) -> bool:
-        """Tell whether there is one; to be called before each message of our own."""
+        """Tell whether there is one; called before each message of our own."""
         if not graph.namesakes():
             self.close()
             self._is_heard = False
         elif self._probe is None:
             self._probe = Probe(self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS)
-            # The message of ours that follows this look is in it.
+            # Our message that follows this look will be counted.
             self._surplus = -1
         else:
             self._surplus += sum(self._mark in data for data, _ in self._probe.take())

@@ -40,8 +40,8 @@ __all__ = [
     'given_values',
     'intercept',
     'is_rcl_error',
-    'no_wake_of_own',
     'publish_unchecked',
+    'skip_own_wakes',
 ]
 
 
@@ -134,7 +134,7 @@ def publish_unchecked(publisher: LifecyclePublisher[Any]) -> Callable[[bytes], N
 # -- Executors -----------------------------------------------------------------------------------
 
 
-def no_wake_of_own(executor: SingleThreadedExecutor, is_own: Callable[[int], bool]) -> None:
+def skip_own_wakes(executor: SingleThreadedExecutor, is_own: Callable[[int], bool]) -> None:
     """
     Let callbacks of a thread finish without waking the executor.
 

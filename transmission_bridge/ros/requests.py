@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the services of a node: each is answered, and none ends the process."""
+"""Services of a node: every request is answered, and none ends the process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['guard_requests']
 
-#: Longest label of a transition, and more than the longest of those that there are.
+#: Characters of a label; those of all transitions are shorter.
 _LONGEST_LABEL = 64
 
 _TYPES = frozenset(kind.value for kind in Parameter.Type)
@@ -49,17 +49,17 @@ _TYPE_HASH = re.compile('RIHS[0-9a-fA-F]{2}_[0-9a-fA-F]{64}')
 
 def guard_requests(node: Node) -> None:
     """
-    Have requests answered whatever they hold, by all services that a node has by now.
+    Make every service that a node has by now answer all requests.
 
-    What a service's callback raises ends the executor and with it the process. rclpy's own raise
-    for a parameter of an unknown type, what our callbacks for parameters raise comes through them,
-    and rclpy 7.1 (Jazzy) raises for a transition that is not possible. Names of parameters that
-    are not declared are logged by rclpy (7.1.10, 9.1.5 and newer) as they came.
+    An exception in the callback of a service ends the executor and with it the process. rclpy's
+    own callbacks raise for a parameter of an unknown type, they pass on what the node's parameter
+    callbacks raise, and rclpy 7.1 (Jazzy) raises for a transition that is not possible. rclpy
+    (7.1.10, 9.1.5 and newer) logs names of parameters that are not declared unbounded.
 
-    A request that met an exception is refused in the way of its service: with a reason for each
-    parameter, else with the empty response, in which ``success`` is false. The log says why.
+    A request that raises is refused as its service can: with a reason for each parameter, else
+    with an empty response, in which ``success`` is false. The log says why.
 
-    :param node: The node, whose own services, for example for parameters, are among them.
+    :param node: The node; its services of rclpy, for example for parameters, are included.
     """
     log = ThrottledLog(node)
     exposed = [
@@ -91,7 +91,7 @@ def _guarded(
             return _refusal(srv_type, request, _told(error, name, log))
 
     def each(request: Any, response: Any) -> Any:
-        # One that is refused must not keep the others from being set, and each has its result.
+        # Each has its result: a refused one must not keep the others from being set.
         for parameter in request.parameters:
             alone = SetParameters.Request(parameters=[parameter])
             response.results.extend(guarded(alone, SetParameters.Response()).results)
@@ -109,11 +109,11 @@ def _guarded(
 
 def _check(request: Any, node: Node) -> None:
     """
-    Refuse what rclpy would raise for or overlook, and what rclpy or rcl would log as it came.
+    Refuse requests that rclpy raises for or overlooks, and texts that it would log unbounded.
 
-    :raises ParameterError: If a parameter has no name, one that there is not, or a type that
-        rclpy does not know.
-    :raises MessageError: If a label cannot be that of a transition, or a hash not that of a type.
+    :raises ParameterError: If a parameter has no name, is not declared, or has a type that rclpy
+        does not know.
+    :raises MessageError: If a label is not one of a transition, or a hash not one of a type.
     """
     if isinstance(request, ChangeState.Request):
         label = request.transition.label
@@ -141,7 +141,7 @@ def _check(request: Any, node: Node) -> None:
 
 
 def _check_declared(name: str, node: Node) -> None:
-    if not node.has_parameter(name):  # rclpy names no parameter at all, or logs it as it came
+    if not node.has_parameter(name):  # rclpy answers with nothing, or logs the name unbounded
         raise ParameterError(
             f'there is no parameter {shown(name)}'
             f'{closest(name, node.get_parameters_by_prefix(""))}'
@@ -161,7 +161,7 @@ def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
 
 
 def _told(error: Exception, service: str, log: ThrottledLog) -> str:
-    """Log why a request is refused and return the reason for who asked."""
+    """Log why a request is refused, and return the reason for the client."""
     kind = ('request', service, type(error))
     if isinstance(error, TransmissionBridgeError) or is_rcl_error(error):
         log.warning(kind, f'{service}: request refused: {error}')

@@ -46,36 +46,37 @@ from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.types import Array
 
-__all__ = ['ReceiptClock', 'Session', 'SimulatedTime', 'is_simulated']
+__all__ = ['STEADY', 'ReceiptClock', 'Session', 'SimulatedTime', 'is_simulated']
 
-# -- The clock that times of receipt are taken from -----------------------------------------------
+# -- The clock of times of receipt ---------------------------------------------------------------
 
 
-#: Seconds of the longest gap between two messages that counts whole: a longer one is a pause.
+#: Longest gap between two messages [s] that counts in full; a longer one is a pause.
 _GAP = 0.1
 
-#: Seconds that ROS time may stand still under messages. No less than a gap, so that one message
-#: after a pause, which comes before the clock goes on, makes nothing older.
+#: Seconds that ROS time may stand still while messages come. Not less than a gap, so that a single
+#: message after a pause, before the clock goes on, makes nothing older.
 _PATIENCE = 0.1
 
-#: Share of ROS time that makes up for what it is behind after it stood still.
+#: Share of ROS time by which it catches up after it stood still.
 _MAKING_UP = 0.1
 
-_STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+#: Clock of timers that must not stop or jump with ROS time.
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class SimulatedTime:
     """
-    ROS time, which goes on by the steady clock where it stands still while drivers send states.
+    ROS time that goes on by the steady clock while it stands still but drivers send states.
 
-    Then the simulator hung or ended and the driver did not, and what waits for a time to pass
-    would wait for ever. What counts is the time from state to state since ROS time advanced last,
-    of each gap at most 0.1 s, less the first 0.1 s: a simulator that pauses sends no states, and
-    nothing grows older. What this time is ahead of ROS time then, a tenth of ROS time makes up for
-    when it goes on: the gaps of a clock that says little must not add up.
+    This happens if the simulator hangs or ends and a driver does not; timeouts would never expire.
+    Counted is the time from state to state since ROS time last advanced: at most 0.1 s of each
+    gap, less the first 0.1 s. A simulator that pauses sends no states, so that nothing grows
+    older. Once ROS time goes on, this time runs a tenth slower until ROS time has caught up, so
+    that the gaps of a slow ``/clock`` do not add up.
 
-    :param ros_time: Gives ROS time [ns].
-    :param steady_time: Gives the time of the steady clock [s].
+    :param ros_time: Returns ROS time [ns].
+    :param steady_time: Returns the time of the steady clock [s].
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class SimulatedTime:
         return self._after(0.0)
 
     def at_state(self) -> float:
-        """Take note that a driver sent a state, and return the time [s]."""
+        """Record that a driver sent a state, and return the time [s]."""
         steady = self._steady_time()
         gap, self._heard = min(steady - self._heard, _GAP), steady
         return self._after(gap)
@@ -117,26 +118,26 @@ def is_simulated(node: Node) -> bool:
 
 class ReceiptClock:
     """
-    The steady clock, or ROS time where it is simulated.
+    The clock that times of receipt are taken from: the steady clock, or simulated ROS time.
 
-    :param node: The node whose time it is; its ``use_sim_time`` is not to change any more.
+    :param node: The node whose time it is; its ``use_sim_time`` must not change any more.
     :ivar now: Returns the time [s].
-    :ivar at_state: To be called in place of it when the message is the state of a driver.
-    :ivar watch_clocks: Clocks for timers that look whether a time has passed.
-    :ivar rate_clock: Clock for timers that do something at a rate.
+    :ivar at_state: Returns the time [s] at which the state of a driver was received.
+    :ivar watch_clocks: Clocks of timers that check timeouts.
+    :ivar rate_clock: Clock of the timer that publishes at a rate.
     """
 
     def __init__(self, node: LifecycleNode) -> None:
-        # Without a simulation, too: the system's clock may be set back, and timers with it.
-        self.watch_clocks = [_STEADY]
-        self.rate_clock = _STEADY
+        # Not the system's clock: it may be set back, and timers with it.
+        self.watch_clocks = [STEADY]
+        self.rate_clock = STEADY
         self.now: Callable[[], float] = time.monotonic
         self.at_state: Callable[[], float] = time.monotonic
         if is_simulated(node):
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
             self.now, self.at_state = simulated.now, simulated.at_state
-            # Simulated time may be the faster one, or stand still.
+            # Both: simulated time may be the faster one, or stand still.
             self.watch_clocks.append(clock)
             self.rate_clock = clock
 
@@ -147,26 +148,26 @@ class ReceiptClock:
 #: Seconds that stopping waits for drivers to acknowledge the last command.
 _ACKNOWLEDGE_PERIOD = 0.3
 
-#: How often within a command timeout it is looked whether one has run out.
+#: Checks for commands that have timed out, per command timeout.
 _TIMEOUT_CHECKS = 4
 
-#: Seconds for which nothing but older stamps has to come before joint_states takes one.
+#: Seconds of nothing but older stamps after which joint_states accepts one.
 _STAMP_HOLD = 1.0
 
 
 class Session:
     """
-    A configured bridge; closed when made.
+    A configured bridge; closed at first.
 
     :param node: The node to create topics and timers with.
     :param robot: The maps.
-    :param options: The choices.
-    :param log: For messages that are refused.
+    :param options: The values of the structural parameters.
+    :param log: Where refused messages are reported.
     :ivar robot: The maps in use.
-    :ivar time: Gives the time of receipt [s].
+    :ivar time: Returns the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
-    :ivar drivers: Divides what is sent to actuators.
+    :ivar drivers: Divides commands among the drivers.
     :ivar opened: When it was opened last, by the steady clock [s].
     :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
     """
@@ -272,18 +273,18 @@ class Session:
 
     @property
     def reports(self) -> tuple[MapReport, ...]:
-        """What became NaN in the maps of states, commands and sensors."""
+        """Which values the maps of states, commands and sensors could not compute, and why."""
         sensors = (path.report for path in self._sensors.paths.values())
         return (self.states.report, self.commands.report, *sensors)
 
     @property
     def is_open(self) -> bool:
-        """Whether messages are taken and published."""
+        """Whether messages are accepted and published."""
         return self.inputs.is_open
 
     @property
     def endpoints(self) -> str:
-        """What it listens to and publishes, by the names that are in use, in words."""
+        """A sentence with the topics that it listens to and publishes, after remapping."""
         listens = [each.topic_name for each in self.inputs.subscriptions.values()]
         publishes = [each.topic_name for each in self.outputs.publishers.values()]
         return f'listens to {", ".join(listens)}; publishes {", ".join(publishes)}'
@@ -291,7 +292,7 @@ class Session:
     # -- life ------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin to listen and to publish, with nothing known."""
+        """Clear the state and start."""
         self.states.reset()
         self.commands.reset()
         self._arrays.reset()
@@ -308,7 +309,7 @@ class Session:
                 self._every(self.options.command_timeout / _TIMEOUT_CHECKS, self._expire, clock)
 
     def close(self) -> None:
-        """Send what ``on_stop`` says, then be silent. Publishers must still be active."""
+        """Send the commands of ``on_stop``, then stop. Publishers must still be active."""
         if not self.is_open:
             return
         self.inputs.is_open = False
@@ -332,7 +333,7 @@ class Session:
         self.outputs.destroy()
 
     def use(self, robot: RobotTransmissions) -> None:
-        """Exchange the maps between two messages."""
+        """Replace the maps, between two messages."""
         self.robot = robot
         self.states.use(robot)
         self.commands.use(robot)
@@ -397,7 +398,7 @@ class Session:
                 action()
             except MessageError as error:
                 self._log.warning(('timer', error.reason), str(error))
-            except Exception:  # a bug must not cost the executor
+            except Exception:  # a bug must not end the executor
                 self._log.error(('timer', 'bug'), f'bug\n{traceback.format_exc()}')
 
         self._timers.append(self._node.create_timer(period, guarded, clock=clock))

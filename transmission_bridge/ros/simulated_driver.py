@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``simulated_driver``: a stand-in for a robot driver that speaks actuator space."""
+"""The node ``simulated_driver``, in place of a robot driver in actuator space."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 __all__ = ['SimulatedDriver', 'changed_settings', 'declare_actuators', 'declare_settings']
 
 
-# -- The parameters of the simulated driver, declared from the table of its settings -------------
+# -- Parameters, declared from the table of settings ---------------------------------------------
 
 
 _FIELDS = {parameter_name_of(setting): setting for setting in fields(DriverSettings)}
@@ -52,9 +52,9 @@ _FIELDS = {parameter_name_of(setting): setting for setting in fields(DriverSetti
 
 def declare_settings(node: Node) -> DriverSettings:
     """
-    Declare a parameter for every setting and return the values in force.
+    Declare a parameter for every setting and return their values.
 
-    :raises ParameterError: If a value that was given cannot be accepted.
+    :raises ParameterError: If the node was given a value that cannot be used.
     """
     values = {}
     for name, setting in _FIELDS.items():
@@ -73,9 +73,9 @@ def declare_settings(node: Node) -> DriverSettings:
 
 def declare_actuators(node: Node) -> tuple[str, ...]:
     """
-    Declare ``actuators`` and return its value, empty: all.
+    Declare ``actuators`` and return its value; empty means all.
 
-    :raises ParameterError: If a value that was given is no list of texts.
+    :raises ParameterError: If the node was given something else than a list of texts.
     """
     descriptor = ParameterDescriptor(
         description='Actuators of the robot that this driver drives, all if empty: the others may '
@@ -90,9 +90,9 @@ def changed_settings(
     settings: DriverSettings, parameters: Sequence[Parameter[Any]]
 ) -> DriverSettings:
     """
-    Return the settings with the values of those parameters that are settings.
+    Return the settings with the values of these parameters; others are ignored.
 
-    :raises ParameterError: If a value cannot be accepted.
+    :raises ParameterError: If a value cannot be used.
     """
     return replace(
         settings,
@@ -104,7 +104,7 @@ def changed_settings(
     )
 
 
-# -- The node `simulated_driver`: a stand-in for a robot driver that speaks actuator space -------
+# -- The node ------------------------------------------------------------------------------------
 
 
 class SimulatedDriver(Node):
@@ -112,12 +112,12 @@ class SimulatedDriver(Node):
     Follows ``actuator_commands`` and publishes ``actuator_states`` at parameter ``rate``.
 
     The actuators are those of the robot description, from the parameter ``robot_description`` or
-    else from the topic. The first usable description is kept. The plant runs by the steady clock,
-    whatever ROS time does; stamps are ROS time.
+    else from the topic. The first usable description is kept. The plant runs by the steady clock;
+    stamps are ROS time.
 
     :param kwargs: What :class:`rclpy.node.Node` takes.
-    :raises TransmissionBridgeError: If the parameter ``robot_description``, or another value that
-        was given, cannot be used.
+    :raises TransmissionBridgeError: If the parameter ``robot_description`` or another value given
+        to the node cannot be used.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -212,7 +212,7 @@ class SimulatedDriver(Node):
     def _restart_timer(self) -> None:
         if self._timer is not None:
             self.destroy_timer(self._timer)
-        # Not the node's clock: simulated time may stand still or jump, a drive does not.
+        # Not the node's clock: simulated time may stand still or jump, but a drive does not.
         self._timer = self.create_timer(
             1.0 / self._settings.rate, self._publish, clock=self._steady
         )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Log lines that would come with every message: each kind at most once per period."""
+"""A log for lines that could come with every message: each kind at most once per period."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from transmission_bridge.errors import clipped, indented
 
 __all__ = ['ThrottledLog']
 
-#: Kinds remembered; a hostile sender must not be able to make this grow.
+#: Kinds that are remembered: a hostile sender must not make the memory grow.
 _KINDS = 256
 
-#: Different things that a kind is about and that are logged each for itself in a period.
+#: Subjects of one kind that are logged separately in a period.
 _SUBJECTS = 8
 
 
 class ThrottledLog:
     """
-    Logs a kind of event at most once per period, saying how often it was held back.
+    Logs a kind of event at most once per period, with the number of times it was held back.
 
-    rclpy throttles by the line of code, so that one bad topic would silence all others. Kinds are
-    ours, of a few words: no text of a message may be one. What an event is about may come from a
-    message, if it is short: one mistake does not hide another, until there are too many of them.
-    The text logged is bounded.
+    rclpy throttles by the line of code, so that one bad topic would silence all others. A kind is
+    a few words of the code, never text of a message. ``about`` may be a short text of a message:
+    one mistake then does not hide another, until there are too many. The logged text is bounded.
 
     :param node: The node whose logger is used.
     :param period: Seconds, by the steady clock: simulated time may stand still.
@@ -45,7 +44,7 @@ class ThrottledLog:
         """
         Log a warning.
 
-        :param about: What the event is about, where the same kind can be about different things.
+        :param about: What the event concerns, for a kind that can concern different things.
         """
         text = self._due(self._of_subject(kind, about) if about else kind, text)
         if text:
@@ -58,7 +57,7 @@ class ThrottledLog:
             self._logger.error(text)
 
     def _of_subject(self, kind: Hashable, about: str) -> Hashable:
-        """Return what is throttled: the subject, or the kind where it has had many of late."""
+        """Return what to throttle: the subject, or the kind if it had many subjects lately."""
         subject = (kind, about)
         now = time.monotonic()
         since = self._kinds.get(subject, (-self._period, 0))[0]

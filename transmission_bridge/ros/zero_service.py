@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-``~/zero``: sets offsets such that the present actuator positions mean wanted joint positions.
+``~/zero`` sets offsets such that the present actuator positions mean wanted joint positions.
 
-The offsets become parameters in one atomic set, so that events of it go out and
-``ros2 param dump`` saves them.
+The offsets are set as parameters, atomically, so that others are notified and ``ros2 param dump``
+saves them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ZeroService:
     The service and its two parameters, which can be set at any time.
 
     :param node: The node that they belong to.
-    :param session: Gives the present session, ``None`` while unconfigured.
+    :param session: Returns the present session, ``None`` while unconfigured.
     :raises ParameterError: If a parameter was given a value that cannot be accepted.
     """
 
@@ -92,7 +92,7 @@ class ZeroService:
         except TransmissionBridgeError as error:
             response.message = str(error) + self._remedy(error)
             response.success = False
-        except Exception as error:  # a bug must not cost the executor
+        except Exception as error:  # a bug must not end the executor
             self._node.get_logger().error(f'~/zero met a bug:\n{traceback.format_exc()}')
             response.message = f'bug: {error!r}; see the log'
             response.success = False
@@ -100,9 +100,9 @@ class ZeroService:
 
     def _zero(self) -> str:
         """
-        Set the offsets and return old and new values in words.
+        Set the offsets, and return a sentence with old and new values.
 
-        :raises MessageError: If it is refused; then nothing has changed.
+        :raises MessageError: If they cannot be set; then nothing has changed.
         """
         session = self._session()
         if session is None or not session.is_open:
@@ -133,7 +133,7 @@ class ZeroService:
         return '; '.join(str(change) for change in changes)
 
     def _remedy(self, error: TransmissionBridgeError) -> str:
-        """Return the commands that end a held position, in words."""
+        """Return a sentence with the commands that end a held position."""
         if getattr(error, 'reason', '') != 'held':
             return ''
         name = self._node.get_fully_qualified_name()
@@ -150,7 +150,7 @@ class ZeroService:
 
 
 def _check_fresh(session: Session, now: float) -> None:
-    """Refuse where a driver that was there fell silent, also without a ``state_timeout``."""
+    """Refuse if a driver has fallen silent, also without a ``state_timeout``."""
     limit = session.options.zero_max_age
     for topic in session.state_topics:
         age = now - session.inputs.statistics[topic].used
@@ -166,9 +166,9 @@ def _check_fresh(session: Session, now: float) -> None:
 
 def _fresh_values(session: Session, now: float) -> Array:
     """
-    Return the actuators' values, positions unknown that are too old.
+    Return the actuators' values; positions that are too old are unknown.
 
-    Of several drivers on one topic one may have fallen silent, and the topic does not tell.
+    One of several drivers on a topic may have fallen silent, while the topic as a whole has not.
     """
     merged = session.states.merged
     values: Array = merged.values(now).copy()
@@ -180,7 +180,7 @@ def _fresh_values(session: Session, now: float) -> Array:
 
 def _checked(name: str, value: Any) -> tuple[Any, ...]:
     """
-    Return the value of a parameter as a tuple, empty where it has none; integers as numbers.
+    Return the value of a parameter as a tuple, empty if it has none; integers become floats.
 
     :raises ParameterError: If it has the wrong type, or a number is out of range.
     """
