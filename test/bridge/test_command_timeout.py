@@ -85,22 +85,74 @@ def path(reference, robot):
     return Path(reference, robot)
 
 
-def test_once(path):
+def test_once(reference, robot):
     """Rates become zero when they are older than the timeout, and not again."""
+    path = Path(reference, robot, zero_effort=True)
     path.command(10.0, velocity={'lift': 1.0}, effort={'finger': 2.0})
     assert path.expire(11.0) == {}
     assert path.expire(11.25) == {'velocity': {'winch': 0.0}, 'effort': {'finger': 0.0}}
     assert path.expire(99.0) == {}
+    assert path.commands.left_efforts == ()
 
 
-def test_position_is_no_longer_held(path):
-    """A position that has ended sends nothing, and the next command does not go back to it."""
+def test_a_load_is_held(path):
+    """Without zero_effort the last effort stays, and is named until it is commanded again."""
+    path.command(10.0, velocity={'lift': 1.0}, effort={'finger': 2.0, 'roll': 1.0, 'pitch': 0.5})
+    assert path.expire(11.25) == {'velocity': {'winch': 0.0}}
+    assert set(path.commands.left_efforts) == {'finger', 'roll', 'pitch'}
+    # It stays in force: a partner keeps it.
+    sent = path.command(12.0, effort={'roll': 1.0})
+    both = path.command(12.0, effort={'roll': 1.0, 'pitch': 0.5})
+    assert sent == both
+    assert set(path.commands.left_efforts) == {'finger'}
+    path.command(12.5, velocity={'finger': 0.1})
+    assert path.commands.left_efforts == ()
+
+
+def test_position_stays_held(path):
+    """The timeout sends nothing for a position, and a partner still holds it afterwards."""
     path.command(10.0, position={'roll': 1.0, 'pitch': 2.0})
     assert path.expire(11.25) == {}
-    assert not path.commands.held_positions.any()
-    sent = path.command(12.0, position={'roll': 0.1})
-    # Roll is at its offset, and pitch stays at its measured zero, 0.2 beside its offset.
-    assert sent['position'] == pytest.approx({'left': 0.7 * 0.2 * 2.0, 'right': 0.7 * 0.2 * 3.0})
+    sent = path.command(12.0, position={'roll': 0.5})
+    assert sent == path.command(12.0, position={'roll': 0.5, 'pitch': 2.0})
+
+
+def test_roll_each_second_while_pitch_sags(path):
+    """A partner is held where it was measured once; it does not follow what it sags."""
+    first = path.command(10.0, position={'roll': 1.0})
+    for step in range(1, 20):
+        path.measured[:] = -0.01 * step
+        path.expire(10.0 + step - 0.5)
+        assert path.command(10.0 + step, position={'roll': 1.0}) == first
+
+
+def test_a_driver_that_was_silent(path, robot):
+    """Held positions are forgotten, taken once where it is now, and refused where unknown."""
+    path.command(10.0, position={'roll': 1.0, 'pitch': 2.0})
+    actuators = np.array([name in ('left', 'right') for name in robot.actuator_names])
+    path.commands.driver_was_silent(actuators)
+    path.measured[:] = math.nan
+    with pytest.raises(MessageError, match='nothing to hold'):
+        path.command(11.0, position={'roll': 1.0})
+    path.measured[:] = 0.25
+    taken = path.command(12.0, position={'roll': 1.0})
+    assert taken == path.command(12.0, position={'roll': 1.0, 'pitch': 0.25})
+    path.measured[:] = 0.5
+    assert path.command(13.0, position={'roll': 1.0}) == taken
+
+
+def test_a_refused_rate_ends_the_one_in_force(reference):
+    """Where a velocity cannot be mapped, the former one does not go on: zero, once."""
+    path = Path(reference, BENT)
+    path.measured[:] = 0.1
+    path.command(10.0, velocity={'knee': 1.0, 'wheel': 2.0})
+    path.measured[:] = math.nan
+    with pytest.raises(MessageError, match='piston'):
+        path.command(10.5, velocity={'knee': 0.5})
+    assert path.commands.has_ended
+    assert path.expire(10.5) == {'velocity': {'spindle': 0.0}}
+    assert not path.commands.has_ended
+    assert path.expire(10.75) == {}
 
 
 def test_renewed(path):
@@ -128,13 +180,13 @@ def test_both_end_one_after_the_other(path):
 
 
 def test_partner_that_was_never_commanded(path):
-    """Where a partner was made to hold is forgotten with the last command of the pair."""
+    """Where a partner was made to hold, it holds as if that had been commanded."""
     path.command(10.0, position={'roll': 1.0})
     path.measured[:] = 0.5
     path.command(10.5, position={'roll': 1.0})
     assert path.commands.held_positions.sum() == 2
     assert path.expire(12.0) == {}
-    assert not path.commands.held_positions.any()
+    assert path.commands.held_positions.sum() == 2
 
 
 def test_ends_where_the_position_is_not_known(reference):

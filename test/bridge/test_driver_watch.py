@@ -32,7 +32,7 @@ class Driver:
         self.others = ()
         self.refuses = ''
         self.is_paused = False
-        self._watch = DriverWatch(topic, timeout)
+        self._watch = DriverWatch(topic, lambda: timeout or math.inf)
         self._now = phase
         self._numbers = np.zeros(3)
 

@@ -35,7 +35,7 @@ def test_one_message_of_each(order):
 
 def test_silent_drivers():
     """With on_all, a driver that timed out is left out until it is heard again."""
-    trigger = PublishPolicy('on_all', DRIVERS, timeout=0.5)
+    trigger = PublishPolicy('on_all', DRIVERS, lambda source: 0.5)
     assert trigger.heard('one', 1.0)
     assert not trigger.heard('two', 1.0)
     assert trigger.heard('one', 1.25)

@@ -45,7 +45,7 @@ def test_states_after_a_message(reference, heard, feed):
 
 def test_trigger():
     """A driver that was heard before is not waited for."""
-    trigger = PublishPolicy('on_all', ('one', 'two'), timeout=0.5)
+    trigger = PublishPolicy('on_all', ('one', 'two'), lambda source: 0.5)
     assert trigger.heard('two', 100.0)
     assert not trigger.heard('one', 100.25)
     assert trigger.heard('one', 40.0)
@@ -57,7 +57,7 @@ def test_input_status(now, level):
     """A topic that was used before is stale."""
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.used = 1, 100.0, 100.0
-    troubles = DriverWatch('/actuator_states', timeout=0.5).look(
+    troubles = DriverWatch('/actuator_states', lambda: 0.5).look(
         statistics,
         np.zeros(3),
         now=now,

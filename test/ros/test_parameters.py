@@ -272,7 +272,7 @@ def test_out_of_range(peer, make_bridge, name):
         assert str(span) in str(caught.value)
         assert caught.value.parameter == name
     (described,) = peer.describe([name])[name].floating_point_range
-    assert described.from_value == (0.0 if span.or_zero else span.minimum)
+    assert described.from_value == span.least
     assert described.to_value == span.maximum
     assert str(span) in peer.describe([name])[name].additional_constraints
 

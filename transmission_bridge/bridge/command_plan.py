@@ -146,20 +146,21 @@ class CoupledJoints:
     can_hold: bool = True
 
     def complete(
-        self, command: Array, held: Array, measured_position: Array, *, hold: bool
+        self, command: Array, held: Array, measured_position: Array, partial: str
     ) -> None:
         """
         Fill in the joints that a partial command leaves out, in place.
 
-        A joint that is not commanded holds its last command; without a position command, its
-        measured position. Where there are fewer actuators than joints it follows instead, as the
-        actuators are solved for the commanded joints alone; if the ratio depends on position as
-        well, the command is refused. A command to none or all of the joints is left as it is.
+        A joint that is not commanded holds its last command, or has velocity or effort zero;
+        without a position command it holds its measured position. Where there are fewer actuators
+        than joints it follows instead, as the actuators are solved for the commanded joints alone;
+        if the ratio depends on position as well, the command is refused. A command to none or all
+        of the joints is left as it is.
 
         :param command: The command, shape ``(3, n_joints)``, NaN: no command.
         :param held: Last commands, same shape, NaN where there is none of that mode.
         :param measured_position: Shape ``(n_joints,)``, NaN where unknown.
-        :param hold: Whether partial commands are completed at all.
+        :param partial: ``hold``, ``zero`` or ``reject``.
         :raises MessageError: If the command is partial and cannot be completed (``partial``), or
             commands the joints in different modes (``mixed_coupled``).
         """
@@ -185,7 +186,7 @@ class CoupledJoints:
                 )
             return
         names = ', '.join(self.names[place] for place in np.flatnonzero(missing))
-        if not hold:
+        if partial == 'reject':
             raise MessageError(
                 'partial',
                 f'no command for {names}, coupled by {self.transmission} to a joint that was '
@@ -199,7 +200,9 @@ class CoupledJoints:
             )
         for field in np.flatnonzero(modes[:, 0]):
             filler = held[field, self.joints]
-            if field == 0:
+            if field > 0 and partial == 'zero':
+                filler = np.zeros(len(self.joints))
+            elif field == 0:
                 filler = np.where(np.isnan(filler), measured_position[self.joints], filler)
             if np.isnan(filler[missing]).any():
                 raise MessageError(
@@ -285,6 +288,8 @@ class CommandPattern:
 
     :param is_full: Whether all values are given.
     :param is_mixed: Whether joints are commanded in different modes.
+    :param has_positions: Whether some joint is commanded a position.
+    :param has_rates: Whether some joint is commanded a velocity or an effort.
     :param partial: Coupled joints of which only some are commanded, or not all in one mode.
     :param given: Indices of the joints that the message commands.
     :param joints: Joints that are commanded once the partial groups are completed.
@@ -296,6 +301,8 @@ class CommandPattern:
 
     is_full: bool
     is_mixed: bool
+    has_positions: bool
+    has_rates: bool
     partial: tuple[CoupledJoints, ...]
     given: Index
     joints: Mask
@@ -350,6 +357,8 @@ class CommandPatterns:
         return CommandPattern(
             is_full=bool(given.all()),
             is_mixed=is_mixed(given),
+            has_positions=bool(given[0].any()),
+            has_rates=bool(given[1:].any()),
             partial=tuple(partial),
             given=np.flatnonzero(given.any(axis=0)),
             joints=np.any(complete, axis=0),

@@ -21,7 +21,8 @@ from transmission_bridge.bridge.command_plan import (
     plan_command,
 )
 from transmission_bridge.bridge.inputs import CommandCounts, PlanCache, Stamp
-from transmission_bridge.bridge.limits import CommandLimits
+from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
+from transmission_bridge.bridge.options import AUTO, COMMAND_TIMEOUT
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -36,6 +37,7 @@ __all__ = [
     'CommandWatchdog',
     'HeldCommands',
     'TrajectoryEnd',
+    'command_timeouts',
 ]
 
 
@@ -84,32 +86,48 @@ class CommandSources:
 # -- How long ago each joint was commanded -------------------------------------------------------
 
 
+#: The row of efforts.
+_EFFORT = FIELDS.index('effort')
+
 #: Time of a command that does not exist, and of one from before time went backwards.
 _NONE, _BEFORE = np.inf, -np.inf
+
+
+def command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
+    """
+    Return the seconds after which the command of each joint is over; 0: never.
+
+    :param timeout: Of all joints; -1: 0.5 s, and never for joints of a topic-based component,
+        which is silent at its target.
+    """
+    if timeout != AUTO:
+        return [timeout] * len(robot.joint_names)
+    silent = {
+        component.name
+        for block in robot.robot.blocks
+        if block.takes_joint_states
+        for component in block.components
+    }
+    return [0.0 if name in silent else COMMAND_TIMEOUT for name in robot.joint_names]
 
 
 class CommandWatchdog:
     """
     Finds commands that are older than a timeout. Time going backwards ends every command.
 
-    :param n_joints: Number of joints.
-    :param timeout: Seconds; 0: commands do not expire.
+    :param timeout: Seconds after which the command of each joint expires; infinite: never.
     """
 
-    def __init__(self, n_joints: int, timeout: float) -> None:
-        self._n_joints = n_joints
+    def __init__(self, timeout: Array) -> None:
         self._timeout = timeout
+        #: Whether commands expire at all.
+        self.is_enabled = bool(np.isfinite(timeout).any())
         self.reset()
 
     def reset(self) -> None:
         """Forget every command."""
-        self._received: Array = np.full(self._n_joints, _NONE)
+        self._received: Array = np.full(len(self._timeout), _NONE)
         self._latest = -np.inf
-
-    @property
-    def is_enabled(self) -> bool:
-        """Whether commands expire at all."""
-        return self._timeout > 0.0
 
     def update_clock(self, now: float) -> bool:
         """Set the time [s]; return whether it went backwards."""
@@ -125,13 +143,23 @@ class CommandWatchdog:
 
     def take_expired(self, now: float) -> Mask:
         """Return which joints' commands expired, shape ``(n_joints,)``; each is reported once."""
-        expired: Mask = now - self._received > self._timeout
+        expired: Mask = (now - self._received > self._timeout) | (self._received == _BEFORE)
         self._received[expired] = _NONE
         return expired
 
-    def is_any_active(self, joints: Index) -> bool:
-        """Return whether the command of any of these joints has not expired."""
-        return not bool((self._received[joints] == _NONE).all())
+    def end(self, joints: Index) -> None:
+        """Let the commands of joints expire at once, whatever their timeout."""
+        self._received[joints] = _BEFORE
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a command is to expire at once."""
+        return bool((self._received == _BEFORE).any())
+
+    def active(self, now: float, period: float) -> Mask:
+        """Return which joints were commanded in the last seconds, or have to arrive yet."""
+        active: Mask = (self._received != _NONE) & (now - self._received <= period)
+        return active
 
 
 # -- Trajectories that are executed, or will be --------------------------------------------------
@@ -273,9 +301,19 @@ class HeldCommands:
     def _cancel_upcoming(self, joints: Mask) -> None:
         self.upcoming = [end for end in self.upcoming if not (end.joints & joints).any()]
 
-    def forget(self, joints: Mask | Index) -> None:
-        """Forget the commands of these joints; what was sent to their actuators stays."""
-        self.joints[:, joints] = np.nan
+    def forget(self, rows: Sequence[int], joints: Mask | Index) -> None:
+        """Forget commands of these interfaces; what was sent to the actuators stays."""
+        for row in rows:
+            self.joints[row, joints] = np.nan
+
+    def keep_actuators(self, robot: RobotTransmissions, joints: Index) -> None:
+        """Hold joints where, by other maps, the actuators were sent."""
+        places = [(self.joints[0], self.actuators[0])]
+        places += [(end.joint_position, end.actuator_position) for end in self.upcoming]
+        for positions, sent in places:
+            found = robot.actuator_to_joint('position', sent)[joints]
+            is_held = np.isfinite(positions[joints]) & np.isfinite(found)
+            positions[joints[is_held]] = found[is_held]
 
     def forget_positions(self, *, rates: bool) -> None:
         """Forget all position commands and trajectories, and velocity and effort if asked."""
@@ -340,15 +378,19 @@ class CommandPath:
 
     :param robot: The maps; replaced by :meth:`use`.
     :param mixed_commands: ``split``, ``nan`` or ``reject``.
-    :param partial_commands: ``hold`` or ``reject``.
+    :param partial_commands: ``hold``, ``zero`` or ``reject``.
     :param limits: ``clamp``, ``reject`` or ``off``.
     :param on_stop: ``zero_rates`` or ``nothing``.
-    :param zero_effort: Whether stopping also sends effort zero.
-    :param timeout: Seconds after which a joint's command is over; 0: never.
+    :param zero_effort: Whether stopping, and the timeout, also send effort zero.
+    :param timeout: Seconds after which the command of a joint is over, of all or of each; 0:
+        never.
+    :param zero_max_velocity: Speed above which a joint moves, as of a joint that leaves its
+        position limits.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     :ivar limits: The limits, with counts of the commands that they changed and refused.
+    :ivar actuator_limits: Those of the actuators.
     :ivar contested: Commands to a joint that another source had commanded before, by joint.
-    :ivar counts: Commands clamped, refused for a limit, and contested, by source and joint.
+    :ivar counts: What limits did to commands, and contested ones, by source and joint.
     """
 
     def __init__(
@@ -360,34 +402,59 @@ class CommandPath:
         limits: str = 'clamp',
         on_stop: str = 'zero_rates',
         zero_effort: bool = False,
-        timeout: float = 0.0,
+        timeout: float | Sequence[float] = 0.0,
+        zero_max_velocity: float = 0.01,
     ) -> None:
         self._mixed = mixed_commands
-        self._hold = partial_commands == 'hold'
+        self._partial = partial_commands
+        self._limits_policy = limits
+        #: Rows that the timeout ends.
+        self._ended_rows = (1, 2) if zero_effort else (1,)
         stops = ('velocity', 'effort') if zero_effort else ('velocity',)
         self._stopped_fields = [
             on_stop == 'zero_rates' and interface in stops for interface in FIELDS
         ]
-        self._watchdog = CommandWatchdog(len(robot.joint_names), timeout)
+        timeouts = np.broadcast_to(np.asarray(timeout, dtype=float), len(robot.joint_names))
+        self._watchdog = CommandWatchdog(np.where(timeouts > 0.0, timeouts, np.inf))
         self.report = MapReport()
-        self.limits = CommandLimits(robot, limits)
+        self.limits = CommandLimits(robot, limits, zero_max_velocity)
         self._sources = CommandSources(robot.joint_names)
         self.contested, self.counts = self._sources.contested, self._sources.counts
+        self._robot = robot
         self.use(robot)
         known = self._known = command_names(robot)
         self._plans = PlanCache(lambda layout: plan_command(layout, known))
         self.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
-        """Replace the maps between two messages; joints and actuators must be the same."""
+        """
+        Replace the maps between two messages; joints and actuators must be the same.
+
+        A joint that holds a position goes on holding that of its actuators.
+        """
+        former = self._robot.transmissions
         self._robot = robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
         self._patterns = CommandPatterns(robot, merged=self._mixed == 'nan')
+        self.actuator_limits = ActuatorLimits(robot, self._limits_policy)
+        changed = [
+            joint
+            for binding in robot.bindings
+            for joint in binding.joints
+            if former.get(binding.spec.name) not in (None, binding.transmission)
+        ]
+        if changed:
+            self._held.keep_actuators(robot, np.array(changed))
 
     def reset(self) -> None:
         """Forget every command."""
         self._mapper.forget()
         self._held = HeldCommands(len(self._robot.joint_names), len(self._robot.actuator_names))
+        #: Joints whose next position command is the first one.
+        self._is_first: Mask = np.ones(len(self._robot.joint_names), dtype=bool)
+        self._any_first = True
+        #: Joints of which the last effort stays in force though nobody commands it.
+        self._is_left: Mask = np.zeros(len(self._robot.joint_names), dtype=bool)
         self._watchdog.reset()
         self._sources.reset()
         self._given: Mask = np.empty(self._held.joints.shape, dtype=bool)
@@ -404,9 +471,53 @@ class CommandPath:
         return self._held.at(now)
 
     @property
+    def sent_position(self) -> Array:
+        """Positions sent to the actuators, shape ``(n_actuators,)``, NaN where there is none."""
+        sent: Array = self._held.actuators[0]
+        return sent
+
+    @property
     def held_positions(self) -> Mask:
         """See :attr:`HeldCommands.positions`."""
         return self._held.positions
+
+    @property
+    def left_efforts(self) -> tuple[str, ...]:
+        """Joints of which the last effort stays in force, though its timeout is over."""
+        return tuple(self._robot.joint_names[joint] for joint in np.flatnonzero(self._is_left))
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a refused command ended another one, so that :meth:`expire` is due."""
+        return self._watchdog.has_ended
+
+    def live(self, now: float, period: float) -> Mask:
+        """
+        Return which joints are commanded, shape ``(n_joints,)``.
+
+        :param period: Seconds for which a command counts.
+        :returns: Those that were commanded, or that execute a trajectory or will.
+        """
+        live = self._watchdog.active(now, period)
+        for end in self._held.upcoming:
+            live |= end.joints
+        return live
+
+    def driver_was_silent(self, actuators: Mask) -> None:
+        """
+        Forget the positions held by joints whose driver was silent: it may have been moved.
+
+        :param actuators: Those of that driver, shape ``(n_actuators,)``.
+        """
+        moved: Mask = np.zeros(len(self._robot.joint_names), dtype=bool)
+        for binding in self._robot.bindings:
+            moved[list(binding.joints)] |= actuators[list(binding.actuators)].any()
+        for name in self._robot.pass_through:
+            place = self._robot.actuator_names.index(name)
+            moved[self._robot.joint_names.index(name)] = actuators[place]
+        self._held.forget([0], moved)
+        self._is_first |= moved
+        self._any_first = True
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -417,6 +528,7 @@ class CommandPath:
         measured_position: Array,
         stamp: Stamp,
         *,
+        measured_velocity: Array | None = None,
         source: str = 'joint_commands',
         now: float = 0.0,
     ) -> list[JointStateRecord]:
@@ -427,15 +539,18 @@ class CommandPath:
         :param data: The message.
         :param measured_position: Joint positions, shape ``(n_joints,)``, NaN where unknown.
         :param stamp: Stamp of the result.
+        :param measured_velocity: Of the joints, likewise; ``None``: unknown.
         :param source: Topic of the command.
         :param now: Time of receipt [s].
         :returns: Messages that name only actuators with a finite command, and have an empty array
             for an interface that is not commanded. No message if nothing was commanded.
-        :raises MessageError: If the message is refused; then nothing has changed.
+        :raises MessageError: If the message is refused; then nothing has changed, but that the
+            velocity or effort in force is over where the new one cannot be mapped
+            (:attr:`has_ended`).
         """
         self.update_clock(now)
         command = self._plans.get(layout).read(data)
-        return self._apply(command, measured_position, stamp, source, now)
+        return self._apply(command, measured_position, measured_velocity, stamp, source, now)
 
     def command_interface(
         self,
@@ -445,6 +560,7 @@ class CommandPath:
         measured_position: Array,
         stamp: Stamp,
         *,
+        measured_velocity: Array | None = None,
         source: str,
         now: float = 0.0,
     ) -> list[JointStateRecord]:
@@ -458,10 +574,16 @@ class CommandPath:
         """
         self.update_clock(now)
         command = array_command(interface, names, values, self._known)
-        return self._apply(command, measured_position, stamp, source, now)
+        return self._apply(command, measured_position, measured_velocity, stamp, source, now)
 
     def _apply(
-        self, command: Array, measured_position: Array, stamp: Stamp, source: str, now: float
+        self,
+        command: Array,
+        measured_position: Array,
+        measured_velocity: Array | None,
+        stamp: Stamp,
+        source: str,
+        now: float,
     ) -> list[JointStateRecord]:
         pattern = self._patterns.get(np.isfinite(command, self._given))
         if not pattern.is_full and np.isinf(command).any():
@@ -474,26 +596,53 @@ class CommandPath:
             )
         counts = self.counts[source]
         changed = self.limits.apply(command, counts=counts)
-        sent = self._complete(command, pattern, measured_position, now, hold=self._hold)
+        effects = LimitEffects.none()
+        for group in pattern.partial:
+            group.complete(command, self._held.at(now), measured_position, self._partial)
+        if pattern.has_rates:
+            self.limits.stop_outward(
+                command, measured_position, measured_velocity, effects, counts
+            )
+        try:
+            sent = self._map(command, pattern, measured_position, effects)
+        except MessageError as error:
+            if error.reason == 'unmapped':
+                self._end_rates(command)
+            raise
         self.limits.count_clamped(changed, counts)
-        if self._watchdog.is_enabled:
-            self._watchdog.renew(pattern.given, now)
+        effects.count(counts)
+        if self._any_first and pattern.has_positions:
+            self._look_for_jumps(command, measured_position, counts)
+        self._is_left[pattern.given] = False
+        self._watchdog.renew(pattern.given, now)
         self._sources.record_source(pattern.given, source)
         return pattern.records(sent, stamp)
 
-    def _complete(
+    def _look_for_jumps(self, command: Array, position: Array, counts: CommandCounts) -> None:
+        """Count first position commands that ask for more than half the range of a joint."""
+        given = ~np.isnan(command[0])
+        far = self._is_first & (np.abs(command[0] - position) > self.limits.half_range)
+        counts.jumped.update(self._robot.joint_names[joint] for joint in np.flatnonzero(far))
+        self._is_first &= ~given
+        self._any_first = bool(self._is_first.any())
+
+    def _end_rates(self, command: Array) -> None:
+        """End what is in force where new velocities or efforts cannot be mapped."""
+        for binding in _unmapped_by(self._robot, command, self._mapped):
+            joints = np.array(binding.joints)
+            if not np.isnan(command[1:, joints]).all():
+                self._watchdog.end(joints[~np.isnan(self._held.joints[1:, joints]).all(axis=0)])
+
+    def _map(
         self,
         command: Array,
         pattern: CommandPattern,
         measured_position: Array,
-        now: float,
-        *,
-        hold: bool,
+        effects: LimitEffects,
     ) -> Array:
-        """Complete, map and hold a command; one that is refused changes nothing."""
-        for group in pattern.partial:
-            group.complete(command, self._held.at(now), measured_position, hold=hold)
+        """Map and hold a command that is complete; one that is refused changes nothing."""
         sent = self._mapper.map_command(command, measured_position, self.report)
+        self.actuator_limits.apply(sent, effects)
         if np.isfinite(sent, self._mapped).tobytes() != pattern.result:
             _zero_rates_or_reject(self._robot, command, sent, self._mapped, pattern.result)
         self._held.replace(command, sent, pattern)
@@ -510,6 +659,8 @@ class CommandPath:
         :param now: Time [s].
         """
         self._sources.record_source(np.flatnonzero(end.named), source)
+        self._is_first &= ~end.named
+        self._is_left &= ~end.named
         self._held.schedule(end)
         self._start_trajectories(now)
 
@@ -537,34 +688,37 @@ class CommandPath:
         """
         Return the messages that end the commands older than the timeout; each is ended once.
 
-        Velocity and effort become zero; a position command is no longer held. Joints coupled to
-        these keep their commands, or end too where that cannot be mapped.
+        Velocity becomes zero, and with ``zero_effort`` effort too; else the last effort stays
+        (:attr:`left_efforts`). A position command is still held. Joints coupled to these keep
+        their commands, or end too where that cannot be mapped.
 
         :param now: Time [s], of the clock that gave the times of receipt.
         """
         self.update_clock(now)
-        if not self._watchdog.is_enabled:
-            return []
         expired = self._watchdog.take_expired(now)
         if not expired.any():
             return []
-        ending = np.where(expired & ~np.isnan(self._held.joints), 0.0, np.nan)
-        ending[0] = np.nan
+        in_force = expired & ~np.isnan(self._held.joints)
+        ending = np.full(in_force.shape, np.nan)
+        for row in self._ended_rows:
+            ending[row, in_force[row]] = 0.0
+        if _EFFORT not in self._ended_rows:
+            self._is_left |= in_force[_EFFORT]
         for group in self._patterns.groups:
             group.keep_partners(ending, self._held.joints)
         pattern = self._patterns.get(np.isfinite(ending))
-        try:
-            sent = self._complete(ending, pattern, measured_position, now, hold=True)
-        except MessageError:
-            # A partner whose position is unknown cannot keep its command: it ends as well.
-            for binding in _unmapped_by(self._robot, ending, self._mapped):
-                ending[:, list(binding.joints)] *= 0.0
-            sent = self._complete(ending, pattern, measured_position, now, hold=True)
-        self._held.forget(expired)
-        # Coupled joints stop holding once none of their commands is active.
-        for group in self._patterns.groups:
-            if not self._watchdog.is_any_active(group.joints):
-                self._held.forget(group.joints)
+        sent = np.full(self._held.actuators.shape, np.nan)
+        if len(pattern.given):
+            effects = LimitEffects.none()
+            self.limits.stop_outward(ending, measured_position, None, effects, None)
+            try:
+                sent = self._map(ending, pattern, measured_position, effects)
+            except MessageError:
+                # A partner whose position is unknown cannot keep its command: it ends as well.
+                for binding in _unmapped_by(self._robot, ending, self._mapped):
+                    ending[:, list(binding.joints)] *= 0.0
+                sent = self._map(ending, pattern, measured_position, effects)
+        self._held.forget(self._ended_rows, expired)
         return pattern.records(sent, stamp)
 
     def stop(self, stamp: Stamp) -> list[JointStateRecord]:

@@ -37,6 +37,7 @@ __all__ = [
     'command_status',
     'input_status',
     'judged',
+    'left_effort_status',
     'output_status',
     'transmission_statuses',
 ]
@@ -78,6 +79,10 @@ REASONS = {
     'mixed_coupled': 'coupled joints in different modes',
     'partial': 'a coupled joint is missing and cannot hold, see partial_commands',
     'limit': 'outside the joint limits, see limits',
+    'actuator_limit': 'outside the limits of an actuator, see its <limit>',
+    'stalled': 'handled after the node itself stood still',
+    'too_old': 'the stamp is older than max_command_age',
+    'too_many_points': 'more waypoints than max_waypoints',
     'unmapped': 'the transmission has no solution there',
     'no_position': 'a rate without the position that its ratio depends on',
     'no_velocity': 'an acceleration without the velocity that it depends on',
@@ -372,12 +377,30 @@ def command_status(
     for kind, words, by_joint in (
         ('clamped', 'clamped to the limits', counts.clamped),
         ('contested', 'commanded by another source too', counts.contested),
+        (
+            'stopped',
+            'beyond a position limit and commanded further out, velocity or effort set to zero',
+            counts.stopped,
+        ),
+        (
+            'outward',
+            'beyond a position limit, an effort that leads further out passes as it may hold a '
+            'load',
+            counts.outward,
+        ),
+        ('scaled', 'scaled down to the limits of actuators', counts.scaled),
+        ('jumped', 'the first position asks for more than half the range', counts.jumped),
     ):
         grown = [
             joint
             for joint, count in by_joint.items()
             if window.lately((kind, topic, joint), count)
         ]
+        if grown and kind == 'scaled':
+            grown = [
+                f'{joint} (effort {counts.shares[joint]:.0%})' if joint in counts.shares else joint
+                for joint in grown
+            ]
         if grown:
             troubles.append(Trouble(WARN, f'{words}: {", ".join(grown)}', kind))
     return judged(
@@ -389,8 +412,28 @@ def command_status(
             **_by('clamped', counts.clamped),
             **_by('outside limits', counts.limited),
             **_by('contested', counts.contested),
+            **_by('stopped beyond limits', counts.stopped),
+            **_by('outward effort passed', counts.outward),
+            **_by('scaled', counts.scaled),
+            **_by('jumped', counts.jumped),
         },
     )
+
+
+def left_effort_status(joints: Sequence[str]) -> Status:
+    """
+    Return the status of efforts that stay in force after their timeout.
+
+    :param joints: Those whose last effort was not ended.
+    """
+    troubles = []
+    if joints:
+        words = (
+            f'the last effort of {shortened(joints)} stays in force, though nobody commands it any '
+            'more: command it, or set zero_effort where no load can fall'
+        )
+        troubles.append(Trouble(ERROR, words, 'left effort'))
+    return judged('efforts in force', troubles, {'left': len(joints)})
 
 
 def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[Trouble]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 import math
 
 import numpy as np
@@ -131,12 +131,12 @@ class DriverWatch:
     Finds what is wrong with the driver of a topic.
 
     :param topic: The topic with its namespace.
-    :param timeout: Seconds after which it is stale; 0: never.
+    :param timeout_of: Returns the seconds after which it is stale; infinite: never.
     """
 
-    def __init__(self, topic: str, timeout: float) -> None:
+    def __init__(self, topic: str, timeout_of: Callable[[], float]) -> None:
         self._topic = topic
-        self._timeout = timeout
+        self._timeout_of = timeout_of
         self._rhythm = Rhythm()
         self._window = Window()
         self._publishers: set[Hashable] = set()
@@ -176,7 +176,8 @@ class DriverWatch:
             return self._never_used(statistics, open_for, senders, others)
         age = now - statistics.used
         # A negative age is from before time went backwards.
-        is_late = bool(self._timeout) and not 0.0 <= age <= self._timeout
+        timeout = self._timeout_of()
+        is_late = timeout != math.inf and not 0.0 <= age <= timeout
         if is_gone:
             words = (
                 f'the driver is gone, {self._topic} has 0 publishers: start it again '
@@ -192,7 +193,7 @@ class DriverWatch:
         else:
             return []
         if is_late:
-            words = f'stale: no usable message within {self._timeout:g} s; {words}'
+            words = f'stale: no usable message within {timeout:.3g} s; {words}'
         return [Trouble(ERROR if is_late else WARN, words, 'silent')]
 
     def _never_used(
@@ -205,7 +206,7 @@ class DriverWatch:
         # A publisher that has just been discovered is not connected yet.
         if open_for - (self._appeared if senders else 0.0) <= GRACE:
             return []
-        level = ERROR if 0.0 < self._timeout < open_for else WARN
+        level = ERROR if self._timeout_of() < open_for else WARN
         if statistics.heard > -math.inf:
             # Logged where the messages were refused.
             reasons = [reason for reason, count in statistics.rejected.items() if count]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 import math
+import time
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -25,10 +26,12 @@ __all__ = [
     'CommandCounts',
     'Places',
     'PlanCache',
+    'StallWatch',
     'Stamp',
     'StampJudge',
     'TopicStatistics',
     'as_slice',
+    'check_age',
     'find_places',
     'is_possible',
 ]
@@ -259,6 +262,76 @@ def _nanoseconds(stamp: Stamp) -> int:
     return stamp[0] * _BILLION + stamp[1]
 
 
+# -- Commands that waited while the node stood still ---------------------------------------------
+
+
+class StallWatch:
+    """
+    Tells whether the node itself stood still, so that commands have waited in its queues.
+
+    The receipt time of the middleware does not tell: its threads stand still as well.
+
+    :param limit: Seconds without a look that are a stall.
+    :param time: Returns the time of the steady clock [s].
+    """
+
+    def __init__(self, limit: float, time: Callable[[], float] = time.monotonic) -> None:
+        self.limit = limit
+        self._time = time
+        self.reset()
+
+    @property
+    def period(self) -> float:
+        """Seconds between two looks of a timer: enough that only a stall is late."""
+        return 0.25 * self.limit
+
+    def reset(self) -> None:
+        """Begin anew: nothing waits."""
+        self._alive = self._time()
+        self._until = -math.inf
+        self._stalled = 0.0
+
+    def look(self) -> float:
+        """Look whether the node stood still since the last look; return the time [s]."""
+        now = self._time()
+        gap, self._alive = now - self._alive, now
+        if gap > self.limit:
+            self._stalled = gap
+            self._until = now + self.period
+        return now
+
+    def check(self) -> None:
+        """
+        Look before a command.
+
+        :raises MessageError: If the node stood still lately (``stalled``).
+        """
+        if self.look() < self._until:
+            raise MessageError(
+                'stalled',
+                f'the node stood still for {self._stalled:.2f} s (a loaded or paused machine), '
+                f'so that commands handled in the next {self.period:g} s are out of date',
+            )
+
+
+def check_age(stamp: Stamp, now: Stamp, limit: float) -> None:
+    """
+    Refuse a command that is too old by its stamp.
+
+    :param stamp: Its stamp; zero: it has none.
+    :param now: The time by the clock of stamps.
+    :param limit: Seconds; 0: any age will do.
+    :raises MessageError: If it is older (``too_old``).
+    """
+    if not limit or stamp == _NONE or now == _NONE:
+        return
+    age = (_nanoseconds(now) - _nanoseconds(stamp)) / _BILLION
+    if age > limit:
+        raise MessageError(
+            'too_old', f'its stamp is {age:.3f} s old, max_command_age is {limit:g} s'
+        )
+
+
 # -- Counts --------------------------------------------------------------------------------------
 
 
@@ -307,8 +380,19 @@ class CommandCounts:
     :param clamped: Commands that were clamped to the limits.
     :param limited: Commands refused because of the limits.
     :param contested: Commands to a joint that another source had commanded before.
+    :param stopped: Velocities and efforts that became zero because they led further out, beyond a
+        position limit.
+    :param outward: Efforts that led further out and passed, because the joint does not move out.
+    :param scaled: Commands of which velocity or effort was scaled down for an actuator's limit.
+    :param shares: Of each joint the share that was left of its last scaled effort.
+    :param jumped: First position commands that ask for more than half the joint's range.
     """
 
     clamped: Counter[str] = field(default_factory=Counter)
     limited: Counter[str] = field(default_factory=Counter)
     contested: Counter[str] = field(default_factory=Counter)
+    stopped: Counter[str] = field(default_factory=Counter)
+    outward: Counter[str] = field(default_factory=Counter)
+    scaled: Counter[str] = field(default_factory=Counter)
+    shares: dict[str, float] = field(default_factory=dict)
+    jumped: Counter[str] = field(default_factory=Counter)

@@ -1,11 +1,18 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Joint limits on commands: clamp, reject, or let pass."""
+"""
+Limits on commands: those of the joints, beyond a position limit, and those of the actuators.
+
+A command goes through them in this order; each clamps, rejects, or lets pass.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+import math
 
 import numpy as np
 
@@ -13,10 +20,48 @@ from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['CommandLimits']
+__all__ = ['ActuatorLimits', 'CommandLimits', 'LimitEffects']
+
+_POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
+
+
+@dataclass(slots=True)
+class LimitEffects:
+    """
+    What limits did to a command, to be counted once it is accepted.
+
+    :ivar stopped: Joints whose velocity or effort became zero beyond a position limit.
+    :ivar outward: Joints whose outward effort passed there.
+    :ivar clamped: Joints whose actuator position was clamped.
+    :ivar scaled: Joints of which velocity or effort was scaled down for an actuator.
+    :ivar shares: What is left of the effort of these joints.
+    """
+
+    stopped: set[str]
+    outward: set[str]
+    clamped: set[str]
+    scaled: set[str]
+    shares: dict[str, float]
+
+    @classmethod
+    def none(cls) -> LimitEffects:
+        """Return that there was none."""
+        return cls(set(), set(), set(), set(), {})
+
+    def count(self, counts: CommandCounts) -> None:
+        """Count it for a source of commands."""
+        for names, counter in (
+            (self.stopped, counts.stopped),
+            (self.outward, counts.outward),
+            (self.clamped, counts.clamped),
+            (self.scaled, counts.scaled),
+        ):
+            counter.update(names)
+        counts.shares.update(self.shares)
 
 
 class CommandLimits:
@@ -25,13 +70,17 @@ class CommandLimits:
 
     :param robot: Gives the joints and, through its description, their limits.
     :param policy: ``clamp``, ``reject`` or ``off``.
+    :param moving: Speed [rad/s or m/s] above which a joint counts as moving.
     :ivar clamped: Commands clamped, by joint.
     :ivar rejected: Commands refused, by joint.
+    :ivar half_range: Half of each joint's range [rad or m]: pi where it is continuous, infinite
+        where it has no limits.
     """
 
-    def __init__(self, robot: RobotTransmissions, policy: str) -> None:
+    def __init__(self, robot: RobotTransmissions, policy: str, moving: float = 0.0) -> None:
         self._names = robot.joint_names
         self._policy = policy
+        self._moving = moving
         limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
         bounds: Array = np.array(
             [
@@ -42,6 +91,11 @@ class CommandLimits:
         self._lower: Array
         self._upper: Array
         self._lower, self._upper = np.ascontiguousarray(bounds.transpose(0, 2, 1))
+        continuous = {each.name for each in robot.robot.joints if each.type == 'continuous'}
+        with np.errstate(invalid='ignore'):
+            half = 0.5 * (self._upper[_POSITION] - self._lower[_POSITION])
+        unlimited = [math.pi if name in continuous else math.inf for name in self._names]
+        self.half_range: Array = np.where(np.isfinite(half), half, unlimited)
         self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
         self._none_outside = bytes(self._outside.size)
         self.clamped: Counter[str] = Counter()
@@ -108,3 +162,181 @@ class CommandLimits:
             for index in np.argwhere(refused)
         ]
         raise MessageError('limit', f'outside the limits: {shortened(sentences, show=str)}')
+
+    def stop_outward(
+        self,
+        command: Array,
+        position: Array,
+        velocity: Array | None,
+        effects: LimitEffects,
+        counts: CommandCounts | None,
+    ) -> None:
+        """
+        End what leads further out where a joint is beyond a position limit, in place.
+
+        Outward velocity becomes zero. Outward effort becomes zero while the joint moves outward;
+        else it passes, because it may hold a load.
+
+        :param command: Rows position, velocity, effort, shape ``(3, n_joints)``.
+        :param position: Measured, shape ``(n_joints,)``; where it is NaN nothing changes.
+        :param velocity: Measured, likewise.
+        :param effects: Takes up what changed.
+        :param counts: Counts of the source, for refusals; ``None``: nothing is refused.
+        :raises MessageError: If the policy is ``reject`` and something would be changed
+            (``limit``).
+        """
+        if self._policy == 'off':
+            return
+        # 1 above the upper limit, -1 below the lower one; a NaN is beyond neither.
+        sense = (position > self._upper[_POSITION]).astype(float)
+        sense -= position < self._lower[_POSITION]
+        if not sense.any():
+            return
+        outward = command[_VELOCITY:] * sense > 0.0
+        if not outward.any():
+            return
+        passes = np.zeros(len(sense), dtype=bool)
+        if velocity is None:
+            passes |= outward[1]
+        else:
+            passes |= outward[1] & ~(velocity * sense > self._moving)
+        outward[1] &= ~passes
+        if outward.any() and self._policy == 'reject' and counts is not None:
+            self._count(outward, self.rejected, counts.limited)
+            names = [self._names[place] for place in np.flatnonzero(outward.any(axis=0))]
+            raise MessageError(
+                'limit',
+                f'beyond a position limit, and commanded further out: {shortened(names)}',
+            )
+        command[_VELOCITY:][outward] = 0.0
+        effects.stopped.update(self._named(outward.any(axis=0)))
+        effects.outward.update(self._named(passes))
+
+    def _named(self, mask: Mask) -> Iterable[str]:
+        return (self._names[place] for place in np.flatnonzero(mask))
+
+
+# -- Limits of the actuators ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The actuators of one transmission that are commanded through it, some with limits."""
+
+    binding: Binding
+    joints: tuple[str, ...]
+    actuators: Index
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one actuator moves one joint, so that each position is another one's."""
+        return len(self.joints) == 1 and len(self.actuators) == 1
+
+
+class ActuatorLimits:
+    """
+    Position bounds, velocity and effort magnitudes of every actuator, at the motor.
+
+    The last stage of a command. A position is clamped where one actuator moves one joint, else
+    refused. The velocities of the actuators of one transmission are scaled together, so that
+    their direction in joint space stays, and so are the efforts.
+
+    :param robot: Its transmissions give the limits.
+    :param policy: ``clamp``, ``reject`` (whatever is outside is refused) or ``off``.
+    :ivar bounds: Lower and upper bounds, shape ``(2, 3, n_actuators)``, rows position, velocity,
+        effort.
+    """
+
+    def __init__(self, robot: RobotTransmissions, policy: str) -> None:
+        self._names = robot.actuator_names
+        self._policy = policy
+        shape = (2, len(FIELDS), len(self._names))
+        self.bounds: Array = np.full(shape, np.inf)
+        self.bounds[0] = -np.inf
+        limits = {
+            (name, *tunable.path[1:2], tunable.path[-1]): tunable.value
+            for name, tunables in robot.tunables.items()
+            for tunable in tunables
+            if tunable.path[::2] == ('actuators', 'limit')
+        }
+        groups = []
+        for binding in robot.bindings:
+            for place, owned in zip(binding.actuators, binding.owned, strict=True):
+                name = self._names[place]
+                if not owned or (binding.spec.name, name, 'lower') not in limits:
+                    continue
+                lower, upper, velocity, effort = (
+                    limits[binding.spec.name, name, kind]
+                    for kind in ('lower', 'upper', 'velocity', 'effort')
+                )
+                self.bounds[:, :, place] = (lower, -velocity, -effort), (upper, velocity, effort)
+            owned_places = np.array(binding.actuators, dtype=np.intp)[list(binding.owned)]
+            if np.isfinite(self.bounds[:, :, owned_places]).any():
+                joints = tuple(robot.joint_names[joint] for joint in binding.joints)
+                groups.append(_Group(binding, joints, owned_places))
+        self._groups = tuple(groups) if policy != 'off' else ()
+        self._lower, self._upper = np.ascontiguousarray(self.bounds)
+        self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
+        self._none_outside = bytes(self._outside.size)
+
+    def apply(self, sent: Array, effects: LimitEffects) -> None:
+        """
+        Hold an actuator command within the limits, in place.
+
+        :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
+        :param effects: Takes up what changed.
+        :raises MessageError: If the command is refused (``actuator_limit``).
+        """
+        if not self._groups or self._is_inside(sent):
+            return
+        for row in range(len(FIELDS)):
+            self.apply_row(sent[row], row, effects)
+
+    def apply_row(self, sent: Array, row: int, effects: LimitEffects) -> None:
+        """
+        Do the same with one interface, of one sample or of many.
+
+        :param sent: Shape ``(..., n_actuators)``.
+        :param row: 0: position, 1: velocity, 2: effort.
+        """
+        for group in self._groups:
+            own = sent[..., group.actuators]
+            lower, upper = self.bounds[:, row, group.actuators]
+            outside = (own < lower) | (own > upper)
+            if not outside.any():
+                continue
+            if self._policy == 'reject' or (row == _POSITION and not group.is_single):
+                self._refuse(group, row, own, outside)
+            if row == _POSITION:
+                effects.clamped.update(group.joints)
+            else:
+                ratio = np.ones(own.shape)
+                np.divide(upper, np.abs(own), out=ratio, where=outside)
+                share = ratio.min(axis=-1, keepdims=True)
+                own = own * share
+                effects.scaled.update(group.joints)
+                if row == _EFFORT:
+                    effects.shares.update(dict.fromkeys(group.joints, float(share.min())))
+            # Rounding must not leave the limit either.
+            sent[..., group.actuators] = np.clip(own, lower, upper)
+
+    def _is_inside(self, sent: Array) -> bool:
+        mask, none = self._outside, self._none_outside
+        np.less(sent, self._lower, mask)
+        if mask.tobytes() != none:
+            return False
+        np.greater(sent, self._upper, mask)
+        return mask.tobytes() == none
+
+    def _refuse(self, group: _Group, row: int, own: Array, outside: Mask) -> None:
+        lower, upper = self.bounds[:, row, group.actuators]
+        sentences = [
+            f'{self._names[group.actuators[index[-1]]]}: {own[tuple(index)]:g} is not in '
+            f'[{lower[index[-1]]:g}, {upper[index[-1]]:g}]'
+            for index in np.argwhere(outside)
+        ]
+        raise MessageError(
+            'actuator_limit',
+            f'outside the {FIELDS[row]} limits of actuators of {group.binding.spec.name}: '
+            f'{shortened(sentences, show=str)}',
+        )

@@ -17,6 +17,8 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
 __all__ = [
+    'AUTO',
+    'COMMAND_TIMEOUT',
     'PREFIX',
     'WRAP_PERIOD',
     'BridgeOptions',
@@ -43,22 +45,28 @@ class Range:
     """
     The range of a number.
 
-    :param minimum: Smallest value, except zero.
+    :param minimum: Smallest value, except the others.
     :param maximum: Largest value.
-    :param or_zero: Whether zero, with a meaning of its own, is allowed as well.
+    :param others: Values below it with a meaning of their own, from the smallest.
     """
 
     minimum: float
     maximum: float
-    or_zero: bool = False
+    others: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         """Return the range in words, for example ``0, or 0.001 to 86400``."""
-        return f'{"0, or " if self.or_zero else ""}{self.minimum:.15g} to {self.maximum:.15g}'
+        others = ''.join(f'{value:g}, ' for value in self.others) + 'or ' * bool(self.others)
+        return f'{others}{self.minimum:.15g} to {self.maximum:.15g}'
+
+    @property
+    def least(self) -> float:
+        """The smallest value that is allowed."""
+        return min(self.minimum, *self.others)
 
     def __contains__(self, value: float) -> bool:
         """Return whether a value is in the range; NaN never is."""
-        return self.minimum <= value <= self.maximum or (self.or_zero and value == 0.0)
+        return self.minimum <= value <= self.maximum or value in self.others
 
     def check(self, name: str, value: float) -> None:
         """
@@ -73,8 +81,15 @@ class Range:
             )
 
 
+#: The value of a timeout for which the bridge finds one.
+AUTO = -1.0
+
 #: Seconds; zero: never. A timer runs at a quarter of the smallest value; the largest is a day.
-_TIMEOUT = Range(1e-3, 86_400.0, or_zero=True)
+_TIMEOUT = Range(1e-3, 86_400.0, (0.0,))
+_AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
+
+#: Seconds after which a command is over, where nobody said otherwise: diff_drive_controller's.
+COMMAND_TIMEOUT = 0.5
 
 WRAP_PERIOD = Range(1e-6, 1e6)
 
@@ -140,16 +155,33 @@ class BridgeOptions:
         'of the root link.',
     )
     state_timeout: float = _option(
-        0.0,
+        AUTO,
         'Seconds after which a number of an actuator that did not come again is unknown, and with '
-        'it its joints; 0: never.',
-        span=_TIMEOUT,
+        'it its joints; -1: the larger of 1 s and five periods of its driver; 0: never, for '
+        'drivers that publish on change.',
+        span=_AUTO_TIMEOUT,
     )
     command_timeout: float = _option(
+        AUTO,
+        'Seconds after which the command of a joint is over: velocity (and effort, see '
+        'zero_effort) is set to zero once, a position is still held; -1: 0.5 s, and never for '
+        'joints of a topic-based component, which is silent at its target; 0: never.',
+        span=_AUTO_TIMEOUT,
+    )
+    max_command_age: float = _option(
         0.0,
-        'Seconds after which the command of a joint is over: velocity and effort are set to zero '
-        'once, a position is no longer held; 0: never.',
+        'Seconds since its stamp after which a command is refused, for synchronised clocks; never '
+        'a trajectory or a stamp of zero; 0: never.',
         span=_TIMEOUT,
+    )
+    max_waypoints: int = _option(
+        2000, 'Waypoints that a trajectory may have.', span=Range(1, 1_000_000)
+    )
+    tuning_guard: bool = _option(
+        True,
+        'Whether to refuse a change of a transmission that is commanded if, where it is, the '
+        'change turns the sense of a motion, changes a ratio by more than a factor of two, or '
+        'shifts a position by more than 0.1 rad or 0.05 m.',
     )
     publish: str = _option(
         'on_any',
@@ -162,8 +194,8 @@ class BridgeOptions:
     )
     limits: str = _option(
         'clamp',
-        'What becomes of a command outside the joint limits (URDF, narrowed by ros2_control): it '
-        'is clamped, its message is rejected, or it passes.',
+        'What becomes of a command outside the limits of joints (URDF, narrowed by ros2_control) '
+        'and actuators (<limit>): it is clamped or scaled, its message is rejected, or it passes.',
         ('clamp', 'reject', 'off'),
     )
     undeclared_interfaces: str = _option(
@@ -193,8 +225,9 @@ class BridgeOptions:
     partial_commands: str = _option(
         'hold',
         'What becomes of a command to some joints of a coupled transmission: the others hold '
-        'their last command (for position, else where they are), or the message is rejected.',
-        ('hold', 'reject'),
+        'their last command (for position, else where they are), they hold a position but have '
+        'velocity and effort zero, or the message is rejected.',
+        ('hold', 'zero', 'reject'),
     )
     on_stop: str = _option(
         'zero_rates',
@@ -204,14 +237,15 @@ class BridgeOptions:
     )
     zero_effort: bool = _option(
         False,
-        'Whether effort zero is sent as well on stopping, to the actuators that were commanded '
-        'an effort. A load that they carry would fall.',
+        'Whether effort zero is sent as well on stopping and by command_timeout, to the actuators '
+        'that were commanded an effort. A load that they carry would fall; without it the last '
+        'effort stays.',
     )
 
     zero_max_velocity: float = _option(
         0.01,
-        'Speed [rad/s or m/s] above which a joint, or one coupled to it, is moving, so that '
-        '~/zero is refused.',
+        'Speed [rad/s or m/s] above which a joint, or one coupled to it, is moving: ~/zero is '
+        'refused, and beyond a position limit outward effort ends.',
         span=Range(0.0, 1e6),
     )
     zero_max_age: float = _option(
@@ -246,7 +280,7 @@ class BridgeOptions:
             self._check_topic(driver_name)
         for option in fields(self):
             span = range_of(option)
-            if span is not None and isinstance(option.default, float):
+            if span is not None and isinstance(option.default, float | int):
                 span.check(option.name, getattr(self, option.name))
 
     def _check_topic(self, driver_name: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.bridge.inputs import find_places, MOST_UNKNOWN, Places, PlanCache, Stamp
-from transmission_bridge.bridge.options import split_topic, WRAP_PERIOD
+from transmission_bridge.bridge.options import AUTO, split_topic, WRAP_PERIOD
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -106,15 +106,20 @@ def wrap_periods(
 
 _NOBODY = -1
 
+#: Where the timeout of a driver is found: seconds at least, and how many of its periods.
+_LEAST_TIMEOUT, _PERIODS = 1.0, 5.0
+
 _NAMES_HINT = "give the driver's names in the parameter actuator_names"
 
 
 class _Source:
-    """One driver: its number, its newest stamp and time of receipt, and its layouts."""
+    """One driver: its number, its newest stamp and time of receipt, its layouts, its period."""
 
-    def __init__(self, number: int, index: Mapping[str, int]) -> None:
+    def __init__(self, number: int, index: Mapping[str, int], timeout: float) -> None:
         self.number = number
         self.index = index
+        self.timeout = timeout
+        self.period = 0.0
         self.stamp: Stamp | None = None
         self.heard = -np.inf
         self.layout: Layout | None = None
@@ -136,7 +141,7 @@ class StateBuffer:
         are not translated. An entry ``source:name`` is for one source, which then has no other
         actuators.
     :param wrap_period: Period of single-turn encoders by actuator.
-    :param timeout: Seconds; 0: never.
+    :param timeout: Seconds; 0: never; -1: of each driver the larger of 1 s and five periods.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
         for recordings: at once.
     :param lost: Actuators of refused transmissions, with the reason; ``driver_names`` may contain
@@ -175,7 +180,8 @@ class StateBuffer:
         if wrap_period:
             places = [names.index(name) for name in wrap_period]
             self._unwrap = Unwrapper(places, list(wrap_period.values()))
-        self._timeout = timeout
+        self._is_auto = timeout == AUTO
+        self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
         self._stamp_hold = stamp_hold
         self.unknown_names: Counter[str] = Counter()
         self.not_finite = np.zeros((len(FIELDS), len(names)), dtype=np.int64)
@@ -191,7 +197,12 @@ class StateBuffer:
         self._rivals: Index = np.full(self._values.shape, _NOBODY, dtype=np.intp)
         self._watch(0)
         self._heard: Array = np.full(self._values.shape, -np.inf)
+        self._timeouts: Array = np.full(self._values.shape, self._timeout)
         self._latest = -np.inf
+        # Until then no number becomes too old.
+        self._fresh_until = math.inf
+        # Actuators of drivers that were silent and came back.
+        self._came_back: Mask | None = None
         self._sources: dict[str, _Source] = {}
         self._only: _Source | None = None
         self._contested = False
@@ -239,6 +250,8 @@ class StateBuffer:
             self.reset()
             known = self._add(source)
         self._latest = now
+        if self._is_auto or now - known.heard > known.timeout:
+            self._record_period(known, now)
         if layout is not known.layout or self._contested:
             self._record_giver(known, layout, plan)
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
@@ -257,6 +270,25 @@ class StateBuffer:
             self._unwrap(values[0])
         known.stamp, known.heard = stamp, now
 
+    def _record_period(self, source: _Source, now: float) -> None:
+        """Find out whether a driver was silent, and its period."""
+        gap = now - source.heard
+        if gap > source.timeout and gap != math.inf:
+            came_back = (self._givers == source.number).any(axis=0)
+            if self._came_back is not None:
+                came_back |= self._came_back
+            self._came_back = came_back
+            self._fresh_until = -math.inf
+        if not self._is_auto or gap == math.inf:
+            return
+        # The first gap counts whole; later ones are averaged.
+        source.period = gap if not source.period else 0.9 * source.period + 0.1 * gap
+        timeout = max(_LEAST_TIMEOUT, _PERIODS * source.period)
+        if timeout != source.timeout:
+            source.timeout = timeout
+            self._timeouts[self._givers == source.number] = timeout
+            self._fresh_until = -math.inf
+
     def _record_giver(self, source: _Source, layout: Layout, plan: Places) -> None:
         """
         Record which numbers a driver gives, and forget those that it no longer gives.
@@ -265,6 +297,7 @@ class StateBuffer:
         number.
         """
         source.layout, source.plan = (layout, plan) if layout.is_kept else (None, None)
+        self._fresh_until = -math.inf
         is_counted = False
         for row, length in enumerate(layout.lengths):
             givers = self._givers[row, plan.places]
@@ -278,6 +311,7 @@ class StateBuffer:
                     self.contests += int((others & (rivals == source.number)).any())
                     self._rivals[row, plan.places] = np.where(others, givers, rivals)
                 self._givers[row, plan.places] = source.number
+                self._timeouts[row, plan.places] = source.timeout
                 self.given[row] = True
             else:
                 values = self._values[row, plan.places]
@@ -292,9 +326,43 @@ class StateBuffer:
 
     def values(self, now: float) -> Array:
         """Return rows position, velocity, effort, ``(3, n_actuators)``; must not be changed."""
-        if not self._timeout:
-            return self._values
-        return np.where(self._too_old(now), np.nan, self._values)
+        if now < self._latest and self._timeout != math.inf:
+            return np.full_like(self._values, np.nan)
+        if now > self._fresh_until:
+            self._drop_old(now)
+        return self._values
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a number may become unknown at a time [s]."""
+        return now > self._fresh_until or now < self._latest
+
+    def _drop_old(self, now: float) -> None:
+        """Forget the numbers that are too old, and find out until when the others are not."""
+        too_old = self._too_old(now)
+        self._values[too_old] = np.nan
+        fresh = ~too_old & np.isfinite(self._heard)
+        until = self._heard[fresh] + self._timeouts[fresh]
+        self._fresh_until = float(until.min(initial=math.inf))
+
+    def take_silent(self, now: float) -> Mask | None:
+        """
+        Return the actuators of drivers that were silent for longer than their timeout.
+
+        :param now: Time [s].
+        :returns: Shape ``(n_actuators,)``, of those that came back since the last call and those
+            that are silent still; ``None``: of none.
+        """
+        silent, self._came_back = self._came_back, None
+        for source in self._sources.values():
+            if now - source.heard > source.timeout:
+                mine = (self._givers == source.number).any(axis=0)
+                silent = mine if silent is None else silent | mine
+        return silent
+
+    def timeout_of(self, source: str) -> float:
+        """Return the seconds after which a driver is too silent; infinite: never."""
+        known = self._sources.get(source)
+        return self._timeout if known is None else known.timeout
 
     def ages(self, now: float) -> Array:
         """
@@ -313,14 +381,14 @@ class StateBuffer:
         An actuator has timed out when all its numbers have, or one that a driver used to give
         while other drivers still give the rest.
         """
-        if not self._timeout:
+        if self._timeout == math.inf:
             return np.zeros(len(self._names), dtype=bool)
         too_old = self._too_old(now)
         lost: Mask = (too_old & (self._givers != _NOBODY)).any(axis=0)
         return lost | too_old.all(axis=0)
 
     def _too_old(self, now: float) -> Mask:
-        return (self.ages(now) > self._timeout) | (now < self._latest)
+        return (self.ages(now) > self._timeouts) | (now < self._latest)
 
     def newest(self) -> Array:
         """Return when each actuator was given last [s], minus infinity: never."""
@@ -383,19 +451,20 @@ class StateBuffer:
             source.stamp = None
 
     def _newest(self, now: float) -> Stamp | None:
-        limit = self._timeout or math.inf
         only = self._only
         if only is not None:
-            return only.stamp if now - only.heard <= limit else None
+            return only.stamp if now - only.heard <= only.timeout else None
         stamps = [
             source.stamp
             for source in self._sources.values()
-            if source.stamp is not None and now - source.heard <= limit
+            if source.stamp is not None and now - source.heard <= source.timeout
         ]
         return max(stamps, default=None)
 
     def _add(self, source: str) -> _Source:
-        added = self._sources[source] = _Source(len(self._sources), self._index_of(source))
+        added = self._sources[source] = _Source(
+            len(self._sources), self._index_of(source), self._timeout
+        )
         self._only = added if len(self._sources) == 1 else None
         return added
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 import math
 
@@ -45,13 +45,18 @@ class PublishPolicy:
     :param policy: ``on_any``: after every message; ``on_all``: when every source that has not
         timed out has sent one since the last time; ``rate``: never, a timer decides.
     :param sources: All sources.
-    :param timeout: Seconds after which a source times out; 0: never.
+    :param timeout_of: Gives the seconds after which a source times out.
     """
 
-    def __init__(self, policy: str, sources: Iterable[str], timeout: float = 0.0) -> None:
+    def __init__(
+        self,
+        policy: str,
+        sources: Iterable[str],
+        timeout_of: Callable[[str], float] = lambda source: math.inf,
+    ) -> None:
         self._policy = policy
         self._sources = frozenset(sources)
-        self._timeout = timeout or math.inf
+        self._timeout_of = timeout_of
         self.reset()
 
     def reset(self) -> None:
@@ -75,7 +80,7 @@ class PublishPolicy:
         self._since.add(source)
         # Without a timeout this waits for sources that were never heard, too.
         missing = self._sources - self._since
-        if any(now - self._heard[other] <= self._timeout for other in missing):
+        if any(now - self._heard[other] <= self._timeout_of(other) for other in missing):
             return False
         self._since.clear()
         return True
@@ -232,7 +237,8 @@ class StatePath:
     :param undeclared: ``auto``, ``publish`` or ``hide``.
     :param actuator_names: Driver's name to URDF name, where they differ.
     :param wrap_period: Period of single-turn encoders [rad or m] by actuator.
-    :param timeout: Seconds after which a number that did not come again is unknown; 0: never.
+    :param timeout: Seconds after which a number that did not come again is unknown; 0: never;
+        -1: the larger of 1 s and five periods of its driver.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
         for recordings: at once.
     :ivar merged: The newest numbers of all drivers.
@@ -261,7 +267,6 @@ class StatePath:
             timeout=timeout,
             stamp_hold=stamp_hold,
         )
-        self._times_out = timeout > 0.0
         self.view = JointView(robot, unknown_rates, undeclared)
         self._is_plain = self.view.is_plain
         self.report = MapReport()
@@ -301,10 +306,21 @@ class StatePath:
 
         **Overwritten** by the next call that maps.
         """
-        if self._is_dirty or self._times_out:
-            self._map(self.merged.values(now))
-        position: Array = self._joints[0]
+        position: Array = self.joint_motion(now)[0]
         return position
+
+    def joint_motion(self, now: float = 0.0) -> Array:
+        """
+        Return rows position and velocity, shape ``(2, n_joints)``, NaN where unknown or stale.
+
+        **Overwritten** by the next call that maps.
+        """
+        is_due = self.merged.is_due(now)
+        if self._is_dirty or is_due:
+            self._map(self.merged.values(now))
+            self._is_dirty = is_due
+        motion: Array = self._joints[:2]
+        return motion
 
     def joint_state(self, now: float = 0.0) -> JointStateRecord | None:
         """

@@ -19,6 +19,7 @@ from transmission_bridge.bridge.command_plan import (
 )
 from transmission_bridge.bridge.commands import CommandPath, TrajectoryEnd
 from transmission_bridge.bridge.inputs import is_possible
+from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
@@ -152,20 +153,39 @@ class TrajectoryPath:
 
     :param robot: The maps; replaced by :meth:`use`.
     :param commands: Its limits apply; the end of the trajectory becomes its held command.
-    :param partial_commands: ``hold`` or ``reject``.
+    :param partial_commands: ``hold``, ``zero`` (as ``hold``) or ``reject``.
+    :param max_waypoints: A trajectory with more is refused.
     """
 
     def __init__(
-        self, robot: RobotTransmissions, commands: CommandPath, *, partial_commands: str
+        self,
+        robot: RobotTransmissions,
+        commands: CommandPath,
+        *,
+        partial_commands: str,
+        max_waypoints: int = 2000,
     ) -> None:
-        self._commands = commands
-        self._hold = partial_commands == 'hold'
+        self.commands = commands
+        self.max_waypoints = max_waypoints
+        self._hold = partial_commands != 'reject'
         self._known = command_names(robot)
         self.use(robot)
 
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
+
+    def check_length(self, count: int) -> None:
+        """
+        Refuse a trajectory that would take too long to map.
+
+        :param count: Its waypoints.
+        :raises MessageError: If there are too many (``too_many_points``).
+        """
+        if count > self.max_waypoints:
+            raise MessageError(
+                'too_many_points', f'{count} waypoints, max_waypoints is {self.max_waypoints}'
+            )
 
     def map(
         self,
@@ -185,13 +205,14 @@ class TrajectoryPath:
         :param now: Time of receipt [s].
         :param start: When it starts [s], of the same clock; ``None``: now.
         :raises MessageError: If it is refused; then nothing has changed. Reasons are those of
-            :func:`read_trajectory`, ``limit``, ``partial``, ``no_position``, ``no_velocity``
-            and ``unmapped``.
+            :func:`read_trajectory`, ``too_many_points``, ``limit``, ``actuator_limit``,
+            ``partial``, ``no_position``, ``no_velocity`` and ``unmapped``.
         """
-        self._commands.update_clock(now)
+        self.check_length(len(trajectory.points))
+        self.commands.update_clock(now)
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
-        counts = self._commands.counts[source]
-        limits = self._commands.limits
+        counts = self.commands.counts[source]
+        limits = self.commands.limits
         changed = [
             limits.apply(read.values[field], row, counts=counts)
             for field, row in _COMMAND_ROWS.items()
@@ -204,9 +225,13 @@ class TrajectoryPath:
             joints[list(binding.joints)] = True
         actuators = commanded_actuators(self._robot, read.named)
         mapped = self._map(read)
+        effects = LimitEffects.none()
+        for field, row in _COMMAND_ROWS.items():
+            self.commands.actuator_limits.apply_row(mapped[field], row, effects)
         self._check_mapped(mapped, read.given, moved)
         for each in changed:
             limits.count_clamped(each, counts)
+        effects.count(counts)
         starts = now if start is None else start
         end = TrajectoryEnd(
             named=read.named,
@@ -217,7 +242,7 @@ class TrajectoryPath:
             start=starts,
             until=starts + trajectory.duration,
         )
-        self._commands.adopt(end, source=source, now=now)
+        self.commands.adopt(end, source=source, now=now)
         return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
 
     def _complete(
@@ -238,7 +263,7 @@ class TrajectoryPath:
             raise MessageError(
                 'partial', f'no trajectory for {about}: it has too few actuators to hold them'
             )
-        held = self._commands.held_at(now)[:, missing]
+        held = self.commands.held_at(now)[:, missing]
         position = np.where(np.isnan(held[0]), measured_position[missing], held[0])
         rest = np.zeros(len(missing))
         for field, filler in (
@@ -265,7 +290,7 @@ class TrajectoryPath:
                     read.values[field, rows],
                     at=read.values[_POSITION, rows],
                     rate=read.values[_VELOCITY, rows],
-                    report=self._commands.report,
+                    report=self.commands.report,
                 )
         return mapped
 

@@ -162,6 +162,24 @@ def parse_joint_state(data: bytes) -> WireForm:
     return WireForm((sec, nanosec), frame_id, frame_end, names, arrays, tuple(cursor.gaps))
 
 
+def waypoint_count(data: bytes) -> int:
+    """
+    Return how many waypoints a serialised JointTrajectory announces.
+
+    :returns: The number; 0 where the bytes are unusual, so that the typed path has to decide.
+    """
+    if len(data) < _HEAD.size or data[:2] != b'\0\1':
+        return 0
+    cursor = _Cursor(data, len(data), CutMessageError)
+    try:
+        cursor.string()
+        for _ in range(cursor.u32()):
+            cursor.string()
+        return cursor.u32()
+    except UnusualMessageError:
+        return 0
+
+
 class _Cursor:
     """A place that never passes the end; ``too_short`` is raised for what would."""
 

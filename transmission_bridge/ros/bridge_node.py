@@ -132,7 +132,7 @@ class TransmissionBridge(LifecycleNode):
             ),
         )
         self._autostart = bool(self.get_parameter('autostart').value)
-        self._live = LiveParameters(self, self._use)
+        self._live = LiveParameters(self, self._use, self._guard)
         self._description = DescriptionSource(self, self._description_arrived)
         self._zero = ZeroService(self, lambda: self._session)
         self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
@@ -279,6 +279,10 @@ class TransmissionBridge(LifecycleNode):
     def _tell_unmatched(self) -> None:
         for sentence in self._live.unmatched_overrides():
             self.get_logger().warning(sentence)
+
+    def _guard(self, robot: RobotTransmissions) -> None:
+        if self._session is not None:
+            self._session.check_tuning(robot)
 
     def _use(self, robot: RobotTransmissions) -> None:
         if self._session is not None:

@@ -204,17 +204,25 @@ class Inputs:
         """
         self._subscribe(endpoint(topic, name=name), JointStateInput(take), time or self._time)
 
-    def typed(self, topic: str, take: Callable[[Any, float], None]) -> None:
+    def typed(
+        self,
+        topic: str,
+        take: Callable[[Any, float], None],
+        check: Callable[[bytes], None] | None = None,
+    ) -> None:
         """
         Subscribe to a topic of other messages, as bytes too, to check their size first.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param take: Called with message and time of receipt; may raise :class:`MessageError`.
+        :param check: Called with the bytes before they are decoded; may raise it, too.
         """
         arguments = endpoint(topic)
         message_type = arguments['msg_type']
 
         def read(data: bytes, now: float) -> None:
+            if check is not None:
+                check(data)
             take(deserialized(data, message_type), now)
 
         self._subscribe(arguments, read, self._time)

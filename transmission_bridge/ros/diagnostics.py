@@ -23,6 +23,7 @@ from transmission_bridge.bridge.diagnostics import (
     ERROR,
     input_status,
     judged,
+    left_effort_status,
     NAME_LENGTH,
     output_status,
     Status,
@@ -285,6 +286,7 @@ class Diagnostics:
                 )
                 for topic in session.command_topics
             ),
+            left_effort_status(session.commands.left_efforts),
         ]
 
     def _unheard(self, session: Session, graph: Graph) -> tuple[str, str]:
@@ -328,7 +330,9 @@ class _ActiveWatch:
         self._clock_time: float | None = None
         merged = session.states.merged
         self._drivers = {
-            topic: DriverWatch(node.resolve_topic_name(topic), session.options.state_timeout)
+            topic: DriverWatch(
+                node.resolve_topic_name(topic), partial(merged.timeout_of, topic)
+            )
             for topic in session.state_topics
         }
         self._shared = {

@@ -16,18 +16,18 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.command_plan import command_names
-from transmission_bridge.bridge.inputs import Stamp
+from transmission_bridge.bridge.inputs import StallWatch, Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import ActuatorArrays, check_order, DriverNames
 from transmission_bridge.bridge.states import SensorPath, Tip
 from transmission_bridge.bridge.trajectories import TrajectoryPath
-from transmission_bridge.messages.cdr import JointStateEncoder
+from transmission_bridge.messages.cdr import JointStateEncoder, waypoint_count
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
 from transmission_bridge.ros.channels import Inputs, Outputs
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Mask
 
 __all__ = [
     'TRAJECTORY_TOPIC',
@@ -210,6 +210,9 @@ class Trajectories:
     :param sent: Called with the actuators and their last positions (empty if unknown), and by
         keyword with the times of receipt and of the end [s], ``now`` and ``until``.
     :param drivers: Divides a trajectory among the drivers.
+    :param stall: Refuses what waited while the node stood still.
+    :param silent: Returns the actuators of drivers that were silent; see
+        :meth:`~transmission_bridge.bridge.state_buffer.StateBuffer.take_silent`.
     """
 
     def __init__(
@@ -221,16 +224,27 @@ class Trajectories:
         ros_time: Callable[[], Stamp],
         sent: Callable[..., Any],
         drivers: DriverNames,
+        stall: StallWatch,
+        silent: Callable[[float], Mask | None],
     ) -> None:
         self._path = path
+        self._stall = stall
+        self._silent = silent
         self._joint_position = joint_position
         self._ros_time = ros_time
         self._sent = sent
         self._drivers = drivers
         self._publishers = outputs.add_for_drivers('actuator_trajectory', drivers.namespaces)
-        inputs.typed(TRAJECTORY_TOPIC, self._take)
+        inputs.typed(TRAJECTORY_TOPIC, self._take, self._check)
+
+    def _check(self, data: bytes) -> None:
+        self._stall.check()
+        # Before it is decoded, which takes longer than mapping it.
+        self._path.check_length(waypoint_count(data))
 
     def _take(self, message: JointTrajectory, now: float) -> None:
+        if (silent := self._silent(now)) is not None:
+            self._path.commands.driver_was_silent(silent)
         trajectory = trajectory_from_message(message)
         start = now + self._delay(trajectory.stamp)
         mapped = self._path.map(

@@ -12,6 +12,7 @@ from typing import Any
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
+    IntegerRange,
     ParameterDescriptor,
     ParameterType,
     SetParametersResult,
@@ -207,16 +208,18 @@ def declare_options(node: Node) -> None:
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
-            # The range of a descriptor cannot hold a zero beside it, nor the numbers in texts.
+            # The range of a descriptor cannot hold values beside it, nor the numbers in texts.
             descriptor.additional_constraints = f'Range: {span}'
-        if not isinstance(option.default, float):
-            span = None
-        elif span is not None:
+        if span is not None and type(option.default) is float:
             descriptor.floating_point_range = [
-                FloatingPointRange(
-                    from_value=0.0 if span.or_zero else span.minimum, to_value=span.maximum
-                )
+                FloatingPointRange(from_value=span.least, to_value=span.maximum)
             ]
+        elif span is not None and type(option.default) is int:
+            descriptor.integer_range = [
+                IntegerRange(from_value=int(span.least), to_value=int(span.maximum))
+            ]
+        else:
+            span = None
         declare(node, option.name, option.default, descriptor, choices, span)
 
 
@@ -232,7 +235,7 @@ def read_options(node: Node) -> BridgeOptions:
             value = node.get_parameter(option.name).value
         except ParameterUninitializedException:
             continue
-        values[option.name] = value if isinstance(value, str | bool | float) else tuple(value)
+        values[option.name] = tuple(value) if isinstance(option.default, tuple) else value
     options = BridgeOptions(**values)
     for topic in options.actuator_state_topics:
         try:
@@ -280,11 +283,18 @@ class LiveParameters:
 
     :param node: The node that the parameters belong to.
     :param apply: Called with the new maps after parameters have changed.
+    :param guard: Called with them before; raises :class:`ParameterError` to refuse them.
     """
 
-    def __init__(self, node: Node, apply: Callable[[RobotTransmissions], None]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        apply: Callable[[RobotTransmissions], None],
+        guard: Callable[[RobotTransmissions], None],
+    ) -> None:
         self._node = node
         self._apply = apply
+        self._guard = guard
         self._robot: RobotTransmissions | None = None
         self._places: dict[str, tuple[str, ParameterPath]] = {}
         self._set_since_start: dict[str, float | bool] = {}
@@ -411,6 +421,7 @@ class LiveParameters:
             return SetParametersResult(successful=True)
         try:
             tuned = self._robot.with_parameters(by_number(values))
+            self._guard(tuned)
         except TransmissionBridgeError as error:
             return SetParametersResult(successful=False, reason=str(error))
         self._checked = values, tuned

@@ -9,27 +9,30 @@ The node's life cycle decides when a session is made, opened, closed and destroy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 import math
 import time
 import traceback
 from typing import Any
 
+import numpy as np
 from rclpy.clock import Clock, ROSClock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
-from transmission_bridge.bridge.commands import CommandPath
-from transmission_bridge.bridge.inputs import Stamp, StampJudge
-from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.commands import command_timeouts, CommandPath
+from transmission_bridge.bridge.inputs import check_age, StallWatch, Stamp, StampJudge
+from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT, pairs
 from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.state_buffer import wrap_periods
 from transmission_bridge.bridge.states import PublishPolicy, StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
-from transmission_bridge.errors import MessageError
+from transmission_bridge.bridge.tuning_guard import check_tuning
+from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
@@ -208,13 +211,19 @@ class Session:
             limits=options.limits,
             on_stop=options.on_stop,
             zero_effort=options.zero_effort,
-            timeout=options.command_timeout,
+            timeout=self._command_timeouts(),
+            zero_max_velocity=options.zero_max_velocity,
         )
         self._trajectory_path = TrajectoryPath(
-            robot, self.commands, partial_commands=options.partial_commands
+            robot,
+            self.commands,
+            partial_commands=options.partial_commands,
+            max_waypoints=options.max_waypoints,
         )
         self._publishes_any = options.publish == 'on_any'
-        self._trigger = PublishPolicy(options.publish, self.state_topics, options.state_timeout)
+        self._trigger = PublishPolicy(
+            options.publish, self.state_topics, self.states.merged.timeout_of
+        )
         self._encoder = JointStateEncoder()
         self.drivers = DriverNames(actuator_names, robot.actuator_names)
         self._clock = ReceiptClock(node)
@@ -269,6 +278,8 @@ class Session:
             self._now,
             self._arrays.end_at,
             self.drivers,
+            self._stall,
+            self.states.merged.take_silent,
         )
 
     @property
@@ -304,9 +315,11 @@ class Session:
             self._every(
                 1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock
             )
-        if self.options.command_timeout:
+        self._stall.reset()
+        self._every(self._stall.period, self._stall.look, STEADY)
+        if self._timeouts:
             for clock in self._clock.watch_clocks:
-                self._every(self.options.command_timeout / _TIMEOUT_CHECKS, self._expire, clock)
+                self._every(min(self._timeouts) / _TIMEOUT_CHECKS, self._expire, clock)
 
     def close(self) -> None:
         """Send the commands of ``on_stop``, then stop. Publishers must still be active."""
@@ -332,6 +345,38 @@ class Session:
         self.inputs.destroy()
         self.outputs.destroy()
 
+    def check_tuning(self, robot: RobotTransmissions) -> None:
+        """
+        Check maps that are to be used.
+
+        :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
+        """
+        if not (self.is_open and self.options.tuning_guard):
+            return
+        now = self.time()
+        measured = self.states.merged.values(now)[0]
+        check_tuning(
+            self.robot,
+            robot,
+            np.where(np.isnan(measured), self.commands.sent_position, measured),
+            self.commands.live(now, max(self._timeouts, default=COMMAND_TIMEOUT)),
+        )
+
+    def _command_timeouts(self) -> list[float]:
+        """Return the timeout of each joint, and say where there is none by default."""
+        timeouts = command_timeouts(self.robot, self.options.command_timeout)
+        names = [
+            name for name, each in zip(self.robot.joint_names, timeouts, strict=True) if not each
+        ]
+        if names and self.options.command_timeout == AUTO:
+            self._node.get_logger().info(
+                f'command_timeout is 0 for {shortened(names)}, whose component is topic-based and '
+                'silent at its target'
+            )
+        self._timeouts = sorted({each for each in timeouts if each})
+        self._stall = StallWatch(self._timeouts[0] if self._timeouts else COMMAND_TIMEOUT)
+        return timeouts
+
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps, between two messages."""
         self.robot = robot
@@ -343,6 +388,7 @@ class Session:
     # -- messages --------------------------------------------------------------------------------
 
     def _take_state(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
+        self._stall.look()
         self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
         if self._publishes_any or self._trigger.heard(topic, now):
             self._publish(now)
@@ -362,23 +408,47 @@ class Session:
         self._publish(self.time())
 
     def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
-        position = self.states.joint_position(now)
+        position, velocity = self._measured(now)
+        check_age(data.stamp, self._now(), self.options.max_command_age)
         stamp = self._stamp('joint_commands', data.stamp, now)
-        self._send(self.commands.command(layout, data, position, stamp, now=now), now)
+        with self._ending_rates():
+            commands = self.commands.command(
+                layout, data, position, stamp, measured_velocity=velocity, now=now
+            )
+        self._send(commands, now)
 
     def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self._send(
-            self.commands.command_interface(
+        position, velocity = self._measured(now)
+        with self._ending_rates():
+            commands = self.commands.command_interface(
                 interface,
                 self.options.command_joints,
                 values,
-                self.states.joint_position(now),
+                position,
                 self._now(),
+                measured_velocity=velocity,
                 source=topic,
                 now=now,
-            ),
-            now,
-        )
+            )
+        self._send(commands, now)
+
+    def _measured(self, now: float) -> Array:
+        """Return the joints' positions and velocities for a command that is not out of date."""
+        self._stall.check()
+        silent = self.states.merged.take_silent(now)
+        if silent is not None:
+            self.commands.driver_was_silent(silent)
+        return self.states.joint_motion(now)
+
+    @contextmanager
+    def _ending_rates(self) -> Iterator[None]:
+        """End a velocity or effort in force if the new one is refused as unmapped."""
+        try:
+            yield
+        except MessageError:
+            if self.commands.has_ended:
+                self._expire()
+            raise
 
     def _expire(self) -> None:
         now = self.time()
@@ -392,7 +462,7 @@ class Session:
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _every(self, period: float, action: Callable[[], None], clock: Clock) -> None:
+    def _every(self, period: float, action: Callable[[], object], clock: Clock) -> None:
         def guarded() -> None:
             try:
                 action()

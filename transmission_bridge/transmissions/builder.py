@@ -82,6 +82,7 @@ def build(
             expected=f'{given[0]} and {given[1]}',
             found=f'{found[0]} and {found[1]}',
         )
+    reader.actuator_limits()
     # Asked here, so that a type that cannot say what it maps is refused for itself alone.
     bool(transmission.is_constant)
     for direction in DIRECTIONS:

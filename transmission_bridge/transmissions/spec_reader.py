@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+import math
 
 from transmission_bridge.description.specs import (
     Finding,
@@ -30,7 +31,15 @@ from transmission_bridge.description.values import (
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 
-__all__ = ['SpecReader']
+__all__ = ['ACTUATOR_LIMITS', 'SpecReader']
+
+#: Names of an actuator's limits, what holds where they are missing, and what they are.
+ACTUATOR_LIMITS = {
+    'lower': (-math.inf, 'Least position of the actuator, at the motor [rad or m].'),
+    'upper': (math.inf, 'Greatest position of the actuator, at the motor [rad or m].'),
+    'velocity': (math.inf, 'Greatest speed of the actuator, at the motor [rad/s or m/s].'),
+    'effort': (math.inf, 'Greatest effort of the actuator, at the motor [N m or N].'),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,13 +331,83 @@ class SpecReader:
         minimum: float | None = None,
         maximum: float | None = None,
         nonzero: bool = False,
+        may_be_infinite: bool = False,
     ) -> float:
         value = self._overrides.get(path, default)
-        tunable = Tunable(path, value, default, description, minimum, maximum, nonzero)
+        tunable = Tunable(
+            path, value, default, description, minimum, maximum, nonzero, may_be_infinite
+        )
         self._tunables[path] = tunable
         return tunable.check(value, transmission=self.spec.name)
 
     # -- what the host asks ----------------------------------------------------------------------
+
+    def actuator_limits(self) -> None:
+        """
+        Make the limits of actuators live parameters, where the description gives any.
+
+        They stand in ``<limit lower upper velocity effort/>`` of an ``<actuator>``, or in
+        ``<param>``s of these names that the plugin did not read. One that is missing is infinite.
+
+        :raises TransmissionError: If a limit is not a number, is given twice, or has another name.
+        :raises ParameterError: If a magnitude is negative, or the limits exclude each other.
+        """
+        for member in self.spec.actuators:
+            given = self._limits_of(member)
+            if not given:
+                continue
+            values = {
+                name: self._tunable(
+                    ('actuators', member.name, 'limit', name),
+                    given.get(name, default),
+                    description,
+                    minimum=None if name in ('lower', 'upper') else 0.0,
+                    may_be_infinite=True,
+                )
+                for name, (default, description) in ACTUATOR_LIMITS.items()
+            }
+            lower, upper = values['lower'], values['upper']
+            if lower > upper or lower == math.inf or upper == -math.inf:
+                raise self.error(
+                    f"the position limits of actuator '{member.name}' exclude each other",
+                    parameter=f'actuators.{member.name}.limit.lower',
+                    expected='lower <= upper',
+                    found=f'{lower:g} and {upper:g}',
+                )
+
+    def _limits_of(self, member: TransmissionEnd) -> dict[str, float]:
+        texts: dict[str, str] = {}
+        for spec in member.parameters:
+            if id(spec) in self._used:
+                continue
+            found: tuple[tuple[str, str], ...]
+            if spec.name in ACTUATOR_LIMITS:
+                found = ((spec.name, spec.value),)
+            elif spec.name == 'limit' and not spec.value and not spec.children:
+                found = spec.attributes
+            else:
+                continue
+            self._used.add(id(spec))
+            for name, text in found:
+                if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
+                    raise self.error(
+                        f"the limit of actuator '{member.name}' (line {spec.line}) cannot be read",
+                        parameter=name,
+                        expected=f'each of {", ".join(ACTUATOR_LIMITS)} at most once',
+                        found=f'{name}={text!r}',
+                    )
+        values = {}
+        for name, text in texts.items():
+            try:
+                values[name] = parse_number(text)
+            except ValueError as error:
+                raise self.error(
+                    f"limit {name} of actuator '{member.name}' is not a number",
+                    parameter=name,
+                    expected=str(error),
+                    found=repr(text),
+                ) from None
+        return values
 
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''

@@ -27,6 +27,7 @@ class Tunable:
     :param minimum: Smallest value allowed, ``None``: open.
     :param maximum: Largest value allowed, ``None``: open.
     :param nonzero: Whether zero is refused.
+    :param may_be_infinite: Whether infinity is accepted: no limit.
     """
 
     path: ParameterPath
@@ -36,6 +37,7 @@ class Tunable:
     minimum: float | None = None
     maximum: float | None = None
     nonzero: bool = False
+    may_be_infinite: bool = False
 
     def check(self, value: float, *, transmission: str = '') -> float:
         """
@@ -44,8 +46,8 @@ class Tunable:
         :raises ParameterError: If it is not finite, zero where that is refused, or out of range.
         """
         expected = ''
-        if not math.isfinite(value):
-            expected = 'a finite number'
+        if math.isnan(value) or (math.isinf(value) and not self.may_be_infinite):
+            expected = 'a number' if self.may_be_infinite else 'a finite number'
         elif self.nonzero and value == 0.0:
             expected = 'a number other than zero'
         elif (self.minimum is not None and value < self.minimum) or (

@@ -11,12 +11,16 @@ from numbers import Real
 from typing import Any
 
 from transmission_bridge.description.specs import Finding
+from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.tunable import ParameterPath
 
 __all__ = ['IGNORE_ABSOLUTE_ENCODER', 'ignored_encoders', 'rebuilt', 'resolved']
+
+#: Magnitudes of reductions that can be set.
+RATIOS = 1e-6, 1e6
 
 #: The one parameter that every transmission has and that is not a number.
 IGNORE_ABSOLUTE_ENCODER = 'ignore_absolute_encoder'
@@ -55,6 +59,7 @@ def resolved(
             continue
         (tunable,) = (each for each in item.tunables if each.path == path)
         number = _number(item, '.'.join(path), value)
+        _check_ratio(item, path, number)
         numbers.setdefault(transmission, {})[path] = tunable.check(
             number, transmission=transmission
         )
@@ -98,6 +103,21 @@ def _number(item: Built, name: str, value: object) -> float:
         return float(value)
     except OverflowError:  # an integer beyond double precision, refused as not finite
         return math.inf
+
+
+def _check_ratio(item: Built, path: ParameterPath, number: float) -> None:
+    """Refuse a reduction that can only be a slip of the hand."""
+    smallest, largest = RATIOS
+    if path[-1] != MECHANICAL_REDUCTION or not number or smallest <= abs(number) <= largest:
+        return
+    name = '.'.join(path)
+    raise ParameterError(
+        f'{name} cannot be accepted',
+        transmission=item.spec.name,
+        parameter=name,
+        expected=f'a magnitude in [{smallest:g}, {largest:g}]',
+        found=repr(number),
+    )
 
 
 def _flag(item: Built, value: object) -> bool:

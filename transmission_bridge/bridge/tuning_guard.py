@@ -1,0 +1,93 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Which changes of a transmission are too much for joints that are commanded at the moment."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transmission_bridge.errors import ParameterError, shortened
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.types import Array, Mask
+
+__all__ = ['check_tuning']
+
+#: Shift of a position that is allowed at once, of joints that turn [rad] and that slide [m].
+TURN, SLIDE = 0.1, 0.05
+
+#: Factor by which an entry of the Jacobian may change at once.
+FACTOR = 2.0
+
+#: Share of the largest entry below which one is rounding.
+_ROUNDING = 1e-9
+
+
+def check_tuning(
+    before: RobotTransmissions, after: RobotTransmissions, position: Array, live: Mask
+) -> None:
+    """
+    Refuse a change by which the next command would move something suddenly.
+
+    Looked at is each transmission that changes and has a joint that is commanded, at the present
+    position.
+
+    :param before: The maps in use.
+    :param after: The maps to be used; joints and actuators are the same.
+    :param position: Of the actuators [rad or m], shape ``(n_actuators,)``; where that is unknown
+        a ratio that depends on it is not compared.
+    :param live: Which joints are commanded, shape ``(n_joints,)``.
+    :raises ParameterError: If an entry of ``J = dq/da`` turns its sign or changes by more than a
+        factor of two, or a position of a joint by more than 0.1 rad or 0.05 m.
+    """
+    former = before.transmissions
+    slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
+    for binding in after.bindings:
+        old = former[binding.spec.name]
+        if old is binding.transmission or not live[list(binding.joints)].any():
+            continue
+        at = position[list(binding.actuators)]
+        if binding.transmission.is_constant:
+            at = np.nan_to_num(at)
+        try:
+            ratios = [np.asarray(each.jacobian(at)) for each in (old, binding.transmission)]
+            moved = np.abs(
+                binding.transmission.actuator_to_joint('position', at)
+                - old.actuator_to_joint('position', at)
+            )
+        except Exception as error:  # a plugin's bug is a reason to refuse
+            raise _refused(binding, f'{type(error).__name__}: {error}') from error
+        _check_ratios(binding, *ratios)
+        for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
+            limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
+            if shift > limit:
+                raise _refused(
+                    binding,
+                    f'{member.name} would shift by {shift:.3g} {unit}, more than {limit:g} {unit}',
+                )
+
+
+def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
+    noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
+    ends = [member.name for member in binding.spec.actuators]
+    for (row, column), old in np.ndenumerate(before):
+        new = after[row, column]
+        if max(abs(old), abs(new)) <= noise:
+            continue
+        if old * new < 0.0:
+            what = 'turn the other way'
+        elif max(abs(old), abs(new)) > FACTOR * (1.0 + _ROUNDING) * min(abs(old), abs(new)):
+            what = f'move by {new:.3g} for each unit of the motor instead of {old:.3g}'
+        else:
+            continue
+        raise _refused(binding, f'{binding.spec.joints[row].name} by {ends[column]} would {what}')
+
+
+def _refused(binding: Binding, what: str) -> ParameterError:
+    joints = shortened([member.name for member in binding.spec.joints])
+    return ParameterError(
+        f'{joints} is commanded at the moment: {what}. Stop commanding it, change the number in '
+        'smaller steps, or set tuning_guard to false',
+        transmission=binding.spec.name,
+    )
