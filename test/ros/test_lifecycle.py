@@ -245,6 +245,14 @@ STOPS = {
 }
 
 
+def test_a_start_that_comes_twice(peer, make_bridge, capfd):
+    """The node starts itself once, also if an executor calls a timer that was destroyed."""
+    node = make_bridge({'robot_description': '<robot', 'autostart': True})
+    peer.spin_until(lambda: node.failure, 'a failed start')
+    node._start()
+    assert capfd.readouterr().err.count('configure failed') == 1
+
+
 def check_last(peer, actuators, expected):
     """Check what was sent last: zeros of these actuators in these modes, one message each."""
     peer.spin_until(lambda: len(actuators) >= len(expected), 'the last command')

@@ -386,7 +386,7 @@ def test_a_motor_that_its_driver_names_otherwise(peer, reference, bridge_of, war
 
     peer.spin_until(named, 'a warning', seconds=10.0)
     assert 'never heard of right_knee_motor' in said[0]
-    assert "unknown are 'M2', see actuator_names" in said[0]
+    assert "uses other names (unknown: 'M2'), see actuator_names" in said[0]
 
 
 def test_somebody_else_commands_a_driver(peer, bridge_of, warnings_of):

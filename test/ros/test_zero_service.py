@@ -180,9 +180,9 @@ def test_only_while_active(peer, make_bridge, reference, zero):
 def test_unknown(peer, active_bridge, zero, feed):
     """A joint whose actuator was never heard of is refused, and with it the whole request."""
     active_bridge({'zero_joints': ['lift', 'roll']})
-    refused(peer, zero, 'lift is not known')
+    refused(peer, zero, 'the position of lift is unknown')
     feed((1.0,), ('winch',))
-    refused(peer, zero, 'roll is not known')
+    refused(peer, zero, 'the position of roll is unknown')
     feed((1.0, 2.0), ('left', 'right'))
     assert zero().success
 
@@ -192,7 +192,7 @@ def test_stale(peer, active_bridge, zero, feed):
     active_bridge({'state_timeout': 0.2, 'zero_joints': ['lift']})
     peer.spin_until(lambda: feed((1.0,), ('winch',)) and zero().success, 'success')
     peer.spin_until(lambda: not zero().success, 'staleness')
-    refused(peer, zero, 'lift is not known')
+    refused(peer, zero, 'the position of lift is unknown')
     peer.spin_until(lambda: feed((1.0,), ('winch',)) and zero().success, 'recovery')
 
 
@@ -215,7 +215,7 @@ def test_silent_driver_beside_another_on_its_topic(peer, active_bridge, zero, fe
         feed((1.0, 2.0), ('left', 'right'))
         return zero().message
 
-    peer.spin_until(lambda: 'lift is not known' in message(), 'age')
+    peer.spin_until(lambda: 'the position of lift is unknown' in message(), 'age')
     before = peer.parameters([LIFT])
     feed((1.0, 2.0), ('left', 'right'))
     assert not zero().success

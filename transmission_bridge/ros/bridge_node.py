@@ -311,8 +311,10 @@ class TransmissionBridge(LifecycleNode):
 
     def _start(self) -> None:
         """Configure and activate, or log that a description is awaited."""
+        # Under load the events executor calls a timer once more that is destroyed by then.
+        is_late = self._starter is None
         self._cancel_start()
-        if self._session is not None:
+        if is_late or self._session is not None:
             return
         if not self._description.text:
             self.get_logger().info(
