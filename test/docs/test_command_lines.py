@@ -15,8 +15,7 @@ import shlex
 import pytest
 
 from transmission_bridge.ros import launch_plan
-from transmission_bridge.tools.main import COMMANDS as PROGRAM_COMMANDS
-from transmission_bridge.tools.main import load_command
+from transmission_bridge.tools.commands import load_command, SUMMARIES
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = 'transmission_bridge'
@@ -52,7 +51,7 @@ COMMANDS = [
 def test_there_are_commands_of_each_kind():
     """The documents are read as they are written."""
     starts = {tuple(each.values[0][:2]) for each in COMMANDS}
-    assert {('transmission_bridge', name) for name in PROGRAM_COMMANDS} - starts <= {
+    assert {('transmission_bridge', name) for name in SUMMARIES} - starts <= {
         ('transmission_bridge', 'plugins'),
         ('transmission_bridge', 'demo'),
     }

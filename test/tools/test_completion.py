@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from transmission_bridge.tools.main import COMMANDS, load_command
+from transmission_bridge.tools.commands import load_command, SUMMARIES
 
 pytest.importorskip('argcomplete')
 
@@ -67,12 +67,12 @@ def bash(run, tmp_path):
 
 def test_bash_completes_commands(bash):
     """All of them for nothing, those that begin so for a beginning."""
-    assert bash('') == {*COMMANDS, '--help', '-h', '--version'}
+    assert bash('') == {*SUMMARIES, '--help', '-h', '--version'}
     assert bash('comp') == {'completion'}
     assert bash('--v') == {'--version'}
 
 
-@pytest.mark.parametrize('name', COMMANDS)
+@pytest.mark.parametrize('name', SUMMARIES)
 def test_bash_completes_the_options_of_every_command(bash, name):
     """What argparse knows is what is offered, no more and no less."""
     assert bash(name, '-') == options_of(name)

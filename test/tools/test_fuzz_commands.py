@@ -26,7 +26,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit
-from transmission_bridge.tools.main import COMMANDS, load_command
+from transmission_bridge.tools.commands import load_command, SUMMARIES
 
 for extra in ('scipy', 'matplotlib', 'mcap', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
@@ -315,7 +315,7 @@ def without_ros() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize('command', COMMANDS)
+@pytest.mark.parametrize('command', SUMMARIES)
 @fuzzed
 @given(data=st.data())
 def test_any_input_ends_in_an_exit_code(survive, recordings, command, data):
@@ -330,7 +330,7 @@ def test_any_words_end_in_an_exit_code(survive, arguments):
     survive(*(arguments[:1] or ['']), arguments[1:], {})
 
 
-@pytest.mark.parametrize('command', COMMANDS)
+@pytest.mark.parametrize('command', SUMMARIES)
 def test_the_usual_inputs_are_usual(run, recordings, tmp_path, monkeypatch, command):
     """Undamaged files pass, so that nonsense gets behind the checks of arguments."""
     files = {

@@ -15,7 +15,7 @@ from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import pytest
 
-from transmission_bridge.tools.main import COMMANDS
+from transmission_bridge.tools.commands import SUMMARIES
 
 PROGRAM = [sys.executable, '-m', 'transmission_bridge']
 
@@ -34,8 +34,8 @@ def _spawn(*arguments: object, **settings: object) -> subprocess.CompletedProces
 
 def test_the_commands_are_those_that_have_a_module():
     """The commands of the first release are there, in alphabetical order."""
-    assert {'check', 'map', 'plugins'} <= set(COMMANDS)
-    assert list(COMMANDS) == sorted(COMMANDS)
+    assert {'check', 'map', 'plugins'} <= set(SUMMARIES)
+    assert list(SUMMARIES) == sorted(SUMMARIES)
 
 
 def test_general_help_lists_every_command(run):
@@ -43,12 +43,12 @@ def test_general_help_lists_every_command(run):
     for flag in ('--help', '-h'):
         result = run(flag)
         assert (result.code, result.err) == (0, '')
-        for name in COMMANDS:
+        for name in SUMMARIES:
             assert f'  {name}' in result.out
-            assert COMMANDS[name][1] in result.out
+            assert SUMMARIES[name] in result.out
 
 
-@pytest.mark.parametrize('name', COMMANDS)
+@pytest.mark.parametrize('name', SUMMARIES)
 def test_the_help_of_a_command_shows_an_example(run, name):
     """Every command's help fits 80 columns but for its example, shows one, and tells the codes."""
     result = run(name, '--help')

@@ -40,48 +40,48 @@ __all__ = [
 ]
 
 
-# -- The bytes of a sensor_msgs/JointState, read in full with every bound checked ----------------
+# -- The format, and the parser that checks every bound ------------------------------------------
 #
 # Plain CDR, little endian (OMG CORBA, "CDR transfer syntax", and DDSI-RTPS, "data encapsulation"):
 # the encapsulation ``00 01 xx xx``, then everything aligned to its size relative to byte 4. A
 # string is its length with the closing NUL, the bytes, the NUL. A sequence is its count and the
 # elements; an empty sequence of doubles adds no 8-byte padding. The two lowest bits of byte 3
 # count bytes at the end that are not part of the message (DDS-XTYPES; Fast CDR heeds them).
-# **Padding holds garbage on the wire**, and junk may follow the end.
+# **Padding is not zeroed on the wire**, and other bytes may follow the end.
 
 
 # The encapsulation 00 01 as a little-endian number.
 LITTLE_ENDIAN = 0x0100
-# Bits of byte 3 that count padding bytes behind the message.
+# Bits of byte 3 that count padding bytes after the message.
 PADDING_COUNT = 0b11
 ORIGIN = 4
 FRAME_ID_OFFSET = 12
 
 _HEAD = struct.Struct('<HxBiI')
 _U32 = struct.Struct('<I')
-# Of a string without even its NUL, which is not ours to judge.
+# A length without text or NUL; rclpy decides whether that is a string.
 _SHORTEST_STRING = 4
 
-#: Bytes of a string that a sentence shows.
+#: Bytes of a string that an error shows.
 _SHOWN = 64
 
 
 class UnusualMessageError(MessageError):
     """
-    These bytes are not what the fast path reads: deserialise them with rclpy instead.
+    The fast path does not read these bytes: deserialise them with rclpy instead.
 
-    It does not say that the message is wrong; big endian or XCDR2, for example, are right and
-    rare. ``reason`` is ``encapsulation``, ``truncated`` or ``string``.
+    The message may be valid, for example big endian or XCDR2. ``reason`` is ``encapsulation``,
+    ``truncated`` or ``string``.
     """
 
 
 class CutMessageError(UnusualMessageError):
-    """These bytes end before their message does: rclpy cannot deserialise them either."""
+    """The message is truncated: rclpy cannot deserialise it either."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Where an array of doubles lies: its count field, its first byte, its length."""
+    """An array of doubles: offsets of its count field and first element, and its length."""
 
     count_offset: int
     offset: int
@@ -89,22 +89,22 @@ class Extent:
 
     @property
     def end(self) -> int:
-        """Offset behind the last element, or behind the count if there is none."""
+        """Offset after the last element, or after the count if there is none."""
         return self.offset + 8 * self.length
 
 
 @dataclass(frozen=True)
 class WireForm:
     """
-    A parsed message: the strings decoded, the arrays located.
+    A parsed message: decoded strings, and where the arrays are.
 
     :param stamp: Seconds and nanoseconds.
     :param frame_id: Frame of the header.
     :param frame_end: Offset of the closing NUL of the frame.
     :param names: Joint names.
     :param arrays: Position, velocity, effort.
-    :param gaps: Padding before counts and lengths, as pairs of first offset and offset behind;
-        there is none behind the positions' count, where all is aligned to 4 already.
+    :param gaps: Padding before counts and lengths, as pairs of first offset and offset after it;
+        there is none after the positions' count, where everything is aligned to 4.
     """
 
     stamp: tuple[int, int]
@@ -116,7 +116,7 @@ class WireForm:
 
 
 def aligned(offset: int, size: int) -> int:
-    """Return the first offset from this one on that is a multiple of ``size`` behind byte 4."""
+    """Return the next offset that is a multiple of ``size`` after byte 4."""
     return offset + (ORIGIN - offset) % size
 
 
@@ -136,10 +136,10 @@ def decode_string(raw: bytes) -> str:
 
 def parse_joint_state(data: bytes) -> WireForm:
     """
-    Read a message in full; nothing is allocated on the word of a count alone.
+    Parse a message; counts are checked before anything is allocated for them.
 
     :param data: The serialised message, encapsulation included.
-    :raises UnusualMessageError: If the typed path has to decide.
+    :raises UnusualMessageError: If the message needs the typed path.
     """
     if len(data) < _HEAD.size:
         raise CutMessageError('truncated', f'a message of {len(data)} bytes')
@@ -149,7 +149,7 @@ def parse_joint_state(data: bytes) -> WireForm:
             'encapsulation', f'expected encapsulation 00 01, found {data[:2].hex(" ")}'
         )
     padding = options & PADDING_COUNT
-    # Fast CDR does read on into such padding in some places.
+    # Fast CDR sometimes reads into such padding.
     too_short = UnusualMessageError if padding else CutMessageError
     cursor = _Cursor(data, len(data) - padding, too_short)
     frame_id = cursor.string()
@@ -181,7 +181,7 @@ def waypoint_count(data: bytes) -> int:
 
 
 class _Cursor:
-    """A place that never passes the end; ``too_short`` is raised for what would."""
+    """A read position; raises ``too_short`` instead of passing the end."""
 
     def __init__(self, data: bytes, end: int, too_short: type[UnusualMessageError]) -> None:
         self.at = FRAME_ID_OFFSET
@@ -222,16 +222,15 @@ class _Cursor:
         return extent
 
 
-# -- JointState bytes to arrays, in about a microsecond for a layout that was seen before --------
+# -- The reader: bytes to arrays, in about a microsecond for a known layout ----------------------
 #
-# From one message to the next of a publisher only the stamp, the numbers and the garbage in the
-# padding change. A :class:`JointStateView` knows one form of message. Bytes are compared with the
-# last that it took, then under a mask without padding and frame; if both fail the message is
-# parsed in full and becomes a view of its own.
+# Between messages of one publisher only the stamp, the numbers and the padding change. A
+# :class:`JointStateView` reads one form of message. Bytes are compared with the last message, then
+# under a mask without padding and frame; if both differ the message is parsed in full and gets a
+# view of its own.
 
 
-#: Bytes of a view besides its message and its layout, and those that all views of a reader may
-#: take together.
+#: Bytes of a view without its message and layout, and those that all views of a reader may take.
 _FRAME, _MOST = 4096, 3 << 19
 
 
@@ -239,8 +238,8 @@ class JointStateView:
     """
     The message read last, as arrays; **valid until its reader reads again**.
 
-    The arrays are read-only and the same objects in every message of this form. What is to be
-    kept must be copied, see :meth:`record`.
+    The arrays are read-only and the same objects for every message of this form. To keep them,
+    copy them, see :meth:`record`.
 
     :ivar layout: Names and lengths; the same object for every message that has these.
     :ivar names: ``layout.names``.
@@ -249,8 +248,8 @@ class JointStateView:
     :ivar position: Positions [rad or m].
     :ivar velocity: Velocities [rad/s or m/s].
     :ivar effort: Efforts [N m or N].
-    :ivar rows: The three as one array, shape ``(3, n)``, where none is empty and all are equally
-        long, else ``None``.
+    :ivar rows: All three, shape ``(3, n)``, where none is empty and all are equally long, else
+        ``None``.
     :ivar weight: Bytes that it takes, with its layout, at most.
     """
 
@@ -288,7 +287,7 @@ class JointStateView:
         self.frame_id = form.frame_id
 
         # The prefix reaches from the frame's length to the positions' count. The other two counts
-        # lie between the numbers: one unpacking call fetches them along with the stamp.
+        # are between the numbers: one call unpacks them together with the stamp.
         self._velocity_count = velocity.length
         self._effort_count = effort.length
         self._unpack_head = struct.Struct(
@@ -308,7 +307,7 @@ class JointStateView:
         self._masked = np.empty_like(self._mask)
         self._expected = self._without_padding(self._prefix)
 
-        # Arrays that are not empty lie a multiple of eight bytes apart.
+        # Arrays that are not empty are a multiple of eight bytes apart.
         self._numbers_offset = min(
             (extent.offset for extent in form.arrays if extent.length), default=self._size
         )
@@ -320,11 +319,11 @@ class JointStateView:
             self._slice(doubles, extent) for extent in form.arrays
         )
         self._numbers[:] = data[self._numbers_offset : self._size]
-        # The prefix is kept five times. Its frame, as a text, takes up to four times its bytes.
+        # The prefix is stored five times. Its frame takes up to four times its bytes as a str.
         self.weight = _FRAME + 9 * len(self._prefix) + len(self._numbers) + layout.weight
 
     def record(self) -> JointStateRecord:
-        """Return a copy that stays."""
+        """Return a copy."""
         return JointStateRecord(
             self.stamp,
             self.frame_id,
@@ -339,7 +338,7 @@ class JointStateView:
         return doubles[start : start + extent.length]
 
     def _load(self, data: bytes) -> bool:
-        """Take the message if it has this form; otherwise change nothing."""
+        """Load a message of this form; otherwise change nothing and return false."""
         size = self._size
         if len(data) < size:
             return False
@@ -362,7 +361,7 @@ class JointStateView:
     def _load_prefix(self, prefix: bytes) -> bool:
         if self._without_padding(prefix) != self._expected:
             return False
-        # What the frame says is not part of the form, only how long it is.
+        # The length of the frame is part of the form, its text is not.
         frame = prefix[self._frame_text]
         if frame != self._prefix[self._frame_text]:
             self.frame_id = decode_string(frame)
@@ -378,10 +377,10 @@ class JointStateReader:
     """
     Reader for the JointState bytes of one topic.
 
-    :param layouts: Table that the layouts come from, to be shared with other readers and with
-        the typed path; one of its own if not given.
-    :param limit: Number of message forms (layout and length of the frame) remembered, fewer where
-        they are large. One that is larger than all may be is not remembered.
+    :param layouts: Table of layouts, shared with other readers and the typed path; by default a
+        new one.
+    :param limit: Number of message forms (layout and length of the frame) kept, fewer where they
+        are large. One that is too large is not kept.
     """
 
     def __init__(self, layouts: LayoutTable | None = None, limit: int = 16) -> None:
@@ -397,7 +396,7 @@ class JointStateReader:
         """
         Return a view of the message, valid until the next call.
 
-        :param data: The serialised message, encapsulation included; junk behind its end is
+        :param data: The serialised message, encapsulation included; bytes after its end are
             ignored.
         :raises UnusualMessageError: If the bytes need the typed path.
         """
@@ -428,10 +427,9 @@ def _words(size: int) -> tuple[NDArray[np.uint64], memoryview]:
     return words, words.data.cast('B')[:size]
 
 
-# -- JointState bytes from arrays: a template made once, stamp and numbers filled in -------------
+# -- The writer: a template made once, stamp and numbers filled in -------------------------------
 #
-# The bytes are those of rclpy's own serialisation with zeros for its padding (see
-# :mod:`transmission_bridge.messages.cdr` for the format). Nothing received goes into them.
+# The bytes are those of rclpy's own serialisation, with zeros for its padding.
 
 
 _ENCAPSULATION = b'\x00\x01\x00\x00'
@@ -447,16 +445,15 @@ class JointStateWriter:
 
     :param names: Joint names in message order.
     :param frame_id: Frame of the header.
-    :param fields: Whether position, velocity and effort are sent; one that is not is an empty
-        array.
+    :param fields: Whether position, velocity and effort are sent; otherwise the array is empty.
     :ivar names: The names.
     :ivar frame_id: The frame.
     :ivar position: Positions [rad or m], shape ``(n,)`` for n names, or ``(0,)``.
     :ivar velocity: Velocities [rad/s or m/s], likewise.
     :ivar effort: Efforts [N m or N], likewise.
-    :ivar rows: The three as one array, shape ``(3, n)``, where all are sent, else ``None``.
-    :raises MessageError: If a name or the frame cannot be a string of a message: it holds a NUL
-        or is not Unicode (reason ``string``).
+    :ivar rows: All three, shape ``(3, n)``, where all are sent, else ``None``.
+    :raises MessageError: If a name or the frame contains a NUL or is not Unicode (reason
+        ``string``).
     """
 
     __slots__ = (
@@ -485,8 +482,8 @@ class JointStateWriter:
             _append_string(template, name)
         offsets = [_append_doubles(template, len(self.names) if sent else 0) for sent in fields]
 
-        # The encapsulation ends on a word, and with it every array begins on one. One more word
-        # makes the arrays rows of equal length.
+        # Four bytes in front align the arrays with words. One more word at the end makes the
+        # arrays rows of equal length.
         self._words = np.zeros(2 + len(template) // 8, dtype=np.uint64)
         self._message = self._words.data.cast('B')[4 : 4 + len(template)]
         self._message[:] = template
@@ -531,7 +528,7 @@ def _append_string(message: bytearray, text: str) -> None:
 
 
 def _append_doubles(message: bytearray, count: int) -> int:
-    """Append an array of zeros, and return where its numbers begin."""
+    """Append an array of zeros, and return the offset of its numbers."""
     _append_u32(message, count)
     if count:
         message += bytes(aligned(len(message), 8) - len(message))
@@ -540,10 +537,10 @@ def _append_doubles(message: bytearray, count: int) -> int:
     return start
 
 
-# -- Records to bytes, with the writers of the layouts in use ------------------------------------
+# -- The encoder: writers of the layouts in use --------------------------------------------------
 
 
-#: Layouts whose writers are kept: more than the combinations a robot goes through in practice.
+#: Layouts whose writers are kept: more than the combinations that a robot uses in practice.
 WRITERS = 32
 
 #: Names, lengths of the arrays, and frame.
@@ -551,7 +548,7 @@ Key = tuple[tuple[str, ...], tuple[int, int, int], str]
 
 
 class JointStateEncoder:
-    """Encodes records; a layout that was seen before costs no look-up of names."""
+    """Serialises records; the writers of known layouts are reused."""
 
     def __init__(self) -> None:
         self._writers: OrderedDict[Key, JointStateWriter] = OrderedDict()
@@ -574,7 +571,7 @@ class JointStateEncoder:
 
     def encode_rows(self, names: tuple[str, ...], stamp: tuple[int, int], rows: Array) -> bytes:
         """
-        Return the serialised message without a frame; what :meth:`encode` does, in one copy.
+        Return the serialised message without a frame, as :meth:`encode`, in one copy.
 
         :param names: At least one.
         :param rows: Position, velocity and effort, shape ``(3, len(names))``.
@@ -587,7 +584,7 @@ class JointStateEncoder:
         return writer.write(*stamp)
 
     def _writer(self, key: Key) -> JointStateWriter:
-        # Comparing with the last finds the same tuple of names without hashing each of them.
+        # Comparing with the last key is faster than hashing all names.
         if key == self._last_key:
             return self._last_writer
         names, lengths, frame_id = key

@@ -29,17 +29,16 @@ __all__ = [
 ]
 
 
-# -- What stays the same from one JointState to the next: names and array lengths ----------------
+# -- Layouts: names and array lengths ------------------------------------------------------------
 #
-# Whatever depends on names is looked up once per :class:`Layout`, never once per message.
+# Names are looked up once per :class:`Layout`, never once per message.
 
 
-#: Bytes of a layout besides its names, and besides the text of each: its place in the tuple, and
-#: what is compiled for the layout (four numbers for each of three arrays).
+#: Bytes of a layout without its names, and of each name besides its text: its entry in the tuple,
+#: and what is compiled for the layout (four numbers for each of three arrays).
 _FRAME, _NAME = 4096, 8 + 4 * 3 * 8
 
-#: Bytes that the layouts of a table may take together, and one of them: elsewhere the one in use
-#: may be held beside the table.
+#: Bytes that the layouts of a table, and one of them, may take at most.
 _MOST, _MOST_EACH = 3 << 19, 1 << 19
 
 
@@ -48,12 +47,12 @@ class Layout:
     """
     Names and array lengths of a JointState; compared and hashed by identity.
 
-    A layout can be weakly referenced, so that a ``WeakKeyDictionary`` of things compiled for
-    layouts stays as small as the table that the layouts come from.
+    Layouts can be weakly referenced: a ``WeakKeyDictionary`` by layout stays as small as the table
+    that the layouts come from.
 
     :param names: Joint names in message order; may be empty, may repeat.
     :param lengths: Lengths of position, velocity and effort.
-    :param weight: Bytes that it takes at most, with what is compiled for it.
+    :param weight: Bytes that it takes at most, including what is compiled for it.
     """
 
     names: tuple[str, ...]
@@ -62,12 +61,12 @@ class Layout:
 
     @property
     def key(self) -> tuple[tuple[str, ...], tuple[int, int, int]]:
-        """What two layouts that look alike have in common."""
+        """Names and lengths, equal for equal layouts."""
         return self.names, self.lengths
 
     @property
     def is_kept(self) -> bool:
-        """Whether anything may hold it beyond its message; one that is too heavy goes with it."""
+        """Whether it is small enough to be kept after its message."""
         return self.weight <= _MOST_EACH
 
     @property
@@ -83,7 +82,7 @@ def ragged(
     Return the refusal of a message with an array that is neither empty nor as long as its names.
 
     :param lengths: By ``position``, ``velocity`` and ``effort``.
-    :param otherwise: What else would have been right, in words.
+    :param otherwise: What else would have been accepted, in words.
     """
     wrong = [
         f'{length} {_plural(field) if length > 1 else field}'
@@ -104,13 +103,11 @@ def _plural(field: str) -> str:
 
 class LayoutTable:
     """
-    One :class:`Layout` object per names and lengths, bounded by dropping the oldest used.
+    One :class:`Layout` object per names and lengths, limited by dropping the least recently used.
 
-    Bounded in number and in bytes: names are whatever a sender makes them.
-
-    Several readers, and the typed path beside them, may share a table: alike messages then have
-    the same layout object. A layout that was dropped and comes again is a new object, and one
-    that is too heavy to be kept is a new object each time.
+    Number and bytes are limited, because senders choose the names. Several readers, and the typed
+    path, may share a table: equal messages then have the same layout object. A layout that was
+    dropped becomes a new object, and one that is too large to be kept is new each time.
 
     :param limit: Number of layouts kept, at least one.
     """
@@ -150,7 +147,7 @@ class LayoutTable:
         return layout
 
 
-# -- The three arrays of a JointState as one, so that one operation does for all -----------------
+# -- The three arrays of a JointState as one -----------------------------------------------------
 
 
 _ROWS = 3
@@ -158,13 +155,12 @@ _ROWS = 3
 
 def joined_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
     """
-    Return a view of position, velocity and effort as they lie in a serialised message.
+    Return a view of position, velocity and effort in a serialised message.
 
-    Between two arrays that are not empty lie four bytes of length and four of padding: one word.
+    Between two arrays that are not empty are four bytes of length and four of padding: one word.
 
-    :param doubles: The words of the message from the first position on, and one more behind the
-        last effort.
-    :param lengths: Of position, velocity and effort.
+    :param doubles: The words of the message from the first position to one after the last effort.
+    :param lengths: Lengths of position, velocity and effort.
     :returns: Shape ``(3, n)``; ``None`` where an array is empty or of another length.
     """
     length = lengths[0]
@@ -177,16 +173,16 @@ def joined_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
 #
 # Typed messages are duck-typed (``header.stamp.sec``, ``header.stamp.nanosec``,
 # ``header.frame_id``, ``name``, ``position``, ``velocity``, ``effort``); no message package is
-# imported. This is the path for whatever the CDR reader leaves alone, and gives the same values
-# bit for bit.
+# imported. This path is for messages that the CDR reader does not read; values are the same bit
+# for bit.
 
 
 class JointStateData(Protocol):
     """
-    What a record, and a view on received bytes, have in common.
+    Fields of a record, and of a view on received bytes.
 
-    Arrays may be ragged, that is of other lengths than ``names``: to judge that is not the
-    codec's business. Units are SI (REP 103).
+    Arrays may be ragged, that is of other lengths than ``names``; the codec does not check that.
+    Units are SI (REP 103).
     """
 
     @property
@@ -215,7 +211,7 @@ class JointStateData(Protocol):
 
     @property
     def rows(self) -> Array | None:
-        """The three as one array, shape ``(3, n)``, where they lie so in memory, else ``None``."""
+        """All three, shape ``(3, n)``, where they are one array in memory, else ``None``."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -229,7 +225,7 @@ class JointStateRecord:
     :param position: Positions [rad or m], one-dimensional.
     :param velocity: Velocities [rad/s or m/s], one-dimensional.
     :param effort: Efforts [N m or N], one-dimensional.
-    :param rows: The three as one array, shape ``(3, n)``, where they lie so in memory.
+    :param rows: All three, shape ``(3, n)``, where they are one array in memory.
     """
 
     stamp: tuple[int, int]
@@ -250,7 +246,7 @@ class JointStateRecord:
         effort: Array,
         rows: Array | None = None,
     ) -> None:
-        # At once: a call of object.__setattr__ for each would cost more than what is done with it.
+        # At once: a call of object.__setattr__ for each would take longer than mapping the record.
         vars(self).update(
             stamp=stamp,
             frame_id=frame_id,
@@ -271,8 +267,8 @@ def record_from_message(message: Any) -> JointStateRecord:
     """
     Return the record of a typed message.
 
-    The arrays are read-only views of the message's own ``array.array`` data where it has them
-    (rclpy does), copies where it holds lists.
+    The arrays are read-only views of the message's ``array.array`` data (as in rclpy), or copies
+    of its lists.
 
     :param message: A sensor_msgs/JointState or anything with its attributes.
     """
@@ -293,7 +289,7 @@ def fill_message(message: Any, data: JointStateData) -> None:
     Write a record or a view into a typed message, every field of it.
 
     :param message: A sensor_msgs/JointState or anything with its attributes; changed in place.
-    :param data: What to write; the message keeps nothing of it.
+    :param data: The record or view; its arrays are copied.
     """
     header = message.header
     header.stamp.sec, header.stamp.nanosec = data.stamp

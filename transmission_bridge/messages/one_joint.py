@@ -1,13 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""One joint and its actuator: numbers, commands and whole messages through one transmission."""
+"""One joint and its actuator: numbers, commands and messages through one transmission."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ __all__ = [
 ]
 
 
-# -- Numbers of one joint through one transmission: position, rate and effort, there and back ----
+# -- Numbers -------------------------------------------------------------------------------------
 #
 # ``apply`` goes from the joint to the actuator, ``unapply`` back, as in Beam Bots
 # (``BB.Transmission``). With ``n`` the reduction, negative where reversed, and ``off`` the joint
@@ -71,8 +70,8 @@ __all__ = [
 # effort    ``a = j / n``         ``j = n a``
 # ========= ===================== ======================
 #
-# Any transmission of one actuator and one joint does. Where its ratio depends on position, rates
-# and efforts need to know at which: ``at``, in the space of the number that is given.
+# Any transmission of one actuator and one joint can be used. Where its ratio depends on position,
+# rates and efforts need the position ``at``, in the space of the number that is given.
 
 
 def simple_transmission(
@@ -82,12 +81,12 @@ def simple_transmission(
     reversed: bool = False,  # noqa: A002 - the word that users of Beam Bots write
 ) -> SimpleTransmission:
     """
-    Return the transmission that a reduction, an offset and a sense of rotation describe.
+    Return a simple transmission from a reduction, an offset and a sense of rotation.
 
     :param reduction: Turns of the actuator per turn of the joint.
     :param offset: Joint position [rad or m] at actuator position zero.
-    :param reversed: Whether the actuator turns the other way, a spelling of a negative ratio.
-    :returns: A simple transmission of ratio ``reduction``, or ``-reduction`` where reversed.
+    :param reversed: Whether the actuator turns the other way; the same as a negative reduction.
+    :returns: A simple transmission of ratio ``reduction``, or ``-reduction`` if reversed.
     :raises TransmissionError: If the reduction is zero or a number is not finite.
     """
     return SimpleTransmission(-reduction if reversed else reduction, offset)
@@ -119,7 +118,7 @@ def unapply_position(value: float, transmission: Transmission) -> float:
 
 def apply_rate(value: float, transmission: Transmission, *, at: float | None = None) -> float:
     """
-    Return the actuator's velocity, or acceleration from standstill, of a joint's.
+    Return the actuator velocity, or acceleration at standstill, of a joint's.
 
     :param value: Joint rate [rad or m, per second or per second squared].
     :param transmission: One actuator, one joint.
@@ -133,7 +132,7 @@ def apply_rate(value: float, transmission: Transmission, *, at: float | None = N
 
 def unapply_rate(value: float, transmission: Transmission, *, at: float | None = None) -> float:
     """
-    Return the joint's velocity, or acceleration from standstill, of an actuator's.
+    Return the joint velocity, or acceleration at standstill, of an actuator's.
 
     :param value: Actuator rate [rad or m, per second or per second squared].
     :param transmission: One actuator, one joint.
@@ -219,10 +218,10 @@ def _map(
     return float(function(interface, [value], at=where, rate=moving)[0])
 
 
-# -- Commands to one joint, and what its actuator reports of them, as plain data -----------------
+# -- Commands to one joint, and feedback of its actuator, as plain data --------------------------
 #
 # The kinds are those of Beam Bots (``BB.Message.Actuator``). Numbers are SI, ``None`` means not
-# given: the driver decides. Times are what the sender makes of them; no function here reads them.
+# given: the driver decides. Times may be of any type; no function here reads them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +232,7 @@ class PositionCommand:
     :param position: Target [rad or m].
     :param velocity: Velocity hint [rad/s or m/s].
     :param duration: Duration hint.
-    :param command_id: What answers refer to.
+    :param command_id: Identifier for feedback.
     """
 
     position: float
@@ -249,7 +248,7 @@ class VelocityCommand:
 
     :param velocity: Target [rad/s or m/s].
     :param duration: How long; until stopped where not given.
-    :param command_id: What answers refer to.
+    :param command_id: Identifier for feedback.
     """
 
     velocity: float
@@ -260,11 +259,11 @@ class VelocityCommand:
 @dataclass(frozen=True, slots=True)
 class EffortCommand:
     """
-    Push with an effort.
+    Apply an effort.
 
     :param effort: Target [N m or N].
     :param duration: How long; until stopped where not given.
-    :param command_id: What answers refer to.
+    :param command_id: Identifier for feedback.
     """
 
     effort: float
@@ -278,7 +277,7 @@ class JointWaypoint:
     A point of a trajectory.
 
     :param position: [rad or m].
-    :param time_from_start: When.
+    :param time_from_start: Time since the start of the trajectory.
     :param velocity: [rad/s or m/s].
     :param acceleration: [rad/s² or m/s²].
     """
@@ -295,8 +294,8 @@ class TrajectoryCommand:
     Follow waypoints.
 
     :param waypoints: In order of time.
-    :param repeat: How often.
-    :param command_id: What answers refer to.
+    :param repeat: Number of repetitions.
+    :param command_id: Identifier for feedback.
     """
 
     waypoints: tuple[JointWaypoint, ...]
@@ -307,9 +306,9 @@ class TrajectoryCommand:
 @dataclass(frozen=True, slots=True)
 class HoldCommand:
     """
-    Stay where you are.
+    Hold the present position.
 
-    :param command_id: What answers refer to.
+    :param command_id: Identifier for feedback.
     """
 
     command_id: Any = None
@@ -320,8 +319,8 @@ class StopCommand:
     """
     Stop moving.
 
-    :param mode: How, ``immediate`` or ``decelerate``.
-    :param command_id: What answers refer to.
+    :param mode: ``immediate`` or ``decelerate``.
+    :param command_id: Identifier for feedback.
     """
 
     mode: str = 'immediate'
@@ -335,11 +334,11 @@ class BeginMotion:
 
     :param initial_position: [rad or m].
     :param target_position: [rad or m].
-    :param expected_arrival: When it will be there.
-    :param peak_velocity: Greatest speed on the way, a magnitude [rad/s or m/s].
-    :param acceleration: Of a trapezoidal profile, a magnitude [rad/s² or m/s²].
+    :param expected_arrival: Time of arrival.
+    :param peak_velocity: Greatest speed of the motion, a magnitude [rad/s or m/s].
+    :param acceleration: Acceleration of a trapezoidal profile, a magnitude [rad/s² or m/s²].
     :param command_type: Kind of the command that caused it.
-    :param command_id: The command that caused it.
+    :param command_id: Identifier of the command that caused it.
     """
 
     initial_position: float
@@ -351,13 +350,13 @@ class BeginMotion:
     command_id: Any = None
 
 
-# -- Whole messages through one transmission: commands to the actuator, feedback to the joint ----
+# -- Messages: commands to the actuator, feedback to the joint -----------------------------------
 #
-# What is not given stays not given: an omitted rate never becomes zero, which would mean "do not
-# move". Messages without numbers of the joint (hold, stop) come back as they are, and so does
-# every message where there is no transmission. After Beam Bots, ``BB.Transmission``. A JointState
-# or JointTrajectory of ROS is mapped both ways, any other message of ROS is refused: what comes
-# back unmapped would be taken for mapped.
+# Numbers that are not given stay so: an omitted rate never becomes zero, which would mean "do not
+# move". Messages without numbers of the joint (hold, stop) are returned unchanged, and so is every
+# message where there is no transmission, as in Beam Bots (``BB.Transmission``). A JointState or
+# JointTrajectory of ROS is mapped in both directions. Any other ROS message is refused, because
+# one that is returned unmapped would be taken for mapped.
 
 
 #: The interfaces that the arrays of a waypoint hold, in the order of its fields.
@@ -368,11 +367,11 @@ def apply_to_command(
     command: Any, transmission: Transmission | None, *, at: float | None = None
 ) -> Any:
     """
-    Return a command to a joint as one to its actuator.
+    Map a command to a joint to a command to its actuator.
 
     Position with its velocity hint, velocity, effort and trajectory are mapped, and JointState and
-    JointTrajectory, as messages of ROS or as records; names stay. Anything else that is not a
-    message of ROS, such as hold and stop, comes back unchanged.
+    JointTrajectory, as ROS messages or records; names stay. Any other object that is not a ROS
+    message, such as hold and stop, is returned unchanged.
 
     :param command: In joint space [rad, m, N m, N].
     :param transmission: One actuator, one joint; ``None`` leaves the command unchanged.
@@ -380,23 +379,35 @@ def apply_to_command(
         depends on position, else ignored.
     :returns: A command of the same kind in actuator space, or the same object.
     :raises MessageError: If a message has several joints (``several_joints``) or more values than
-        joints (``ragged``), as one transmission cannot be meant for all, or is another message of
-        ROS (``other_type``).
+        joints (``ragged``), or is another ROS message (``other_type``).
     :raises TransmissionError: If the transmission has more actuators or joints, or a position or
         velocity is needed and missing.
     """
-    return command if transmission is None else _apply(command, transmission, at)
+    if transmission is None:
+        return command
+    if isinstance(command, PositionCommand):
+        velocity = _rate(command.velocity, transmission, command.position)
+        position = apply_position(command.position, transmission)
+        return replace(command, position=position, velocity=velocity)
+    if isinstance(command, VelocityCommand):
+        return replace(command, velocity=apply_rate(command.velocity, transmission, at=at))
+    if isinstance(command, EffortCommand):
+        return replace(command, effort=apply_effort(command.effort, transmission, at=at))
+    if isinstance(command, TrajectoryCommand):
+        points = tuple(_apply_to_waypoint(point, transmission) for point in command.waypoints)
+        return replace(command, waypoints=points)
+    return _map_message(command, JOINT_TO_ACTUATOR, transmission, at)
 
 
 def unapply_to_feedback(
     feedback: Any, transmission: Transmission | None, *, at: float | None = None
 ) -> Any:
     """
-    Return what an actuator reports as what its joint does.
+    Map the feedback of an actuator to its joint.
 
-    Begin-motion, whose peak velocity and acceleration stay magnitudes whatever the sense of the
-    transmission, JointState and JointTrajectory are mapped, the latter as messages of ROS or as
-    records; names stay. Anything else that is not a message of ROS comes back unchanged.
+    Begin-motion, whose peak velocity and acceleration stay magnitudes, and JointState and
+    JointTrajectory, as ROS messages or records, are mapped; names stay. Any other object that is
+    not a ROS message is returned unchanged.
 
     :param feedback: In actuator space [rad, m, N m, N].
     :param transmission: One actuator, one joint; ``None`` leaves the feedback unchanged.
@@ -404,105 +415,53 @@ def unapply_to_feedback(
         a begin-motion; needed where the ratio depends on position, else ignored.
     :returns: Feedback of the same kind in joint space, or the same object.
     :raises MessageError: If a message has several joints (``several_joints``) or more values than
-        joints (``ragged``), as one transmission cannot be meant for all, or is another message of
-        ROS (``other_type``).
+        joints (``ragged``), or is another ROS message (``other_type``).
     :raises TransmissionError: If the transmission has more actuators or joints, or a position is
         needed and missing.
     """
-    return feedback if transmission is None else _unapply(feedback, transmission, at)
+    if transmission is None:
+        return feedback
+    if isinstance(feedback, BeginMotion):
+        peak, acceleration = (
+            None if rate is None else abs(unapply_rate(rate, transmission, at=at))
+            for rate in (feedback.peak_velocity, feedback.acceleration)
+        )
+        return replace(
+            feedback,
+            initial_position=unapply_position(feedback.initial_position, transmission),
+            target_position=unapply_position(feedback.target_position, transmission),
+            peak_velocity=peak,
+            acceleration=acceleration,
+        )
+    return _map_message(feedback, ACTUATOR_TO_JOINT, transmission, at)
 
 
-@singledispatch
-def _apply(command: Any, transmission: Transmission, at: float | None) -> Any:
-    return _ros_message(command, JOINT_TO_ACTUATOR, transmission, at)
-
-
-@_apply.register
-def _(command: PositionCommand, transmission: Transmission, at: float | None) -> PositionCommand:
-    velocity = command.velocity
-    if velocity is not None:
-        velocity = apply_rate(velocity, transmission, at=command.position)
-    position = apply_position(command.position, transmission)
-    return replace(command, position=position, velocity=velocity)
-
-
-@_apply.register
-def _(command: VelocityCommand, transmission: Transmission, at: float | None) -> VelocityCommand:
-    return replace(command, velocity=apply_rate(command.velocity, transmission, at=at))
-
-
-@_apply.register
-def _(command: EffortCommand, transmission: Transmission, at: float | None) -> EffortCommand:
-    return replace(command, effort=apply_effort(command.effort, transmission, at=at))
-
-
-@_apply.register
-def _(
-    command: TrajectoryCommand, transmission: Transmission, at: float | None
-) -> TrajectoryCommand:
-    points = tuple(_apply_to_waypoint(point, transmission) for point in command.waypoints)
-    return replace(command, waypoints=points)
+def _rate(value: float | None, transmission: Transmission, at: float | None) -> float | None:
+    return None if value is None else apply_rate(value, transmission, at=at)
 
 
 def _apply_to_waypoint(point: JointWaypoint, transmission: Transmission) -> JointWaypoint:
-    velocity, acceleration = point.velocity, point.acceleration
+    acceleration = point.acceleration
     if acceleration is not None:
         acceleration = apply_acceleration(
-            acceleration, transmission, at=point.position, rate=velocity
+            acceleration, transmission, at=point.position, rate=point.velocity
         )
-    if velocity is not None:
-        velocity = apply_rate(velocity, transmission, at=point.position)
-    position = apply_position(point.position, transmission)
-    return replace(point, position=position, velocity=velocity, acceleration=acceleration)
-
-
-@singledispatch
-def _unapply(feedback: Any, transmission: Transmission, at: float | None) -> Any:
-    return _ros_message(feedback, ACTUATOR_TO_JOINT, transmission, at)
-
-
-@_unapply.register
-def _(feedback: BeginMotion, transmission: Transmission, at: float | None) -> BeginMotion:
-    def magnitude(rate: float | None) -> float | None:
-        return None if rate is None else abs(unapply_rate(rate, transmission, at=at))
-
     return replace(
-        feedback,
-        initial_position=unapply_position(feedback.initial_position, transmission),
-        target_position=unapply_position(feedback.target_position, transmission),
-        peak_velocity=magnitude(feedback.peak_velocity),
-        acceleration=magnitude(feedback.acceleration),
+        point,
+        position=apply_position(point.position, transmission),
+        velocity=_rate(point.velocity, transmission, point.position),
+        acceleration=acceleration,
     )
 
 
-@_apply.register
-def _(command: JointStateRecord, transmission: Transmission, at: float | None) -> JointStateRecord:
-    return _state(command, JOINT_TO_ACTUATOR, transmission, at)
-
-
-@_unapply.register
-def _(
-    feedback: JointStateRecord, transmission: Transmission, at: float | None
-) -> JointStateRecord:
-    return _state(feedback, ACTUATOR_TO_JOINT, transmission, at)
-
-
-@_apply.register
-def _(command: TrajectoryRecord, transmission: Transmission, at: float | None) -> TrajectoryRecord:
-    return _trajectory(command, JOINT_TO_ACTUATOR, transmission)
-
-
-@_unapply.register
-def _(
-    feedback: TrajectoryRecord, transmission: Transmission, at: float | None
-) -> TrajectoryRecord:
-    return _trajectory(feedback, ACTUATOR_TO_JOINT, transmission)
-
-
-def _ros_message(
+def _map_message(
     message: Any, direction: Direction, transmission: Transmission, at: float | None
 ) -> Any:
-    """Return a JointState or JointTrajectory mapped, and what is no message of ROS as it is."""
+    """Map a JointState or JointTrajectory; return other objects unchanged, refuse ROS messages."""
+    if isinstance(message, JointStateRecord):
+        return _state(message, direction, transmission, at)
+    if isinstance(message, TrajectoryRecord):
+        return _trajectory(message, direction, transmission)
     fields = getattr(message, 'get_fields_and_field_types', None)
     if fields is None:
         return message
@@ -517,7 +476,7 @@ def _ros_message(
     else:
         raise MessageError(
             'other_type',
-            f'{type(message).__name__} cannot be mapped: expected a JointState or JointTrajectory',
+            f'{type(message).__name__} cannot be mapped: give a JointState or JointTrajectory',
         )
     return mapped
 
@@ -555,7 +514,7 @@ def _trajectory(
 def _require_one(names: tuple[str, ...], lengths: tuple[int, ...]) -> None:
     if len(names) > 1:
         raise MessageError(
-            'several_joints', f'one transmission cannot be meant for joints {shortened(names)}'
+            'several_joints', f'one transmission cannot map several joints: {shortened(names)}'
         )
     if max(lengths) > len(names):
         raise MessageError('ragged', f'more values than names: {lengths}')

@@ -5,7 +5,7 @@
 A trajectory_msgs/JointTrajectory as plain data, to and from the typed message.
 
 Typed messages are duck-typed (``header``, ``joint_names``, ``points``); no message package is
-imported. Nothing is judged here, and times stay the integers that they are.
+imported. Nothing is checked here, and times stay integers.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Waypoint:
     One point of a trajectory; an array that is omitted is empty.
 
     :param time: Time from the start: seconds and nanoseconds.
-    :param positions: [rad or m], one-dimensional, as the other arrays.
-    :param velocities: [rad/s or m/s].
-    :param accelerations: [rad/s^2 or m/s^2].
-    :param effort: [N m or N].
+    :param positions: Positions [rad or m], one-dimensional, as the other arrays.
+    :param velocities: Velocities [rad/s or m/s].
+    :param accelerations: Accelerations [rad/s^2 or m/s^2].
+    :param effort: Efforts [N m or N].
     """
 
     time: tuple[int, int]
@@ -68,7 +68,7 @@ class TrajectoryRecord:
 
     @property
     def duration(self) -> float:
-        """Time from the start to the last waypoint, of which there must be one [s]."""
+        """Time from the start to the last waypoint [s]; there has to be one."""
         seconds, nanoseconds = self.points[-1].time
         return seconds + nanoseconds * 1e-9
 
@@ -100,7 +100,7 @@ def fill_trajectory(message: Any, record: TrajectoryRecord, make_point: Callable
 
     :param message: A trajectory_msgs/JointTrajectory or anything with its attributes; changed in
         place.
-    :param record: What to write; the message keeps nothing of it.
+    :param record: The record; its arrays are copied.
     :param make_point: Makes an empty trajectory_msgs/JointTrajectoryPoint.
     """
     header = message.header

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The command line: ``transmission_bridge COMMAND``.
+The command line: ``transmission_bridge COMMAND``, one module or folder for each command.
 
-A command is a module with a ``COMMAND``, listed in :mod:`transmission_bridge.tools.main`.
+Arguments and help of all commands are in :mod:`transmission_bridge.tools.commands`.
 """

@@ -27,7 +27,7 @@ from transmission_bridge.description import (
     TransmissionSpec,
 )
 from transmission_bridge.errors import DescriptionError, sentence
-from transmission_bridge.tools.cli import aligned, columns_of, Command, Console, Exit, printable
+from transmission_bridge.tools.cli import aligned, columns_of, Console, Exit, printable
 from transmission_bridge.tools.limit_report import (
     MemberLimits,
     Range,
@@ -35,18 +35,18 @@ from transmission_bridge.tools.limit_report import (
     transmission_limits,
     TransmissionLimits,
 )
-from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
+from transmission_bridge.tools.robot import aliases_of, read_robot_file
 from transmission_bridge.tools.units import units_of
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.registry import Registry
 
 __all__ = [
-    'COMMAND',
     'CheckReport',
     'Member',
     'TransmissionReport',
     'check',
     'number_text',
+    'run',
     'text_lines',
 ]
 
@@ -534,23 +534,8 @@ def _wrapped(text: str, width: int | None) -> str:
     )
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
-    parser.add_argument('--json', action='store_true', help='print JSON')
-    parser.add_argument(
-        '--limits',
-        action='store_true',
-        help='with --json: add limits of joints and actuators, their units, and ratios that vary',
-    )
-    parser.add_argument(
-        '--strict',
-        action='store_true',
-        help='count warnings about data that nothing uses, or that ros2_control or URDF parsers '
-        'refuse, as errors',
-    )
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     aliases = aliases_of(options.alias)
     report = check(read_robot_file(options.file), strict=options.strict, aliases=aliases)
     if options.json:
@@ -559,16 +544,3 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
         for line in text_lines(report, options.file, console.out.width):
             console.out.line(line)
     return Exit.ERRORS if report.has_errors else Exit.OK
-
-
-COMMAND = Command(
-    description='Show the transmissions of a robot description with joints, actuators, roles,\n'
-    'reductions and offsets, the limits of joints and actuators, the joints that pass\n'
-    'through, and everything that is odd.\n\n'
-    'exit code: 0 no errors (there may be warnings), 1 errors, also if FILE is not a robot\n'
-    'description at all, 2 wrong usage or FILE cannot be read.',
-    example='  transmission_bridge check robot.urdf\n'
-    '  xacro robot.urdf.xacro | transmission_bridge check --strict -',
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -15,11 +15,10 @@ import sys
 from transmission_bridge.bridge.options import by_number, parameter_name, PREFIX
 from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
-from transmission_bridge.tools.cli import Command, Console, Exit, printable, UsageError
+from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import read_parameter_file
 from transmission_bridge.tools.robot import (
-    add_robot_arguments,
     aliases_of,
     read_robot_file,
     STANDARD_INPUT,
@@ -28,7 +27,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
-__all__ = ['COMMAND', 'Change', 'Exported', 'export', 'write_number']
+__all__ = ['Change', 'Exported', 'export', 'run', 'write_number']
 
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
@@ -212,7 +211,7 @@ def _verify(data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]) 
                 )
 
 
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
     """
     Run the command.
 
@@ -258,31 +257,3 @@ def _tell(exported: Exported, console: Console) -> None:
     for change in exported.changes:
         console.out.line(printable(f'{change.name}: {change.before!r} -> {change.after!r}'))
     console.out.line(f'numbers written: {len(exported.changes)}; there already: {exported.n_same}')
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
-    parser.add_argument(
-        '--params',
-        required=True,
-        metavar='YAML',
-        help="ROS parameter file with the numbers, as 'ros2 param dump' or 'calibrate' write it",
-    )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument('--output', metavar='NEW', help='write the description to this file')
-    where.add_argument('--in-place', action='store_true', help='write it to FILE itself')
-    parser.add_argument('--force', action='store_true', help='replace NEW if it is there')
-
-
-COMMAND = Command(
-    description='Write the numbers of a parameter file into a robot description, each where it\n'
-    'stands or would stand; every other byte stays as it is. By default the new\n'
-    'description is printed.\n\n'
-    'exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot\n'
-    'be written, or a file cannot be read or written.',
-    example='  ros2 param dump /transmission_bridge > tuned.yaml\n'
-    '  transmission_bridge export robot.urdf --params tuned.yaml --output tuned.urdf\n'
-    '  transmission_bridge export robot.urdf --params tuned.yaml --in-place',
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -15,12 +15,12 @@ import numpy as np
 from transmission_bridge.description import load_description
 from transmission_bridge.description.values import parse_number
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice
-from transmission_bridge.tools.cli import aligned, Command, Console, Exit, named_values, UsageError
-from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
+from transmission_bridge.tools.cli import aligned, Console, Exit, named_values, UsageError
+from transmission_bridge.tools.robot import aliases_of, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-__all__ = ['ROWS', 'JacobianValues', 'jacobian_values']
+__all__ = ['ROWS', 'JacobianValues', 'jacobian_values', 'run']
 
 #: What the rows of the Jacobian are.
 ROWS = ('vx', 'vy', 'vz', 'wx', 'wy', 'wz')
@@ -111,27 +111,8 @@ def _positions(values: Sequence[str], names: tuple[str, ...], space: str) -> lis
     return positions
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
-    parser.add_argument(
-        'positions',
-        nargs='*',
-        metavar='q',
-        help='positions in the order of the coordinates, or NAME=VALUE with the others at zero; '
-        'all zero by default',
-    )
-    parser.add_argument('--base', required=True, metavar='LINK', help='link that is the reference')
-    parser.add_argument('--end', required=True, metavar='LINK', help='link that is moved')
-    parser.add_argument(
-        '--space',
-        choices=('joint', 'actuator'),
-        default='joint',
-        help='whose positions and motions (default: joint)',
-    )
-    parser.add_argument('--json', action='store_true', help='print JSON')
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     found = jacobian_values(
         read_robot_file(options.file),
         options.positions,
@@ -163,17 +144,3 @@ def _show(found: JacobianValues, console: Console) -> None:
     pose = [[f'{value:.6f}' for value in row] for row in found.transform]
     for line in aligned(pose, right=range(4)):
         console.out.line(line)
-
-
-COMMAND = Command(
-    description='Compute the Jacobian of a link and its pose. Rows vx vy vz are the velocity of\n'
-    "the end's origin, wx wy wz its angular velocity, in the axes of the base, per unit of\n"
-    'each joint or actuator.\n\n'
-    'exit code: 0 done, 1 FILE is not a robot description, or no joints lead from base to\n'
-    'end, 2 wrong usage, FILE cannot be read, or the position cannot be reached.',
-    example='  transmission_bridge jacobian robot.urdf --base base_link --end tool 0.1 -0.2 0.3\n'
-    '  transmission_bridge jacobian robot.urdf --base base_link --end tool \\\n'
-    '      --space actuator shoulder_motor=12.5',
-    add_arguments=_add_arguments,
-    run=_run,
-)

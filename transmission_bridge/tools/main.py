@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 import contextlib
-import importlib
 import os
 import sys
 from typing import Any, NoReturn
@@ -16,45 +15,16 @@ from typing import Any, NoReturn
 from transmission_bridge import __version__
 from transmission_bridge.errors import DescriptionError, TransmissionBridgeError
 from transmission_bridge.tools.cli import (
-    Command,
     Console,
     Exit,
+    optional,
     OutputError,
     printable,
     UsageError,
 )
-from transmission_bridge.tools.completion import complete
+from transmission_bridge.tools.commands import load_command, PROGRAM, SUMMARIES
 
-__all__ = ['COMMANDS', 'load_command', 'main']
-
-PROGRAM = 'transmission_bridge'
-
-#: By name: the module below this package that holds it, and one line for the general help.
-COMMANDS = {
-    'calibrate': (
-        'calibration.command',
-        'find reductions, offsets and dimensions from a recording of both sides',
-    ),
-    'check': ('check', 'show the transmissions of a robot description and what is wrong with it'),
-    'completion': ('completion', 'print a completion script for bash, fish or zsh'),
-    'convert': (
-        'convert.command',
-        'convert recorded actuator states to joint states, or the reverse',
-    ),
-    'demo': ('demo.command', 'show a simulated driver and the bridge at work'),
-    'export': ('export', 'write tuned numbers back into a robot description'),
-    'jacobian': (
-        'jacobian',
-        'compute the Jacobian of a link, in joint or in actuator coordinates',
-    ),
-    'map': ('map', 'compute joint values from actuator values, or the reverse'),
-    'plot': (
-        'plot.command',
-        'draw the drive of a robot: actuators, transmissions, joints, curves',
-    ),
-    'plugins': ('plugins', 'list the installed transmission types'),
-    'watch': ('watch', 'show actuators, joints, commands, rates and clamps of the running system'),
-}
+__all__ = ['main']
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     console = Console.standard()
     try:
-        if '_ARGCOMPLETE' in os.environ:  # a shell asks what may come next
-            complete(os.environ.get('COMP_LINE', ''))
+        if '_ARGCOMPLETE' in os.environ:  # a shell asks for completions
+            _complete(os.environ.get('COMP_LINE', ''))
         code = _dispatch(arguments, console)
         console.out.flush()
     except KeyboardInterrupt:
@@ -79,16 +49,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(code)
 
 
-def load_command(name: str) -> Command:
-    """Import a command."""
-    module, _ = COMMANDS[name]
-    command: Command = importlib.import_module(f'transmission_bridge.tools.{module}').COMMAND
-    return command
+def _complete(line: str) -> None:
+    """
+    Answer a shell that asks for completions, and end the process.
+
+    :param line: The command line so far. Only the arguments of commands in it are needed.
+    """
+    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
+    parser.add_argument('--version', action='store_true')
+    subparsers = parser.add_subparsers(metavar='COMMAND')
+    for name, summary in SUMMARIES.items():
+        subparser = subparsers.add_parser(name, help=summary, allow_abbrev=False)
+        if name in line.split():
+            load_command(name).add_arguments(subparser)
+    optional('argcomplete', 'cli').autocomplete(parser)
 
 
 def _dispatch(arguments: list[str], console: Console) -> Exit:
     first = arguments[0] if arguments else ''
-    if first in COMMANDS:
+    if first in SUMMARIES:
         return _run(first, arguments[1:], console)
     if first in ('-h', '--help'):
         console.out.write(_general_help())
@@ -96,13 +75,13 @@ def _dispatch(arguments: list[str], console: Console) -> Exit:
         console.out.line(f'{PROGRAM} {__version__}')
     else:
         problem = f"unknown command '{first}'" if first else 'a command is missing'
-        raise UsageError(f"{problem}: {', '.join(COMMANDS)} (see '{PROGRAM} --help')")
+        raise UsageError(f"{problem}: {', '.join(SUMMARIES)} (see '{PROGRAM} --help')")
     return Exit.OK
 
 
 def _general_help() -> str:
-    width = max(map(len, COMMANDS))
-    summaries = '\n'.join(f'  {name:{width}}  {text}' for name, (_, text) in COMMANDS.items())
+    width = max(map(len, SUMMARIES))
+    summaries = '\n'.join(f'  {name:{width}}  {text}' for name, text in SUMMARIES.items())
     return f"""\
 usage: {PROGRAM} [--help] [--version] COMMAND ...
 

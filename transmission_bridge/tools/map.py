@@ -16,7 +16,6 @@ from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import (
     aligned,
-    Command,
     Console,
     Exit,
     in_order,
@@ -24,10 +23,10 @@ from transmission_bridge.tools.cli import (
     printable,
     UsageError,
 )
-from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
+from transmission_bridge.tools.robot import aliases_of, read_robot_file
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 
-__all__ = ['MappedValues', 'map_values']
+__all__ = ['MappedValues', 'map_values', 'run']
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,39 +99,8 @@ def map_values(
     )
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
-    parser.add_argument(
-        'values',
-        nargs='+',
-        metavar='NAME=VALUE',
-        help='values of actuators (--to joint) or joints (--to actuator), in SI units; those not '
-        'given are unknown',
-    )
-    parser.add_argument(
-        '--to', required=True, choices=('joint', 'actuator'), help='what to compute'
-    )
-    parser.add_argument(
-        '--interface',
-        required=True,
-        metavar='NAME',
-        help='position, velocity, acceleration, effort, torque, force, or absolute_position '
-        '(to joint only)',
-    )
-    for option, what in (('--at', 'positions'), ('--rate', 'velocities')):
-        parser.add_argument(
-            option,
-            action='extend',
-            nargs='+',
-            default=[],
-            metavar='NAME=VALUE',
-            help=f'{what} of the same actuators or joints, needed where the ratio of a '
-            'transmission depends on position',
-        )
-    parser.add_argument('--json', action='store_true', help='print JSON: {name: value}')
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     mapped = map_values(
         read_robot_file(options.file),
         to=options.to,
@@ -162,16 +130,3 @@ def _show(mapped: MappedValues, known: dict[str, float], console: Console) -> No
     if unknown:
         reasons = f' ({printable("; ".join(mapped.reasons))})' if mapped.reasons else ''
         console.out.line(f'not computable from these values: {", ".join(unknown)}{reasons}')
-
-
-COMMAND = Command(
-    description='Compute joint values from actuator values, or the reverse. What depends on a\n'
-    'value that is not given is not computed.\n\n'
-    'exit code: 0 something was computed, 1 nothing was, or FILE is not a robot\n'
-    'description, 2 wrong usage or FILE cannot be read.',
-    example='  transmission_bridge map robot.urdf --to joint --interface position m1=100 m2=-2.5\n'
-    '  transmission_bridge map ankle.urdf --to joint --interface effort m1=3 m2=4 \\\n'
-    '      --at m1=0.2 m2=0.1',
-    add_arguments=_add_arguments,
-    run=_run,
-)

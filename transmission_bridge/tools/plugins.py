@@ -9,17 +9,14 @@ import argparse
 from dataclasses import asdict
 import textwrap
 
-from transmission_bridge.tools.cli import aligned, Command, Console, Exit, printable
+from transmission_bridge.tools.cli import aligned, Console, Exit, printable
 from transmission_bridge.transmissions.registry import PluginInfo, Registry
 
-__all__ = ['COMMAND']
+__all__ = ['run']
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--json', action='store_true', help='print JSON')
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     plugins = Registry().describe()
     if options.json:
         console.out.json({'plugins': [asdict(plugin) for plugin in plugins]})
@@ -49,13 +46,3 @@ def _show(plugins: tuple[PluginInfo, ...], console: Console) -> None:
         )
         for detail in plugin.details.splitlines():
             console.out.line(f'    | {printable(detail)}')
-
-
-COMMAND = Command(
-    description='List the installed transmission types: type string, package, version, what it\n'
-    'is, and why it cannot be loaded if so.\n\n'
-    'exit code: 0 all load, 1 some do not.',
-    example='  transmission_bridge plugins',
-    add_arguments=_add_arguments,
-    run=_run,
-)

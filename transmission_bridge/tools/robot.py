@@ -29,8 +29,6 @@ __all__ = [
     'NAMES_HINT',
     'STANDARD_INPUT',
     'BridgeSetup',
-    'add_bridge_arguments',
-    'add_robot_arguments',
     'aliases_of',
     'bridge_setup',
     'read_robot_file',
@@ -54,42 +52,6 @@ def read_robot_file(name: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or str(error)
         raise UsageError(f"cannot read '{name}': {reason}") from None
-
-
-def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add FILE and ``--alias`` to a command."""
-    parser.add_argument(
-        'file',
-        metavar='FILE',
-        help="robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard "
-        "input ('xacro robot.urdf.xacro | %(prog)s -')",
-    )
-    parser.add_argument(
-        '--alias',
-        action='append',
-        default=[],
-        metavar='TYPE=TYPE',
-        help='read a type in FILE as an installed type; may be repeated',
-    )
-
-
-def add_bridge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--actuator-names`` and ``--params-file`` to a command."""
-    parser.add_argument(
-        '--actuator-names',
-        action='extend',
-        nargs='+',
-        default=[],
-        metavar='DRIVER=URDF',
-        help="names that a driver uses instead of the URDF's, each as TOPIC:DRIVER=URDF where "
-        'several drivers use the same; they count instead of those in the parameter file',
-    )
-    parser.add_argument(
-        '--params-file',
-        metavar='YAML',
-        help='parameter file of the bridge, of any node: its numbers of the transmissions and '
-        'its options (actuator_names, plugin_aliases, wrap_period and so on) are used',
-    )
 
 
 def aliases_of(pairs: Sequence[str]) -> dict[str, str]:

@@ -18,9 +18,7 @@ from transmission_bridge.errors import shortened
 from transmission_bridge.tools.bags.model import JOINT_STATE
 from transmission_bridge.tools.cli import (
     aligned,
-    Command,
     Console,
-    duration,
     Exit,
     live_table,
     optional,
@@ -37,7 +35,7 @@ from transmission_bridge.tools.watch_state import (
     WatchState,
 )
 
-__all__ = ['COMMAND', 'is_idle', 'live_screen', 'missing_sides', 'plain_lines', 'waiting_for']
+__all__ = ['is_idle', 'live_screen', 'missing_sides', 'plain_lines', 'run', 'waiting_for']
 
 #: What brings a bridge to work, by the state of life that it is in.
 _REMEDIES = {
@@ -365,22 +363,8 @@ class WatchClient(RosClient):
         self._state.take_diagnostics(statuses, time.monotonic())
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--once', action='store_true', help='print one snapshot when states have arrived, and end'
-    )
-    parser.add_argument(
-        '--seconds', type=duration, metavar='N', help='end after this time (default: Ctrl-C)'
-    )
-    parser.add_argument(
-        '--namespace', default='', metavar='NS', help='namespace of the topics (default: none)'
-    )
-    parser.add_argument(
-        '--plain', action='store_true', help='print snapshots instead of a live table'
-    )
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     state = WatchState(options.namespace)
     client = WatchClient(state)
     watch = _Watch(state, client.spin_for, console)
@@ -464,17 +448,3 @@ class _Watch:
         for line in (*plain_lines(self._state, time.monotonic(), missing), ''):
             self._console.out.line(line)
         self._console.out.flush()
-
-
-COMMAND = Command(
-    description='Show the running system: positions, velocities and efforts of actuators and\n'
-    'joints, the newest commands, ages, commands that were clamped, rates of topics, what\n'
-    'diagnostics warn of, and which side is missing. A live table on a terminal (rich,\n'
-    'extra cli), snapshots elsewhere. Sends nothing. Needs rclpy.\n\n'
-    'exit code: 0 driver and bridge are there and work, 1 one is missing or the bridge is\n'
-    'not active, in words on standard error, 2 wrong usage or rclpy is missing.',
-    example='  transmission_bridge watch\n'
-    '  transmission_bridge watch --namespace left_arm --seconds 10 | tee log.txt',
-    add_arguments=_add_arguments,
-    run=_run,
-)

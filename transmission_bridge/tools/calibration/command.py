@@ -31,11 +31,11 @@ from transmission_bridge.tools.cli import (
     printable,
     UsageError,
 )
+from transmission_bridge.tools.commands import add_bridge_arguments
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import parameters_yaml
 from transmission_bridge.tools.plot.figure import format_of, picture
 from transmission_bridge.tools.robot import (
-    add_bridge_arguments,
     bridge_setup,
     BridgeSetup,
     read_robot_file,

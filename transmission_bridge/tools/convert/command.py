@@ -12,7 +12,7 @@ from transmission_bridge.errors import shown
 from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
 from transmission_bridge.tools.bags.files import is_folder, open_source
 from transmission_bridge.tools.bags.model import DamageError, Source, UnusableFileError
-from transmission_bridge.tools.cli import Command, Console, Exit, printable, progress, UsageError
+from transmission_bridge.tools.cli import Console, Exit, printable, progress, UsageError
 from transmission_bridge.tools.convert.run import (
     convert_recording,
     Converted,
@@ -27,7 +27,6 @@ from transmission_bridge.tools.convert.run import (
 )
 from transmission_bridge.tools.files import check_output
 from transmission_bridge.tools.robot import (
-    add_bridge_arguments,
     bridge_setup,
     NAMES_HINT,
     read_robot_file,
@@ -40,12 +39,12 @@ from transmission_bridge.transmissions.interfaces import (
     JOINT_TO_ACTUATOR,
 )
 
-__all__ = ['COMMAND']
+__all__ = ['run']
 
 _DIRECTIONS: dict[str, Direction] = {'joint': ACTUATOR_TO_JOINT, 'actuator': JOINT_TO_ACTUATOR}
 
 
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
     """
     Run the command.
 
@@ -191,78 +190,3 @@ def _note(console: Console, sentence: str) -> None:
 
 def _complain(console: Console, sentence: str) -> None:
     console.err.line(printable(f'transmission_bridge: {sentence}'))
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'input',
-        metavar='IN',
-        help='recording: a folder of rosbag2, or a file .mcap, .db3 or .csv',
-    )
-    parser.add_argument(
-        'output',
-        metavar='OUT',
-        help='recording to write: .mcap, .db3, .csv, or any other name for a folder of rosbag2',
-    )
-    parser.add_argument(
-        '--description',
-        metavar='FILE',
-        help="robot description; '-' reads standard input; by default the first message on "
-        '/robot_description in IN',
-    )
-    parser.add_argument(
-        '--to', choices=('joint', 'actuator'), default='joint', help='what to compute (joint)'
-    )
-    parser.add_argument(
-        '--topic',
-        action='extend',
-        nargs='+',
-        default=[],
-        metavar='SOURCE:TARGET',
-        help='convert SOURCE to TARGET; may be repeated, and sources with the same target are '
-        'merged as drivers of one bridge (/actuator_states:/joint_states, or the reverse)',
-    )
-    parser.add_argument(
-        '--keep', action='store_true', help='keep the topics that are converted as well'
-    )
-    parser.add_argument(
-        '--storage',
-        choices=('mcap', 'sqlite3'),
-        help='storage of a folder (that of IN, mcap if it has none)',
-    )
-    parser.add_argument('--force', action='store_true', help='replace OUT if it is there')
-    parser.add_argument(
-        '--keep-readable',
-        action='store_true',
-        help='of a recording that is cut off or damaged, write what can be read, also behind the '
-        'damage; without this nothing is written',
-    )
-    parser.add_argument(
-        '--alias',
-        action='append',
-        default=[],
-        metavar='TYPE=TYPE',
-        help='read a type in the description as an installed type; may be repeated',
-    )
-    add_bridge_arguments(parser)
-
-
-COMMAND = Command(
-    description='Convert recorded actuator states to joint states as the bridge would have,\n'
-    'or the reverse. Everything else in the recording is copied as it is.\n\n'
-    'OUT appears when it is complete, and is never replaced without --force.\n\n'
-    'A line of a CSV file is a message, with the columns time and stamp [s], topic, and\n'
-    'NAME.position, NAME.velocity, NAME.effort in SI units; stamp and topic may be absent.\n'
-    'Only what is converted is written to a CSV file.\n\n'
-    'With the parameter file of a bridge the result is what that one would have published.\n\n'
-    'exit code: 0 done, 1 nothing was converted, IN is no recording, cut off or damaged, or\n'
-    'the description is none, 2 wrong usage, or a file cannot be read or written.',
-    example='  transmission_bridge convert drive.mcap drive_joints.mcap --description robot.urdf\n'
-    '  transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \\\n'
-    '      /right/states:/joint_states\n'
-    '  transmission_bridge convert drive.mcap drive.csv --description robot.urdf \\\n'
-    '      --params-file bridge.yaml\n'
-    '  transmission_bridge convert drive.mcap out.mcap --actuator-names M1=elbow_motor',
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -18,9 +18,7 @@ from typing import Any
 from transmission_bridge.sim.demo_motion import command_at
 from transmission_bridge.tools.cli import (
     aligned,
-    Command,
     Console,
-    duration,
     Exit,
     live_table,
     optional,
@@ -38,7 +36,7 @@ from transmission_bridge.tools.demo.processes import (
 from transmission_bridge.tools.ros_client import ros_module, RosClient
 from transmission_bridge.tools.signals import clean_end
 
-__all__ = ['COMMAND', 'run_demo', 'table_lines']
+__all__ = ['run', 'run_demo', 'table_lines']
 
 #: Wide enough for what motors turn, so that columns stay where they are while numbers change.
 _WIDTH = 11
@@ -333,33 +331,7 @@ def _require_alive(children: Children) -> None:
         raise _DemoError(f'{child.name} ended with exit code {child.exit_code}', [child])
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--seconds',
-        type=duration,
-        default=8.0,
-        metavar='N',
-        help='how long the robot moves (default: %(default)g)',
-    )
-    parser.add_argument(
-        '--plain',
-        action='store_true',
-        help='show a few snapshots instead of a live table, as where output is no terminal',
-    )
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     with clean_end(as_interrupt=True):
         return run_demo(options.seconds, plain=options.plain, console=console)
-
-
-COMMAND = Command(
-    description='Start a simulated driver and the bridge as two processes, move the joints of\n'
-    'the example robot, show actuators and joints, and compare every published value\n'
-    'with formulas written out by hand. Needs rclpy.\n\n'
-    'exit code: 0 all values agree, 1 one does not, nothing arrived, or a process died,\n'
-    '2 wrong usage or rclpy is missing.',
-    example='  transmission_bridge demo --seconds 20',
-    add_arguments=_add_arguments,
-    run=_run,
-)

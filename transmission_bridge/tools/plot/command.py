@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description import load_description
-from transmission_bridge.tools.cli import Command, Console, Exit, optional, printable, UsageError
+from transmission_bridge.tools.cli import Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.blocks import (
     Block,
@@ -26,11 +26,11 @@ from transmission_bridge.tools.plot.blocks import (
     shortened,
 )
 from transmission_bridge.tools.plot.figure import format_of, picture
-from transmission_bridge.tools.robot import add_robot_arguments, aliases_of, read_robot_file
+from transmission_bridge.tools.robot import aliases_of, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-__all__ = ['COMMAND', 'columns_of', 'curve_lines', 'diagram', 'draw_curves']
+__all__ = ['columns_of', 'curve_lines', 'diagram', 'draw_curves', 'run']
 
 _LINES = ('#33638d', '#c06c2f', '#4a8c5c', '#8a5a9e', '#8c6d4a', '#5a8c8c')
 
@@ -302,24 +302,8 @@ def _text(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
     axes.text(x, y, printable(text), parse_math=False, zorder=4, **style)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
-    parser.add_argument(
-        '--output',
-        metavar='FILE.svg|png',
-        help="where to write (default: the robot's name with .svg, in this folder)",
-    )
-    parser.add_argument(
-        '--transmission',
-        action='append',
-        default=[],
-        metavar='NAME',
-        help='draw this one only; may be repeated',
-    )
-    parser.add_argument('--force', action='store_true', help='replace a file that is there')
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     if options.output:
         format_of(options.output)
         check_output(options.output, force=options.force)
@@ -350,17 +334,3 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
 def _file_name(robot: str) -> str:
     """Return a file name for a robot's name, whatever characters that has."""
     return (re.sub(r'[^\w.-]+', '_', robot).strip('._')[:100] or 'robot') + '.svg'
-
-
-COMMAND = Command(
-    description='Draw the drive of a robot: actuators left, transmissions with their ratios in\n'
-    'the middle, joints right. Below that, for each transmission whose ratio depends on\n'
-    'position, position and ratio over its domain with the limits of the joints marked.\n'
-    'The same description gives the same file.\n\n'
-    'exit code: 0 all is drawn, 1 transmissions with errors are missing, or FILE is not a\n'
-    'robot description, 2 wrong usage or a file cannot be read or written.',
-    example='  transmission_bridge plot robot.urdf --output drive.svg\n'
-    '  transmission_bridge plot robot.urdf --transmission ankle --output ankle.png',
-    add_arguments=_add_arguments,
-    run=_run,
-)
