@@ -25,8 +25,8 @@ __all__ = ['accepted_transmissions', 'check_block_joints', 'check_mimic_joints']
 
 # -- Joints of `<ros2_control>` blocks compared with the joints of the URDF ----------------------
 #
-# ros2_control refuses the document for each of these. Only a mimic that cannot be followed is lost
-# here, so that is an error; the others are warnings, and errors in strict mode.
+# ros2_control refuses the document for each of these. Here only a mimic that cannot be followed is
+# an error; the others are warnings, and errors in strict mode.
 
 
 def check_block_joints(
@@ -36,7 +36,7 @@ def check_block_joints(
     findings: Findings,
 ) -> None:
     """
-    Report joints that the URDF does not have or cannot move, and mimic statements at odds.
+    Report joints that the URDF does not have or cannot move, and contradictory mimic joints.
 
     :param elements: The ``<ros2_control>`` elements of the blocks.
     """
@@ -135,7 +135,7 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
 
 
 def _loop(way: Iterable[str], entry: str) -> list[str]:
-    """Return the part of a way that is the loop, shortened where it is long."""
+    """Return the loop in a chain of joints, shortened."""
     names = list(way)
     loop = [*names[names.index(entry) :], entry]
     return loop if len(loop) <= 6 else [*loop[:5], '…']
@@ -143,8 +143,8 @@ def _loop(way: Iterable[str], entry: str) -> list[str]:
 
 # -- Transmissions compared with each other and with the joints of the robot ---------------------
 #
-# Each name is taken once, each joint is driven once, and each actuator is commanded through one
-# transmission only. Of two that compete the later one loses.
+# Each name is used once, each joint is driven once, and each actuator is commanded through one
+# transmission only. Of two in conflict the later one is refused.
 
 
 def accepted_transmissions(
@@ -214,7 +214,7 @@ def _check_joints(
 
 
 class _Taken:
-    """Who has which name, joint and actuator so far."""
+    """Names, joints and actuators of the transmissions accepted so far."""
 
     def __init__(self) -> None:
         self._names: dict[str, TransmissionSpec] = {}
@@ -222,7 +222,7 @@ class _Taken:
         self._commanded: dict[str, TransmissionSpec] = {}
 
     def check(self, element: Element, spec: TransmissionSpec, findings: Findings) -> None:
-        """Report what this transmission would take from an earlier one."""
+        """Report conflicts of a transmission with earlier ones."""
         if (other := self._names.get(spec.name)) is not None:
             findings.error(
                 element,
@@ -263,7 +263,7 @@ def _by(other: TransmissionSpec) -> str:
 
 
 def _commanded(spec: TransmissionSpec) -> list[tuple[str, str]]:
-    """Return name and path of each actuator that could be commanded through a transmission."""
+    """Return name and path of each actuator that can be commanded through a transmission."""
     if not spec.can_command:
         return []
     return [(each.name, each.path) for each in spec.actuators if not each.read_only]

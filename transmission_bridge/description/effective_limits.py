@@ -4,8 +4,8 @@
 """
 The limits that hold for a joint: the URDF's, narrowed by its ros2_control command interfaces.
 
-The rules are those of ros2_control's component parser and ``joint_limits``, read towards safety
-where a description contradicts itself.
+The rules are those of ros2_control's component parser and ``joint_limits``; where a description
+contradicts itself, the safer limit is used.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def effective_limits(robot: RobotDescription, name: str) -> EffectiveLimits:
 
     - ``<limit>``: bounds of revolute and prismatic joints only, velocity and effort by magnitude.
     - Command interfaces of every ``<ros2_control>`` block narrow them: for position the greatest
-      ``min`` and the least ``max`` count; for velocity and effort the smaller of ``|min|`` and
-      ``|max|`` is a symmetric limit; for acceleration ``|min|`` limits deceleration and ``|max|``
-      acceleration, and one that is missing copies the other.
-    - ``<limits enable="false">`` of the joint switches all of its limits off, that of an
-      interface its own ``min`` and ``max``.
+      ``min`` and the least ``max``; for velocity and effort the smaller of ``|min|`` and ``|max|``
+      as a symmetric limit; for acceleration ``|min|`` limits deceleration and ``|max|``
+      acceleration, and if one is missing the other limits both.
+    - ``<limits enable="false">`` of the joint disables all of its limits, that of an interface its
+      own ``min`` and ``max``.
 
     :param robot: The description.
     :param name: Name of the joint; one that the URDF does not have is limited by blocks only.

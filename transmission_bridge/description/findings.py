@@ -19,9 +19,9 @@ T = TypeVar('T')
 
 class Findings:
     """
-    What was odd so far.
+    The findings so far.
 
-    :ivar errors: Number of errors so far; a reader compares it before and after an element.
+    :ivar errors: Number of errors so far, to be compared before and after an element.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Findings:
         found: str,
         subject: str = '',
     ) -> None:
-        """Something that costs the element, or the value, it stands at."""
+        """Add an error; the element (or the value) is dropped."""
         self.errors += 1
         self._add('error', element, message, expected, found, subject, fatal_if_strict=True)
 
@@ -51,9 +51,9 @@ class Findings:
         subject: str = '',
     ) -> None:
         """
-        A warning that strict mode treats as an error.
+        Add a warning that strict mode treats as an error.
 
-        For data that nothing uses, and for what the peers refuse but costs nothing here.
+        For data that nothing uses, and for what only ros2_control or URDF parsers refuse.
         """
         self._add('warning', element, message, expected, found, subject, fatal_if_strict=True)
 
@@ -66,7 +66,7 @@ class Findings:
         found: str,
         subject: str = '',
     ) -> None:
-        """Something odd that costs nothing, in strict mode neither."""
+        """Add a warning that strict mode accepts."""
         self._add('warning', element, message, expected, found, subject)
 
     def info(
@@ -76,11 +76,11 @@ class Findings:
         *,
         subject: str = '',
     ) -> None:
-        """Something worth knowing."""
+        """Add information."""
         self._add('info', element, message, '', '', subject)
 
     def nameless(self, element: Element, subject: str = '') -> None:
-        """An element that needs a name has none: an error."""
+        """Add an error: an element has no name."""
         self.error(
             element,
             f'<{element.tag}> without a name',
@@ -95,7 +95,7 @@ class Findings:
         """
         Return ``read(text)``, or ``None`` and an error finding.
 
-        :param what: What the text is, for the message.
+        :param what: Name of the value, for the message.
         """
         try:
             return read(text)
@@ -110,7 +110,7 @@ class Findings:
             return None
 
     def in_document_order(self) -> tuple[Finding, ...]:
-        """Return all findings, sorted by the place of their element."""
+        """Return all findings, sorted by their element."""
         return tuple(finding for _, finding in sorted(self._found, key=lambda pair: pair[0]))
 
     def _add(

@@ -31,8 +31,8 @@ def load_description(
     """
     Read a robot description: URDF, or the ``<ros2_control>`` blocks of an SDF.
 
-    What is wrong with a part costs that part and is in :attr:`RobotDescription.findings`; the
-    rest of the robot loads.
+    A part with an error is dropped and reported in :attr:`RobotDescription.findings`; the rest of
+    the robot is loaded.
 
     :param text_or_path: The description itself (a ``str`` that contains ``<``, or bytes), or the
         path of a file.
@@ -64,7 +64,7 @@ def load_description(
 
 
 def _note_xacro(root: Element, findings: Findings) -> None:
-    """Say that what xacro would make of the file is missing: whole transmissions, maybe."""
+    """Report xacro that was not expanded: whole transmissions may be missing."""
     left = [element for element in root.below() if element.is_xacro]
     if not left:
         return
@@ -73,21 +73,21 @@ def _note_xacro(root: Element, findings: Findings) -> None:
     if _is_unexpanded(root):
         findings.error(
             left[0],
-            'this is xacro that was not expanded: there is no transmission in it',
+            'this is xacro that was not expanded, without any transmission: run xacro first',
             expected=expected,
             found=found,
         )
     else:
         findings.ignored(
             left[0],
-            'instructions for xacro are ignored, and so is what they would expand to',
+            'xacro that was not expanded is ignored: run xacro first',
             expected=expected,
             found=found,
         )
 
 
 def _is_unexpanded(element: Element) -> bool:
-    """Tell whether instructions for xacro are left and every transmission would come of them."""
+    """Return whether there is unexpanded xacro, and no transmission outside of it."""
     return any(each.is_xacro for each in element.below()) and not _has_transmission(element)
 
 
@@ -134,8 +134,8 @@ def _with_control(
     """
     Add blocks and transmissions.
 
-    ros2_control's transmissions come first: they are what ros2_control itself reads, so it is
-    the ROS 1 one that loses where both describe a joint.
+    ros2_control's transmissions come first, because ros2_control reads them: where both dialects
+    describe a joint, the one of ROS 1 is refused.
     """
     elements = robot.all('ros2_control')
     blocks, drafts = read_ros2_control(elements, findings)

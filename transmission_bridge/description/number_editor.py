@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Writing numbers of transmissions back into their description, each where it stands."""
+"""Writes numbers of transmissions back into their description, byte for byte otherwise."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from transmission_bridge.errors import DescriptionError
 __all__ = ['Edit', 'EditableText', 'NumberEditor', 'TextElement', 'Word']
 
 
-# -- Where elements, attributes and words stand in a description, to the byte --------------------
+# -- Positions of elements, attributes and words in the text -------------------------------------
 #
-# A parser tells what is in a text but not where, and writing its tree back changes quotes, blanks
-# and line ends. So the text itself is scanned here. It has been read by
-# :func:`~transmission_bridge.description.load.load_description` before: it is well-formed and has
-# no entities of its own.
+# A parser does not give positions, and writing its tree back changes quotes, blanks and line ends.
+# So the text itself is scanned. It has been read by
+# :func:`~transmission_bridge.description.load.load_description` before: it is well-formed and
+# declares no entities.
 
 
 _MARKUP = re.compile(
@@ -51,8 +51,8 @@ class Edit:
     One change of a text.
 
     :param start: First character that is replaced.
-    :param end: Character behind the last; ``start`` to insert.
-    :param text: What comes there.
+    :param end: Character after the last; ``start`` to insert.
+    :param text: The replacement.
     """
 
     start: int
@@ -63,7 +63,7 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Word:
     """
-    A word as its reader sees it, which comments and CDATA may tear into several pieces.
+    A word; comments and CDATA may divide it into several pieces.
 
     :param text: The word.
     :param spans: Start and end of each piece in the text.
@@ -73,7 +73,7 @@ class Word:
     spans: tuple[tuple[int, int], ...]
 
     def replaced(self, text: str) -> list[Edit]:
-        """Return the edits that put another word in its place."""
+        """Return the edits that replace the word."""
         (start, end), *others = self.spans
         return [Edit(start, end, text), *(Edit(*span, '') for span in others)]
 
@@ -81,13 +81,13 @@ class Word:
 @dataclass(eq=False, slots=True)
 class TextElement:
     """
-    An element and where it stands.
+    An element and its position.
 
     :ivar name: Its name as written, with a prefix if it has one.
-    :ivar start: Where its start tag begins.
-    :ivar open_end: Behind the start tag.
-    :ivar close_start: Where its end tag begins; ``open_end`` where there is none.
-    :ivar end: Behind it.
+    :ivar start: Start of its start tag.
+    :ivar open_end: End of the start tag.
+    :ivar close_start: Start of its end tag; ``open_end`` where there is none.
+    :ivar end: End of the element.
     :ivar is_empty: Whether it is one tag, ``<a/>``.
     :ivar attributes: Start and end of the values, by local name.
     :ivar runs: Pieces of its own text: start, end, whether it is CDATA; ``None`` is a child.
@@ -110,17 +110,17 @@ class TextElement:
         return self.name.rpartition(':')[2]
 
     def all(self, tag: str) -> list[TextElement]:
-        """Return the children of a local name."""
+        """Return the children with a local name."""
         return [child for child in self.children if child.tag == tag]
 
 
 class EditableText:
     """
-    A description that can be changed without touching any other byte of it.
+    A description that can be edited without changing any other byte.
 
     :param data: The description.
-    :ivar text: Its characters, line ends as they are.
-    :raises DescriptionError: If it cannot be written back as it is.
+    :ivar text: Its characters, with line ends unchanged.
+    :raises DescriptionError: If it cannot be written back unchanged.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -135,7 +135,7 @@ class EditableText:
 
     def element(self, path: str) -> TextElement | None:
         """
-        Return the element at a path as the specs give it, ``None`` where there is none.
+        Return the element at a path of the specs, ``None`` where there is none.
 
         :param path: For example ``/robot/transmission[2]``.
         """
@@ -177,7 +177,7 @@ class EditableText:
         return words
 
     def _characters(self, start: int, end: int, is_cdata: bool) -> list[tuple[str, int, int]]:
-        """Return the characters of a piece of text with their places; a reference is one."""
+        """Return the characters of a piece of text with start and end; a reference is one."""
         characters = []
         at = start
         while at < end:
@@ -216,7 +216,7 @@ class EditableText:
             prefix, _, local = attribute[1].rpartition(':')
             if 'xmlns' in (prefix, attribute[1]):
                 continue
-            # Where x:name and name are both given, the plain one is meant.
+            # Where x:name and name are both given, name is used.
             if local == attribute[1] or local not in element.attributes:
                 start, end = attribute.span(2 if attribute[2] is not None else 3)
                 element.attributes[local] = base + start, base + end
@@ -228,7 +228,7 @@ class EditableText:
         return element
 
     def _name_paths(self) -> None:
-        """Number the elements as the paths of parsed elements are numbered."""
+        """Number the elements as in the paths of the specs."""
         waiting = list(self._by_path.items())
         for path, element in waiting:
             self._by_path[path] = element
@@ -248,7 +248,7 @@ def _referenced(name: str) -> str:
 
 
 def _encoding(data: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark and the encoding, as the description's source module does."""
+    """Return byte order mark and encoding, by the rules of the module ``source``."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return mark, encoding
@@ -256,18 +256,18 @@ def _encoding(data: bytes) -> tuple[bytes, str]:
     return b'', declared[1].decode('ascii') if declared else 'utf-8'
 
 
-# -- Writing numbers of transmissions back into their description, each where it stands ----------
+# -- Writing numbers -----------------------------------------------------------------------------
 #
-# Every dialect and spelling keeps its own: attribute or child element, ``mechanical_reduction`` or
-# ``mechanicalReduction``. Where a number does not stand there yet, because it has a default, an
-# element is inserted with the indentation of its neighbours.
+# A number stays what it is, attribute or child element, ``mechanical_reduction`` or
+# ``mechanicalReduction``. Where it is not written yet, because it has a default, an element is
+# inserted with the indentation of its neighbours.
 
 
 _SPELLINGS = {'ros2_control': ROS2_CONTROL, 'ros_control': ROS_CONTROL}
 _INDENTATION = re.compile(r'(\r\n|\n|\r)([ \t]*)\Z')
-#: What belongs to the line that an element ends.
+#: Comments after an element on its line.
 _REST_OF_LINE = re.compile(r'[ \t]*(?:<!--[^\r\n]*?-->[ \t]*)+(?=[\r\n])')
-#: Indentation of an element below its parent, where there is nothing to go by.
+#: Indentation of an element below its parent, where no neighbour shows it.
 _STEP = '  '
 
 

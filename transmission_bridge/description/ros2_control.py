@@ -20,15 +20,14 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.description.transmission_element import (
-    attribute_parameter,
     Draft,
-    element_parameter,
     named_parameters,
     outline,
     read_name,
     read_side,
     read_type,
     ROS2_CONTROL,
+    undefined_parameters,
 )
 from transmission_bridge.description.values import boolean, integer, number, ValueFault
 from transmission_bridge.description.xml import Element
@@ -60,7 +59,7 @@ def read_components(block: Element, findings: Findings) -> tuple[ComponentSpec, 
         if (element.tag, name) in seen:
             findings.ignored(
                 element,
-                f'{element.tag} declared twice in this block, the first one counts',
+                f'the {element.tag} is declared twice in this block, the first one is used',
                 expected='another name',
                 found=f"'{name}'",
                 subject=name,
@@ -154,7 +153,7 @@ def _size(text: str) -> int:
 def _bound(
     interface: Element, parameter: ParameterSpec | None, findings: Findings, subject: str
 ) -> float | None:
-    """Return a bound; one that cannot be read leaves that side open, as in ros2_control."""
+    """Return a bound; one that cannot be read is no limit, as in ros2_control."""
     if parameter is None:
         return None
     try:
@@ -162,7 +161,7 @@ def _bound(
     except ValueFault as fault:
         findings.ignored(
             interface,
-            f'{parameter.name} is not usable, taken as unlimited',
+            f'{parameter.name} is not usable, and no limit',
             expected=fault.expected,
             found=fault.found,
             subject=subject,
@@ -199,7 +198,10 @@ def read_ros2_transmission(
             subject=name,
         )
     _note_missing_roles(element, findings, name)
-    parameters = _parameters(element, findings, name)
+    parameters = (
+        *named_parameters(element, findings, name),
+        *undefined_parameters(element, ('name',), ('plugin', 'joint', 'actuator', 'param')),
+    )
     bound = _with_interfaces(element, joints or (), components, findings, name)
     summary = outline(element, plugin, 'ros2_control')
     unknown = [joint for joint in summary.joints or ('',) if joint not in components]
@@ -224,7 +226,7 @@ def read_ros2_transmission(
 
 
 def _note_missing_roles(element: Element, findings: Findings, name: str) -> None:
-    """Report a missing role where it decides nothing: ros2_control wants it all the same."""
+    """Report a missing role of a single joint or actuator, which ros2_control requires."""
     for tag in ('joint', 'actuator'):
         members = element.all(tag)
         if len(members) == 1 and not any(
@@ -237,21 +239,6 @@ def _note_missing_roles(element: Element, findings: Findings, name: str) -> None
                 found='none',
                 subject=name,
             )
-
-
-def _parameters(element: Element, findings: Findings, name: str) -> tuple[ParameterSpec, ...]:
-    parameters = list(named_parameters(element, findings, name))
-    parameters += [
-        attribute_parameter(element, attribute)
-        for attribute in element.attributes
-        if attribute != 'name'
-    ]
-    parameters += [
-        element_parameter(child)
-        for child in element.children
-        if child.tag not in ('plugin', 'joint', 'actuator', 'param')
-    ]
-    return tuple(parameters)
 
 
 def _with_interfaces(
@@ -286,9 +273,8 @@ def _with_interfaces(
 
 # -- The actuator that a `<ros2_control type="actuator">` block implies --------------------------
 #
-# It is called ``actuator1`` where that is unique in the robot, else ``<block>_actuator1``: several
-# such blocks are usual, and ros2_control calls all their actuators the same. None is implied where
-# one is declared.
+# Where none is declared, it is called ``actuator1`` if that is unique in the robot, else
+# ``<block>_actuator1``: ros2_control gives the actuators of several such blocks the same name.
 
 
 _NAME = 'actuator1'
@@ -296,10 +282,10 @@ _NAME = 'actuator1'
 
 def with_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> list[Draft]:
     """
-    Return the drafts, each that lacks an actuator with the implied one.
+    Return the drafts with their implied actuators.
 
-    :param drafts: All transmissions of the robot. Refused ones count for uniqueness too, so that
-        mending one transmission does not rename the actuator of another.
+    :param drafts: All transmissions of the robot, also refused ones, so that correcting one does
+        not rename the actuator of another.
     """
     names = Counter(name for draft in drafts for name in draft.summary.actuators)
     names[_NAME] += sum(draft.lacks_actuator for draft in drafts)
@@ -339,8 +325,8 @@ def _completed(draft: Draft, unique: bool, findings: Findings) -> Draft:
 
 # -- `<ros2_control>` blocks: hardware, properties, components, transmissions --------------------
 #
-# What is wrong with a block's own attributes or its hardware does not concern its transmissions:
-# it is an error finding, and the transmissions are still read.
+# Errors in a block's own attributes or its hardware do not affect its transmissions, which are
+# read all the same.
 
 
 _TAGS = ('hardware', 'properties', 'transmission', *COMPONENT_TAGS)
@@ -365,7 +351,7 @@ def read_ros2_control(
         if block.name in names:
             findings.ignored(
                 element,
-                'two <ros2_control> blocks have one name; ros2_control refuses that',
+                'two <ros2_control> blocks have the same name; ros2_control refuses that',
                 expected='another name',
                 found=f"'{block.name}'",
                 subject=block.name,
@@ -428,8 +414,8 @@ def _check_state_interfaces(element: Element, block: Ros2ControlSpec, findings: 
     """
     Report joints whose commands the hardware cannot publish.
 
-    It subtracts the state of each command interface that a JointState has a field for, to be
-    silent while nothing is left to do, and fails where there is none.
+    It compares position, velocity and effort commands with the state, to publish differences only,
+    and fails where there is no state interface of that name.
     """
     places = {child.path: child for child in element.all('joint')}
     for joint in block.components:
@@ -460,7 +446,7 @@ def _hardware(
     if len(elements) > 1:
         findings.ignored(
             elements[0],
-            '<hardware> is ignored, the last one counts',
+            'several <hardware> elements, the last one is used',
             expected='one <hardware>',
             found=str(len(elements)),
             subject=name,

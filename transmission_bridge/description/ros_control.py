@@ -10,9 +10,7 @@ from dataclasses import replace
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.specs import ParameterSpec, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.transmission_element import (
-    attribute_parameter,
     Draft,
-    element_parameter,
     HARDWARE_INTERFACE,
     IGNORE_ABSOLUTE_ENCODER,
     outline,
@@ -21,6 +19,7 @@ from transmission_bridge.description.transmission_element import (
     read_side,
     read_type,
     ROS_CONTROL,
+    undefined_parameters,
 )
 from transmission_bridge.description.values import ratio
 from transmission_bridge.description.xml import Element
@@ -30,9 +29,9 @@ __all__ = ['is_pr2_style', 'read_pr2_transmission', 'read_ros_control']
 
 # -- The style of the PR2, before ROS 1's `<type>` element ---------------------------------------
 #
-# The type is an attribute and the reduction stands under the transmission. The simple transmission
-# is the same equation with other places, so it is read whole, its ratio as the actuator's. Every
-# other one is refused with one error: a ratio is never invented.
+# The type is an attribute and the reduction a child of the transmission. The simple transmission
+# has the same equation, so it is read, its ratio as the actuator's. Every other one is refused
+# with one error: a ratio is never invented.
 
 
 _SIMPLE = 'transmission_interface/SimpleTransmission'
@@ -46,7 +45,7 @@ def is_pr2_style(element: Element) -> bool:
 
 
 def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
-    """Read a PR2-style block that can be read in one way only, refuse every other."""
+    """Read an unambiguous PR2-style transmission, refuse every other."""
     errors = findings.errors
     name = element.get('name') or ''
     type_name = element.attributes['type']
@@ -56,18 +55,18 @@ def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
     if found:
         findings.error(
             element,
-            'a transmission in the style of the PR2 that cannot be read for certain',
+            'this transmission in the style of the PR2 is ambiguous',
             expected='a named SimpleTransmission of one joint, one actuator and one '
             f'<{_REDUCTION}>, or the style of ROS 1',
             found=found,
             subject=name,
         )
-        # Whatever it drives is lost with it: passed through it would have an invented ratio.
+        # Its joints are lost with it: passed through they would have an invented ratio.
         lost = replace(
             summary, joints=_named(element, 'joint'), actuators=_named(element, 'actuator')
         )
         return Draft(element, lost, None)
-    # Exactly one, or it would have been refused.
+    # There is exactly one.
     reduction = _reductions(element)[0]
     value = findings.value(reduction, reduction.text, ratio, f'<{_REDUCTION}>', name)
     joint = read_member(element.all('joint')[0], ROS_CONTROL, findings, name)
@@ -90,14 +89,7 @@ def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
                 given=actuator.given | {'mechanical_reduction'},
             ),
         ),
-        parameters=tuple(
-            attribute_parameter(element, attribute)
-            for attribute in element.attributes
-            if attribute not in ('name', 'type')
-        )
-        + tuple(
-            element_parameter(child) for child in element.children if child.tag not in members
-        ),
+        parameters=undefined_parameters(element, ('name', 'type'), members),
         line=element.line,
         path=element.path,
     )
@@ -154,8 +146,8 @@ def _transmission(element: Element, findings: Findings) -> Draft:
     name = read_name(element, findings)
     type_name = read_type(element, 'type', 'plugin', findings)
     joints = read_side(element, 'joint', ROS_CONTROL, findings)
-    # What stands under the transmission is never taken for the ratio of an actuator: with a
-    # <type> element it is not the older style, and which of the two was meant is unknown.
+    # A reduction under the transmission is not used for an actuator: with a <type> element this is
+    # not the older style, and it is unknown which was meant.
     actuators = read_side(element, 'actuator', ROS_CONTROL, findings, reduction_required=True)
     bound = _with_interfaces(element, 'joint', joints or (), findings, name)
     ignore = _ignores_absolute_encoder(element, findings, name)
@@ -179,7 +171,7 @@ def _transmission(element: Element, findings: Findings) -> Draft:
 
 
 def _commandable(joint: TransmissionEnd) -> bool:
-    """Where no interface is named at all, nothing says that the joint is only measured."""
+    # Without any interface, nothing says that the joint is only measured.
     interfaces = {interface.rpartition('/')[2] for interface in joint.command_interfaces}
     return interfaces != {_STATE_ONLY}
 
@@ -192,10 +184,10 @@ def _with_interfaces(
     name: str,
 ) -> tuple[TransmissionEnd, ...]:
     """
-    Return the members with their ``<hardwareInterface>`` texts.
+    Return the joints or actuators with their ``<hardwareInterface>`` texts.
 
-    ROS 1 skips a joint without one. Which interfaces are mapped is decided by the messages here,
-    so nothing is lost: a warning, and an error in strict mode.
+    ROS 1 skips a joint without one. Here messages decide which interfaces are mapped, so that this
+    is a warning, and an error in strict mode.
     """
     elements = {element.path: element for element in transmission.all(tag)}
     bound: list[TransmissionEnd] = []
@@ -215,7 +207,7 @@ def _with_interfaces(
 
 
 def _ignores_absolute_encoder(element: Element, findings: Findings, name: str) -> bool:
-    """Whether the flag is in every joint; what it says does not count, as in ROS 1."""
+    """Return whether the flag is in every joint; its text is ignored, as in ROS 1."""
     joints = element.all('joint')
     flags = [joint.first(IGNORE_ABSOLUTE_ENCODER) for joint in joints]
     present = [flag for flag in flags if flag is not None]
@@ -232,8 +224,8 @@ def _ignores_absolute_encoder(element: Element, findings: Findings, name: str) -
         if flag.text.lower() in ('false', '0'):
             findings.warning(
                 flag,
-                f'<{IGNORE_ABSOLUTE_ENCODER}> counts by its presence',
-                expected='no such element, to say no',
+                f'<{IGNORE_ABSOLUTE_ENCODER}> is true whatever its text is',
+                expected='no such element, for false',
                 found=f"'{flag.text}'",
                 subject=name,
             )
@@ -249,14 +241,4 @@ def _parameters(element: Element, findings: Findings, name: str) -> tuple[Parame
             found=f"'{element.attributes['type']}'",
             subject=name,
         )
-    attributes = (
-        attribute_parameter(element, attribute)
-        for attribute in element.attributes
-        if attribute not in ('name', 'type')
-    )
-    children = (
-        element_parameter(child)
-        for child in element.children
-        if child.tag not in ('type', 'joint', 'actuator')
-    )
-    return (*attributes, *children)
+    return undefined_parameters(element, ('name', 'type'), ('type', 'joint', 'actuator'))

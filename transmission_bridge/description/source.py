@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-From what a caller hands over (a path, text or bytes) to characters that are safe to parse.
+A path, text or bytes to characters that are safe to parse.
 
-Line numbers stay those of the user's text: what is taken out of the text is replaced by blanks.
+Line numbers stay those of the user's text: removed parts are replaced by blanks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ['MAX_BYTES', 'description_text', 'read_file', 'without_prolog']
 #: Longest description that is read, 16 MiB.
 MAX_BYTES = 16 * 1024 * 1024
 
-#: Seconds within which a pipe must have ended: xacro needs some for a large robot.
+#: Seconds after which a pipe has to end: xacro takes some for a large robot.
 PIPE_TIMEOUT = 60.0
 
 _PIECE = 1024 * 1024
@@ -34,7 +34,7 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, 'utf-16-le'),
     (codecs.BOM_UTF16_BE, 'utf-16-be'),
 )
-# Codecs outside this list are not for text, or take more than linear time.
+# Other codecs are not for text, or take more than linear time.
 _ENCODINGS = re.compile(r'utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp125\d')
 _ENCODING_NAME = re.compile(rb'^\s*<\?xml\s[^>]*?\bencoding\s*=\s*["\']([A-Za-z][\w.-]*)["\']')
 _DECLARATION = re.compile(r'\s*(<\?xml\s+version\s*=\s*["\']1\.\d["\'][^<>]*?\?>)')
@@ -57,7 +57,7 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str], *, name
     """
     if isinstance(source, str) and ('<' in source or not source.strip('\ufeff \t\r\n')):
         text = source
-        # Each character is at least one byte, so this comes before the costly check below.
+        # Each character is at least one byte: a cheap check before the one below.
         _check_size(len(text))
     elif isinstance(source, (bytes, bytearray)):
         text = _decode(bytes(source))
@@ -74,13 +74,13 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str], *, name
         ) from None
     text = text.replace('\r\n', '\n').replace('\r', '\n')
     if (null := text.find('\0')) >= 0:
-        # To some parsers it is the end of the text, and what follows would go unread.
+        # Some parsers end there, and would not read the rest.
         raise DescriptionError(
             'the robot description is not text',
             line=text.count('\n', 0, null) + 1,
             found='a null character',
         )
-    # The parser would drop a mark of its own accord, and see what without_prolog() did not.
+    # The parser would drop the mark itself, and then find a prolog that without_prolog() did not.
     start = _MARKS_AND_BLANKS.match(text)
     end = start.end() if start is not None else 0
     if end == len(text):
@@ -131,15 +131,14 @@ def _check_size(size: int) -> None:
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """
-    Return what is in a file, or comes through a pipe as in ``<(xacro robot.xacro)``.
+    Return the content of a file, or of a pipe as in ``<(xacro robot.xacro)``.
 
-    :returns: At most one byte more than :data:`MAX_BYTES`, enough to see that it is too long; some
-        files never end.
+    :returns: At most one byte more than :data:`MAX_BYTES`, because some files never end.
     :raises OSError: If it cannot be read, or is a pipe that has not ended after
         :data:`PIPE_TIMEOUT` seconds.
-    :raises ValueError: If the path cannot be one.
+    :raises ValueError: If the path is not valid.
     """
-    # A pipe that nobody writes to must not hold the process in open().
+    # open() must not block on a pipe without a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         is_file = stat.S_ISREG(os.fstat(handle).st_mode)

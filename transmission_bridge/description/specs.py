@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot as its description tells it: frozen values, no XML, no behaviour."""
+"""A robot description as frozen values, without XML."""
 
 from __future__ import annotations
 
@@ -34,20 +34,19 @@ __all__ = [
 ]
 
 
-# -- What `<ros2_control>` blocks and `<transmission>` elements say, in frozen values ------------
+# -- `<ros2_control>` blocks and `<transmission>` elements ---------------------------------------
 #
-# Both dialects and their spellings end in the same :class:`TransmissionSpec`; only ``dialect``
-# remembers the origin, because the dialects disagree on whose reduction a simple transmission
-# uses.
+# Both dialects are read into the same :class:`TransmissionSpec`. ``dialect`` tells them apart,
+# because they disagree on whose reduction a simple transmission uses.
 
 
 #: ``ros2_control``: inside a ``<ros2_control>`` block; ``ros_control``: ROS 1, top level.
 Dialect = Literal['ros2_control', 'ros_control']
 
-#: Hardware that publishes what controllers command as JointState, and compares it with the state.
+#: Hardware that publishes commands as JointState, and compares them with the state.
 _OF_JOINT_STATES = ('JointStateTopicSystem', 'TopicBasedSystem')
 
-#: How a dialect writes the reduction of a joint or an actuator.
+#: Tag of the reduction of a joint or an actuator.
 REDUCTION_TAGS: dict[Dialect, str] = {
     'ros2_control': 'mechanical_reduction',
     'ros_control': 'mechanicalReduction',
@@ -81,8 +80,8 @@ class InterfaceSpec:
     :param min: Parsed bound, ``None`` where absent.
     :param max: Parsed bound, ``None`` where absent.
     :param initial_value: Text as written (its type follows ``data_type``), ``None`` where absent.
-    :param limits_enabled: ``<limits enable>`` of the interface and of its component, ANDed.
-    :param parameters: Every ``<param>``, ``min``, ``max`` and ``initial_value`` as well.
+    :param limits_enabled: ``<limits enable>`` of the interface and of its component, both true.
+    :param parameters: Every ``<param>``, including ``min``, ``max`` and ``initial_value``.
     """
 
     name: str
@@ -121,7 +120,7 @@ class Ros2ControlSpec:
     """
     One ``<ros2_control>`` block without its transmissions.
 
-    :param type: ``system``, ``actuator``, ``sensor``, or whatever was written.
+    :param type: ``system``, ``actuator`` or ``sensor``, unchecked.
     :param plugin: Hardware plugin, empty where not given.
     :param parameters: Hardware ``<param>`` elements.
     :param properties: Attributes of ``<properties><async>``.
@@ -169,8 +168,8 @@ class TransmissionEnd:
     :param role: As written, empty where not given.
     :param mechanical_reduction: Never zero, always finite; 1.0 where the dialect has that default.
     :param offset: [rad or m], 0.0 by default.
-    :param given: Which of ``role``, ``mechanical_reduction``, ``offset``, ``read_only`` the text
-        holds.
+    :param given: Which of ``role``, ``mechanical_reduction``, ``offset``, ``read_only`` are
+        written.
     :param command_interfaces: From the block's joint (``hardwareInterface`` texts in ROS 1).
     :param parameters: Everything else inside the element, for the plugin.
     """
@@ -191,18 +190,18 @@ class TransmissionEnd:
 @dataclass(frozen=True, slots=True)
 class TransmissionSpec:
     """
-    A transmission, its members in role order.
+    A transmission with its joints and actuators in role order.
 
-    Members are sorted by canonical role (``joint1``, ``joint2``, …, ``actuator1``, …); where the
-    roles are distinct but none is canonical they stay in document order and a warning says so.
+    They are sorted by canonical role (``joint1``, ``joint2``, …, ``actuator1``, …). If the roles
+    are distinct but none is canonical they stay in document order, with a warning.
 
     :param type: Plugin type string, for example ``transmission_interface/SimpleTransmission``.
     :param block: Name of the ``<ros2_control>`` block, empty in the ROS 1 dialect.
-    :param ignore_absolute_encoder: ROS 1's ``<ignoreTransmissionAbsoluteEncoder>`` was present in
-        every joint: absolute positions pass through by role.
-    :param can_command: Whether the actuators could be commanded through it: not ``read_only``, and
-        a joint with a command interface (ROS 2) or any hardware interface beyond
-        ``JointStateInterface``, or none named at all (ROS 1).
+    :param ignore_absolute_encoder: Whether every joint has ROS 1's
+        ``<ignoreTransmissionAbsoluteEncoder>``: absolute positions pass through by role.
+    :param can_command: Whether the actuators can be commanded through it: not ``read_only``, and
+        a joint with a command interface (ROS 2), or with a hardware interface other than
+        ``JointStateInterface`` or none at all (ROS 1).
     """
 
     name: str
@@ -221,11 +220,11 @@ class TransmissionSpec:
 @dataclass(frozen=True, slots=True)
 class RejectedTransmission:
     """
-    A transmission that was refused, with what could be read of it; its joints are lost.
+    A transmission that was refused, as far as it could be read; its joints are not bridged.
 
     :param block: Name of the ``<ros2_control>`` block, empty in the ROS 1 dialect.
-    :param unknown_joints: Names in ``joints`` that the robot or the block does not have, empty for
-        a joint without a name, and where there is no joint at all: which joint was meant is open.
+    :param unknown_joints: Names in ``joints`` that the robot or the block does not have; an empty
+        name for a joint without a name, or where there is no joint: any joint may be meant.
     """
 
     name: str
@@ -239,12 +238,11 @@ class RejectedTransmission:
     path: str = ''
 
 
-# -- The robot as its description tells it: frozen values, no XML, no behaviour ------------------
+# -- Robot, links and joints ---------------------------------------------------------------------
 #
 # Numbers are SI (REP 103): radians and metres, seconds, newtons and newton metres. A number that
-# the text leaves open is ``None`` here; defaults that the formats define (axis ``1 0 0``,
-# reduction ``1.0``) are filled in. ``line`` is counted from 1, ``path`` is an element path such as
-# ``/robot/joint[3]``.
+# is not given is ``None``; defaults of the formats (axis ``1 0 0``, reduction ``1.0``) are filled
+# in. ``line`` is counted from 1, ``path`` is an element path such as ``/robot/joint[3]``.
 
 
 Severity = Literal['error', 'warning', 'info']
@@ -256,17 +254,17 @@ JointType = Literal[
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
-    One thing that was odd in a description or in what was built from it.
+    An error, warning or information about a description or what was built from it.
 
-    :param severity: ``error`` costs the element, or the value, it stands at; ``warning`` and
-        ``info`` cost nothing.
-    :param message: What is odd, in one sentence without the place.
+    :param severity: ``error``: the element (or the value) is dropped; ``warning`` and ``info``:
+        it is used.
+    :param message: The problem in one sentence, without its location.
     :param line: Line in the text, or ``None``.
     :param path: Element path.
-    :param expected: What would have been right.
-    :param found: What stood there.
-    :param subject: Name of the transmission (or joint) concerned, empty for the document.
-    :param fatal_if_strict: Whether strict mode refuses the description for it: every error, and
+    :param expected: What was expected.
+    :param found: What was found.
+    :param subject: Name of the transmission (or joint), empty for the document.
+    :param fatal_if_strict: Whether strict mode refuses the description: for every error, and for
         warnings about data that nothing uses or that ros2_control or URDF parsers refuse.
     """
 
@@ -292,7 +290,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The message with what was expected and found, without the place."""
+        """The message with what was expected and found, without its location."""
         return sentence(self.message, expected=self.expected, found=self.found)
 
 
@@ -385,7 +383,7 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """One ``<link>``; inertial data are kept for tools, geometry is not read."""
+    """One ``<link>`` with its inertial data; geometry is not read."""
 
     name: str
     mass: float | None = None
@@ -398,18 +396,17 @@ class LinkSpec:
 @dataclass(frozen=True, slots=True)
 class RobotDescription:
     """
-    A whole robot: kinematic tree, ros2_control blocks, transmissions, and what was odd.
+    A robot: kinematic tree, ros2_control blocks, transmissions, and findings.
 
     :param name: The robot's name.
     :param links: In document order.
-    :param joints: In document order. Empty for a fragment that holds transmissions only.
+    :param joints: In document order. Empty for a fragment with transmissions only.
     :param blocks: ``<ros2_control>`` blocks in document order.
     :param transmissions: Transmissions without an error finding, ros2_control blocks before
         top-level (ROS 1) ones, each in document order.
-    :param rejected: Transmissions that an error finding cost.
+    :param rejected: Transmissions with an error finding.
     :param findings: In document order.
-    :param is_unexpanded: Instructions for xacro are left and there is no transmission: any joint
-        may have one.
+    :param is_unexpanded: There is unexpanded xacro and no transmission: any joint may have one.
     """
 
     name: str
@@ -446,5 +443,5 @@ class RobotDescription:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings that cost something."""
+        """The findings of severity ``error``."""
         return tuple(finding for finding in self.findings if finding.severity == 'error')

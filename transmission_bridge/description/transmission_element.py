@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a ``<transmission>`` has in both dialects: a name, a type, and members in role order."""
+"""A ``<transmission>`` in both dialects: name, type, and joints and actuators in role order."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ __all__ = [
     'read_name',
     'read_side',
     'read_type',
+    'undefined_parameters',
 ]
 
 
-# -- A transmission as one element tells it, before it is compared with the rest of the robot ----
+# -- A transmission before it is compared with the rest of the robot -----------------------------
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ class Draft:
     """
     What was read of a ``<transmission>``.
 
-    :param element: Where it stands.
-    :param summary: What could be read of it in any case.
-    :param spec: The transmission, ``None`` where an error finding already cost it.
+    :param element: The element.
+    :param summary: What could be read even if it is refused.
+    :param spec: The transmission, ``None`` after an error finding.
     :param lacks_actuator: Whether it is in a ``type="actuator"`` block and declares no actuator.
     """
 
@@ -69,16 +70,11 @@ class Draft:
     lacks_actuator: bool = False
 
 
-# -- Free parameters: `<param>` elements, and whatever else a plugin may want to read ------------
+# -- Parameters for plugins: `<param>` elements, and everything the dialects do not define -------
 
 
 def element_parameter(element: Element) -> ParameterSpec:
-    """
-    Return an element that the dialect does not define, with all inside it.
-
-    Recursion is as deep as the XML, which is bounded; ``path`` comes first, each builds on the
-    one above it.
-    """
+    """Return an element that the dialect does not define, with its content."""
     name = element.get('name') if element.tag == 'param' else None
     return ParameterSpec(
         name=name or element.tag,
@@ -100,13 +96,23 @@ def attribute_parameter(element: Element, attribute: str) -> ParameterSpec:
     )
 
 
+def undefined_parameters(
+    element: Element, attributes: tuple[str, ...], tags: tuple[str, ...]
+) -> tuple[ParameterSpec, ...]:
+    """Return the attributes and child elements other than these."""
+    return (
+        *(attribute_parameter(element, a) for a in element.attributes if a not in attributes),
+        *(element_parameter(child) for child in element.children if child.tag not in tags),
+    )
+
+
 def named_parameters(
     parent: Element, findings: Findings, subject: str = ''
 ) -> tuple[ParameterSpec, ...]:
     """
-    Return the ``<param name>`` children; where a name comes twice the last one counts.
+    Return the ``<param name>`` children; of a repeated name the last one is used.
 
-    :param subject: For the findings: whose parameters these are.
+    :param subject: Subject of the findings.
     """
     last: dict[str, ParameterSpec] = {}
     for element in parent.all('param'):
@@ -117,7 +123,7 @@ def named_parameters(
         if name in last:
             findings.ignored(
                 element,
-                'parameter given twice, the last one counts',
+                'the parameter is given twice, the last one is used',
                 expected='another name',
                 found=f"'{name}'",
                 subject=subject,
@@ -127,10 +133,11 @@ def named_parameters(
     return tuple(last.values())
 
 
-# -- Roles put the members of a transmission in order; names and XML order do not ----------------
+# -- Role order ----------------------------------------------------------------------------------
 #
-# The canonical roles of N joints are ``joint1`` to ``jointN``, of M actuators ``actuator1`` to
-# ``actuatorM``, in lower case. A side with one member needs none.
+# Roles order the joints and actuators of a transmission. The canonical roles of N joints are
+# ``joint1`` to ``jointN``, of M actuators ``actuator1`` to ``actuatorM``, in lower case. A single
+# joint or actuator needs none.
 
 
 def in_role_order(
@@ -141,15 +148,15 @@ def in_role_order(
     transmission: str,
 ) -> tuple[TransmissionEnd, ...] | None:
     """
-    Return the members of one side in the order of their roles.
+    Return the joints or the actuators in the order of their roles.
 
-    Roles that are distinct but none of them canonical (people write joint names there) leave
-    document order, with a warning.
+    If the roles are distinct and none is canonical (some descriptions have joint names there),
+    document order is used, with a warning.
 
-    :param elements: The members' elements, for the findings.
+    :param elements: Their elements, for the findings.
     :param side: ``joint`` or ``actuator``.
-    :returns: The members, or ``None`` and an error finding: a role is missing or doubled, differs
-        from a canonical one by case only, or only some are canonical.
+    :returns: The ordered ones, or ``None`` and an error finding: a role is missing or repeated,
+        differs from a canonical one by case only, or only some are canonical.
     """
     if len(members) < 2:
         return tuple(members)
@@ -197,7 +204,7 @@ def in_role_order(
         return None
     findings.warning(
         odd,
-        f'no {side} role is canonical, taken in document order',
+        f'no {side} role is canonical, document order is used',
         expected=expected,
         found=found,
         subject=transmission,
@@ -205,17 +212,16 @@ def in_role_order(
     return tuple(members)
 
 
-# -- The joints and actuators of a `<transmission>`, for both dialects ---------------------------
+# -- Joints and actuators ------------------------------------------------------------------------
 #
-# What differs is only where a value may stand and how it is spelt: a :class:`Spelling` says so.
-# The same value given twice is a warning, two different values are an error. A spelling of the
-# other dialect is not read, because it would not be read there either: it is a parameter like
-# every other name, which the type reads or not.
+# The dialects differ in where a value may be written and in its tag: see :class:`Spelling`. The
+# same value given twice is a warning, two different values are an error. A tag of the other
+# dialect is a parameter like any other, because its own parser would not read it either.
 
 
 T = TypeVar('T')
 
-#: Elements whose presence or list is read by the dialect itself.
+#: Elements that ROS 1 defines besides.
 HARDWARE_INTERFACE = 'hardwareInterface'
 IGNORE_ABSOLUTE_ENCODER = 'ignoreTransmissionAbsoluteEncoder'
 
@@ -223,12 +229,12 @@ IGNORE_ABSOLUTE_ENCODER = 'ignoreTransmissionAbsoluteEncoder'
 @dataclass(frozen=True)
 class Spelling:
     """
-    Where a dialect writes what.
+    How a dialect writes joints and actuators.
 
     :param reduction: Tag of the reduction.
-    :param attributes: Whether role, reduction and offset may be attributes as well.
+    :param attributes: Whether role, reduction and offset may also be attributes.
     :param read_only: Whether there is a ``read_only`` attribute.
-    :param elements: Further child elements of the dialect, read by its own module.
+    :param elements: Other child elements of the dialect, read by its own module.
     """
 
     reduction: str
@@ -261,11 +267,11 @@ def read_member(
     reduction_required: bool = False,
 ) -> TransmissionEnd | None:
     """
-    Return a ``<joint>`` or ``<actuator>`` of a transmission without its interfaces.
+    Return a ``<joint>`` or ``<actuator>`` of a transmission, without its interfaces.
 
     :param transmission: Name of the transmission, for the findings.
     :param reduction_required: Whether an absent reduction is an error instead of 1.0.
-    :returns: The member, or ``None`` and at least one error finding.
+    :returns: The joint or actuator, or ``None`` and at least one error finding.
     """
     errors = findings.errors
     name = element.get('name')
@@ -325,10 +331,10 @@ def only_value(
     subject: str,
 ) -> T:
     """
-    Return the one value that is given, in one place or in several.
+    Return a value that is to be given once; equal repetitions are a warning.
 
     :param texts: Each text with its element.
-    :param default: What it is where none is given.
+    :param default: The value if there is none.
     :returns: The value. After an error finding, one of them or the default.
     """
     values: list[T] = []
@@ -366,7 +372,7 @@ def only_value(
 
 
 def _instead(parameters: tuple[ParameterSpec, ...]) -> str:
-    """Return what stands where a reduction is missing."""
+    """Return the parameter that looks like the missing reduction, in words."""
     for parameter in parameters:
         if field_meant(parameter.name) == MECHANICAL_REDUCTION:
             return f"'{parameter.value}' in {parameter.path.rpartition('/')[2]}"
@@ -376,7 +382,7 @@ def _instead(parameters: tuple[ParameterSpec, ...]) -> str:
 def _others(
     element: Element, spelling: Spelling, findings: Findings, transmission: str
 ) -> tuple[ParameterSpec, ...]:
-    """Return what is for the plugin; report a role that stands where no role is read."""
+    """Return the parameters for the plugin; report a role where none is read."""
     own = {'role', OFFSET, spelling.reduction}
     own_attributes = {'name'} | (own if spelling.attributes else set())
     if spelling.read_only:
@@ -409,7 +415,7 @@ def _misplaced_role(element: Element, what: str, findings: Findings, transmissio
     )
 
 
-# -- What a `<transmission>` has in both dialects: a name, a type, joints and actuators ----------
+# -- Name, type, joints and actuators of a `<transmission>` --------------------------------------
 
 
 def read_name(element: Element, findings: Findings) -> str:
@@ -424,8 +430,8 @@ def read_type(element: Element, tag: str, foreign: str, findings: Findings) -> s
     """
     Return the type string, empty after an error finding.
 
-    :param tag: Where this dialect writes it.
-    :param foreign: Where the other dialect does.
+    :param tag: Tag of this dialect.
+    :param foreign: Tag of the other dialect.
     """
     errors = findings.errors
     name = element.get('name') or ''
@@ -454,12 +460,12 @@ def read_side(
     may_be_empty: bool = False,
 ) -> tuple[TransmissionEnd, ...] | None:
     """
-    Return all joints or all actuators of a transmission in role order, without interfaces.
+    Return the joints or the actuators of a transmission in role order, without interfaces.
 
     :param tag: ``joint`` or ``actuator``.
     :param reduction_required: Whether each needs a reduction.
     :param may_be_empty: Whether there may be none.
-    :returns: The members, or ``None`` after an error finding.
+    :returns: These, or ``None`` after an error finding.
     """
     subject = transmission.get('name') or ''
     elements = transmission.all(tag)
@@ -497,7 +503,7 @@ def read_side(
 
 
 def outline(transmission: Element, type_name: str, dialect: Dialect) -> RejectedTransmission:
-    """Return what can be read of a transmission even if it is unusable."""
+    """Return what can be read of a transmission that may be refused."""
     return RejectedTransmission(
         name=transmission.get('name') or '',
         type=type_name,

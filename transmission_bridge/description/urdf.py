@@ -28,12 +28,12 @@ from transmission_bridge.description.xml import Element
 __all__ = ['RobotJoints', 'check_tree', 'read_joints', 'read_links']
 
 
-# -- The joints of the URDF by name, for those who refer to one ----------------------------------
+# -- Joints by name ------------------------------------------------------------------------------
 
 
 class RobotJoints:
     """
-    Joints that can be used, and those that an error finding cost.
+    Usable joints, and joints that were dropped because of an error.
 
     :param root: The robot element.
     :param joints: Its usable joints.
@@ -56,7 +56,7 @@ class RobotJoints:
         return name in self._lines
 
     def element(self, joint: JointSpec) -> Element:
-        """Return where a usable joint stands."""
+        """Return the element of a usable joint."""
         return self._elements[joint.path]
 
     def complaint(self, name: str) -> str:
@@ -68,8 +68,8 @@ class RobotJoints:
 
 # -- URDF links and joints -----------------------------------------------------------------------
 #
-# A joint with something unreadable in it is one error finding, and is lost as a whole: half a
-# joint would be a guess. The other joints stay.
+# A joint that cannot be read completely is dropped with an error finding, because the rest of it
+# would be a guess. The other joints stay.
 
 
 _JOINT_TYPES: tuple[str, ...] = get_args(JointType)
@@ -81,7 +81,7 @@ V = TypeVar('V')
 
 
 class _Fault(Exception):
-    """What makes an element unusable, and where."""
+    """An error that makes an element unusable."""
 
     def __init__(self, element: Element, message: str, *, expected: str, found: str) -> None:
         self.element = element
@@ -228,8 +228,8 @@ def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
     """
     Return roll, pitch and yaw of a quaternion of norm 1.
 
-    Roll is what is left behind pitch and yaw, so that the rotation is right to rounding where the
-    pitch is a right angle, too, and yaw is whatever rounding made of it.
+    Roll is the rotation that remains after yaw and pitch, so that the result is exact to rounding
+    also at a pitch of 90 degrees, where yaw is arbitrary.
     """
     yaw = math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
     cosine, sine = math.cos(yaw), math.sin(yaw)
@@ -249,7 +249,7 @@ def _axis(joint: Element) -> tuple[float, float, float]:
     if element is None:
         return (1.0, 0.0, 0.0)
     x, y, z = _required(element, 'xyz', vector)
-    # By the largest component first, so that no square overflows or vanishes.
+    # Divided by the largest component first, so that no square overflows or underflows.
     scale = max(abs(x), abs(y), abs(z))
     if scale == 0.0:
         if joint.get('type') in ('fixed', 'floating', 'spherical'):
@@ -347,7 +347,7 @@ def _optional(element: Element, attribute: str, read: Callable[[str], T], defaul
 
 
 def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> None:
-    """Report what URDF parsers refuse or ignore but leaves the joint usable."""
+    """Report problems that URDF parsers refuse or ignore but that leave the joint usable."""
     origin = element.first('origin')
     if origin is not None and origin.get('quat_xyzw') is not None and not _has_quaternions(origin):
         findings.ignored(
@@ -362,7 +362,7 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
         if joint.type in ('revolute', 'prismatic'):
             findings.ignored(
                 element,
-                f'{joint.type} joint without limits, taken as unlimited',
+                f'{joint.type} joint without limits is unlimited',
                 expected='<limit>',
                 found='none',
                 subject=joint.name,
@@ -372,7 +372,7 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
     if missing and joint.is_scalar:
         findings.ignored(
             limit,
-            '<limit> is incomplete, what is missing is taken as unlimited',
+            '<limit> is incomplete: what is missing is unlimited',
             expected=' and '.join(f'attribute {name}' for name in missing),
             found='none',
             subject=joint.name,
@@ -391,8 +391,8 @@ def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> No
 
 # -- Whether links and joints form one tree ------------------------------------------------------
 #
-# URDF parsers refuse a document in which they do not. A transmission does not need the tree, so
-# here these are warnings that cost nothing, and errors in strict mode.
+# URDF parsers refuse a document in which they do not. Transmissions do not need the tree, so here
+# these are warnings, and errors in strict mode.
 
 
 def check_tree(
@@ -409,7 +409,7 @@ def check_tree(
                 root, 'there is no kinematic tree', expected='links', found='joints only'
             )
         return
-    # A link that was refused is still one that a joint may name.
+    # A joint may name a link that was dropped.
     known = {element.get('name') for element in root.all('link')}
     parent_of: dict[str, str] = {}
     for joint in joints.usable:
@@ -453,7 +453,7 @@ def check_tree(
 
 
 def _check_loops(joints: RobotJoints, parent_of: Mapping[str, str], findings: Findings) -> None:
-    """Follow each link to its root once; a link met again on the same way closes a loop."""
+    """Follow each link to its root once; a link that repeats on the way closes a loop."""
     done: set[str] = set()
     for joint in joints.usable:
         way: dict[str, None] = {}

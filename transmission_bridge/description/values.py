@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Values in descriptions: the grammar of numbers, what they are called, and whole texts."""
+"""Values in descriptions: numbers, booleans, vectors, and the names of numbers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,15 @@ __all__ = [
 ]
 
 
-# -- Numbers in descriptions ---------------------------------------------------------------------
-#
-# Their grammar, the same in every locale, and what they are called.
+# -- Numbers and their names ---------------------------------------------------------------------
 
 
-#: The two numbers that both dialects define for the members of a transmission.
+#: The two numbers that both dialects define for the joints and actuators of a transmission.
 MECHANICAL_REDUCTION = 'mechanical_reduction'
 OFFSET = 'offset'
 
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
-#: What xacro replaces by its value.
+#: Expressions of xacro.
 _XACRO = re.compile(r'\$[({]')
 _SEPARATORS = re.compile(r'[\W_]+')
 _CAMEL_CASE = re.compile('(?<=[a-z0-9])(?=[A-Z])')
@@ -45,7 +43,7 @@ _MOST_EDITS = 2
 
 def parse_number(text: str) -> float:
     """
-    Return the number that a stripped text is, as a whole.
+    Return a text as a number; the same in every locale.
 
     ::
 
@@ -57,7 +55,8 @@ def parse_number(text: str) -> float:
     Source: the casts of ros2_control (``lexical_casts.cpp``), without its silent default.
 
     :param text: The text, surrounding white space allowed.
-    :raises ValueError: If it is no finite decimal number; the message says what was expected.
+    :raises ValueError: If the text is not a finite decimal number; the message says what was
+        expected.
     """
     stripped = text.strip(' \t\r\n')
     if _NUMBER.fullmatch(stripped) is None:
@@ -75,12 +74,12 @@ def parse_number(text: str) -> float:
 
 def field_meant(name: str) -> str | None:
     """
-    Return which of the two numbers of a member a name is like.
+    Return which of the two numbers a misspelt name probably means.
 
-    A name is like ``mechanical_reduction`` or ``offset`` if at most two letters are wrong,
-    missing, too many or swapped with the next, whatever its case and separators; or like the first
-    if it contains ``reduction`` or ``ratio``. ``offset_x`` is the name of another number, and
-    ``acceleration`` contains no ratio.
+    A name means ``mechanical_reduction`` or ``offset`` if at most two letters are wrong, missing,
+    too many or swapped with the next, whatever its case and separators; or the first if it
+    contains ``reduction`` or ``ratio``. ``offset_x`` is the name of another number, and
+    ``acceleration`` does not contain ``ratio`` as a word.
 
     :returns: :data:`MECHANICAL_REDUCTION`, :data:`OFFSET`, or ``None``.
     """
@@ -96,7 +95,7 @@ def field_meant(name: str) -> str | None:
 
 
 def _is_near(text: str, other: str) -> bool:
-    """Whether at most two letters differ: one more, one less, another, or two swapped."""
+    """Return whether at most two edits differ: insert, delete, replace, or swap two letters."""
     if abs(len(text) - len(other)) > _MOST_EDITS:
         return False
     rows = [list(range(len(other) + 1))]
@@ -112,8 +111,6 @@ def _is_near(text: str, other: str) -> bool:
 
 
 # -- Values of attributes and texts --------------------------------------------------------------
-#
-# Numbers, ratios, integers, booleans, vectors, quaternions.
 
 
 _INTEGER = re.compile(r'[+-]?[0-9]{1,18}')
@@ -122,10 +119,10 @@ _SPACES = re.compile(r'[ \t\n\r]+')
 
 class ValueFault(ValueError):
     """
-    A text that is not the value asked for.
+    A text that does not have the value expected.
 
-    :ivar expected: What would have been right.
-    :ivar found: The text, shortened where it is long.
+    :ivar expected: What was expected.
+    :ivar found: The text, shortened.
     """
 
     def __init__(self, expected: str, found: str) -> None:
@@ -136,9 +133,9 @@ class ValueFault(ValueError):
 
 def number(text: str) -> float:
     """
-    Return the finite number that a text is.
+    Return a text as a finite number.
 
-    :raises ValueFault: If it is none.
+    :raises ValueFault: If the text is not one.
     """
     try:
         return parse_number(text)
@@ -148,9 +145,9 @@ def number(text: str) -> float:
 
 def ratio(text: str) -> float:
     """
-    Return the finite number other than zero that a text is.
+    Return a text as a finite number other than zero.
 
-    :raises ValueFault: If it is none.
+    :raises ValueFault: If the text is not one.
     """
     value = number(text)
     if value == 0.0:
@@ -160,9 +157,9 @@ def ratio(text: str) -> float:
 
 def integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
     """
-    Return the integer that a text is.
+    Return a text as an integer.
 
-    :raises ValueFault: If it is none, or outside ``least`` to ``most``.
+    :raises ValueFault: If the text is not one, or outside ``least`` to ``most``.
     """
     stripped = text.strip(XML_SPACE)
     if _INTEGER.fullmatch(stripped) is None or not least <= int(stripped) <= most:
@@ -172,9 +169,9 @@ def integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
 
 def boolean(text: str) -> bool:
     """
-    Return the boolean that a text is: ``true`` or ``false`` in any case.
+    Return a text as a boolean: ``true`` or ``false`` in any case.
 
-    :raises ValueFault: If it is neither.
+    :raises ValueFault: If the text is neither.
     """
     stripped = text.strip(XML_SPACE)
     value = {'true': True, 'false': False}.get(stripped.lower())
@@ -185,9 +182,9 @@ def boolean(text: str) -> bool:
 
 def vector(text: str) -> tuple[float, float, float]:
     """
-    Return the three numbers, separated by white space, that a text is.
+    Return a text as three numbers, separated by white space.
 
-    :raises ValueFault: If there are not exactly three, or one of them is no number.
+    :raises ValueFault: If the text is not exactly three numbers.
     """
     x, y, z = _numbers(text, 3, 'three numbers')
     return x, y, z
@@ -195,12 +192,12 @@ def vector(text: str) -> tuple[float, float, float]:
 
 def quaternion(text: str) -> tuple[float, float, float, float]:
     """
-    Return the four numbers x, y, z, w that a text is, as a quaternion of norm 1.
+    Return a text of four numbers x, y, z, w as a quaternion of norm 1.
 
-    :raises ValueFault: If there are not exactly four, one of them is no number, or all are zero.
+    :raises ValueFault: If the text is not exactly four numbers, or all are zero.
     """
     values = _numbers(text, 4, 'four numbers')
-    # By the largest component first, so that no square overflows or vanishes.
+    # Divided by the largest component first, so that no square overflows or underflows.
     scale = max(map(abs, values))
     if scale == 0.0:
         raise ValueFault('a quaternion other than 0 0 0 0', text)

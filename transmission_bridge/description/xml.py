@@ -2,13 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Safe XML: text to a tree of plain elements that know their line and path.
+Safe XML: text to a tree of plain elements with line and path.
 
-A description may come over the network, so nothing in it may reach outside or grow: no entities
-but the five predefined ones and character references, no DTD, no network, bounded size, depth and
-number of elements. Names are local names: ROS 1 descriptions carry a default namespace, xacro
-leaves prefixes behind. Comments and processing instructions vanish without a trace, so
-``<!-- was 30 -->40`` reads ``40``.
+A description may come over the network, so it must not access files or expand without limit: no
+entities except the five predefined ones and character references, no DTD, no network, limited
+size, depth and number of elements. Names are local names, because ROS 1 descriptions have a
+default namespace and xacro leaves prefixes. Comments and processing instructions are removed:
+``<!-- was 30 -->40`` is read as ``40``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Element:
     :ivar text: The element's own text, comments left out, stripped.
     :ivar children: Child elements in document order.
     :ivar index: Number in document order, from 0.
-    :ivar is_xacro: Whether it is an instruction for xacro, which nobody has followed.
+    :ivar is_xacro: Whether it is an unexpanded element of xacro.
     :ivar line: Line of the start tag's ``<``, from 1.
     """
 
@@ -88,7 +88,7 @@ class Element:
         if parent is not None:
             parent.children.append(self)
             self._ordinal = parent._totals[tag] = parent._totals.get(tag, 0) + 1
-            # Text on the two sides of a child is two words, not one.
+            # Texts before and after a child are separate words.
             parent._pieces.append(' ')
 
     @property
@@ -102,7 +102,7 @@ class Element:
         return self._path
 
     def all(self, *tags: str) -> list[Element]:
-        """Return the children with one of these tags, none of xacro, in document order."""
+        """Return the children with one of these tags, except xacro's, in document order."""
         return [child for child in self.children if child.tag in tags and not child.is_xacro]
 
     def below(self) -> Iterator[Element]:
@@ -121,7 +121,7 @@ class Element:
 
 
 class _TreeBuilder:
-    """Receives the parser's events; stops it as soon as a bound is passed."""
+    """Builds the tree from the parser's events; raises when a limit is exceeded."""
 
     def __init__(self) -> None:
         self.elements: list[Element] = []
@@ -142,7 +142,7 @@ class _TreeBuilder:
         self._open[-1]._pieces.append(str(data))
 
     def comment(self, text: str | bytes) -> None:
-        # A comment vanishes: what stands on its two sides is one text.
+        # Ignored, so that texts before and after it are one.
         pass
 
     def end(self, tag: str | bytes) -> None:
@@ -151,7 +151,7 @@ class _TreeBuilder:
         element._pieces = []
 
     def doctype(self, name: str, public_id: str | None, system: str | None) -> None:
-        # Those without declarations were blanked out, so this one got past the check.
+        # One without declarations was blanked out before.
         raise DescriptionError('a DOCTYPE is refused', found=name)
 
     def close(self) -> list[Element]:
@@ -168,9 +168,9 @@ def _local_names(attributes: Mapping[str, str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for name, value in attributes.items():
         local = _local(name)
-        # Where x:name and name are both given, the plain one is meant.
+        # Where x:name and name are both given, name is used.
         if local == name or local not in attributes:
-            # With entities unresolved, the parser hands over every & of an attribute like this.
+            # Without entities, the parser gives every & of an attribute like this.
             names[local] = value.replace('&#38;', '&').strip(XML_SPACE)
     return names
 
@@ -181,7 +181,7 @@ def parse_xml(text: str) -> Element:
 
     :param text: As :func:`~transmission_bridge.description.source.description_text` returns it.
     :returns: The root element.
-    :raises DescriptionError: If it is not well-formed, declares entities, or passes a bound.
+    :raises DescriptionError: If it is not well-formed, declares entities, or exceeds a limit.
     """
     blanked = without_prolog(text)
     _check_attributes(blanked)
@@ -197,7 +197,7 @@ def parse_xml(text: str) -> Element:
     )
     try:
         data = blanked.encode('utf-8')
-        # In pieces, because some parsers take no more than 10 MB at once.
+        # In pieces, because some parsers accept at most 10 MB at once.
         for start in range(0, len(data), _PIECE):
             parser.feed(data[start : start + _PIECE])
         elements: Any = parser.close()
@@ -211,7 +211,7 @@ def parse_xml(text: str) -> Element:
 
 
 def _check_attributes(text: str) -> None:
-    """Refuse a tag with very many attributes before a parser compares each with each."""
+    """Refuse a tag with many attributes, which the parser would compare pairwise."""
     for piece in text.split('<'):
         if len(piece) > 4 * MAX_ATTRIBUTES and len(_VALUE.findall(piece)) > MAX_ATTRIBUTES:
             raise DescriptionError(
@@ -223,7 +223,7 @@ def _start_tag_lines(text: str) -> Iterator[int]:
     """
     Yield the line of each start tag of a well-formed text, in document order.
 
-    The parser itself counts to 65535 only, and gives the line on which a start tag ends.
+    The parser counts to 65535 only, and gives the line where a start tag ends.
     """
     line = 1
     counted = 0

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A joint device seen from the motors: frames, forces, losses and limits."""
+"""A joint device in actuator coordinates: frames, forces, losses and limits."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ class ActuatorDevice:
     ``q = f(a)`` and the chain rule ``J_a = J_q ∂q/∂a``; by conservation of power efforts map with
     the transpose. Frames and Jacobians are those of the joint device, after RobWork.
 
-    A transmission may also move joints that the device does not have, its companions. They count
-    with the limits of the description; where a map needs their position or effort it is zero, as
-    for all joints that are not in the device.
+    A transmission may also move joints that are not in the device, its companions. Their limits in
+    the description apply; where a map needs their position or effort it is zero, as for all joints
+    that are not in the device.
 
-    Limits where the ratio depends on position are NaN in the properties, which know no position,
-    and are found by the ``…_at`` methods.
+    Where the ratio depends on position, the properties for limits are NaN; use the ``…_at``
+    methods.
 
     :param device: The device in joint coordinates.
     :param transmissions: The robot's transmissions.
-    :raises UnknownNameError: If a joint of the device is moved by no transmission and does not
-        pass through; in queries, if there is no such link.
-    :raises ShapeError: If an array has another shape than said.
+    :raises UnknownNameError: If a joint of the device has no transmission and does not pass
+        through; in queries, if there is no such link.
+    :raises ShapeError: If an array has another shape.
     """
 
     def __init__(self, device: JointDevice, transmissions: RobotTransmissions) -> None:
@@ -84,8 +84,8 @@ class ActuatorDevice:
         :param end: Name of the end link.
         :param joints: Names of the joints, as in :meth:`JointDevice.from_description`.
         :param name: The device's name, the robot's by default.
-        :param transmissions: The robot's transmissions, where they have been tuned; loaded from
-            the description by default.
+        :param transmissions: The robot's transmissions, for example tuned ones; by default those
+            of the description.
         :returns: The device.
         """
         device = JointDevice.from_description(robot, base=base, end=end, joints=joints, name=name)
@@ -103,7 +103,7 @@ class ActuatorDevice:
 
     @property
     def companions(self) -> tuple[str, ...]:
-        """Joints that the device's transmissions move besides those of the device."""
+        """Joints that the device's transmissions move and that are not in the device."""
         return self._companions
 
     @property
@@ -209,8 +209,8 @@ class ActuatorDevice:
         """
         Return the wrench at the end that actuator efforts hold, ``w = (J_aᵀ)⁺ τ_a``.
 
-        The inverse of :meth:`actuator_efforts` as far as there is one: of the wrenches that fit it
-        is the least (its numbers in N and N m), and efforts that no wrench asks for are left out.
+        The pseudo-inverse of :meth:`actuator_efforts`: the smallest such wrench (its numbers in N
+        and N m); efforts that no wrench needs are ignored.
 
         :param efforts: Actuator efforts [N m or N], shape ``(..., m)``.
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
@@ -222,7 +222,7 @@ class ActuatorDevice:
 
     def reflected_damping(self, a: npt.ArrayLike) -> Array:
         """
-        Return the joints' viscous damping as actuators feel it, ``D_a = (∂q/∂a)ᵀ D_q ∂q/∂a``.
+        Return the joints' viscous damping reflected to actuators, ``D_a = (∂q/∂a)ᵀ D_q ∂q/∂a``.
 
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., m, m)`` [effort per velocity]; a coupled transmission couples.
@@ -235,7 +235,7 @@ class ActuatorDevice:
 
     def reflected_friction(self, a: npt.ArrayLike) -> Array:
         """
-        Return the most that the joints' static friction asks of each actuator, ``|∂q/∂a|ᵀ f_q``.
+        Return the joints' static friction reflected to actuators, at most ``|∂q/∂a|ᵀ f_q``.
 
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., m)`` [N m or N].
@@ -301,16 +301,16 @@ class ActuatorDevice:
 
     def half_spaces(self, kind: LimitKind, a: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """
-        Return exactly what the joints' limits allow, as half-spaces ``A x <= b``.
+        Return the exact actuator limits as half-spaces ``A x <= b``.
 
-        A coupled transmission allows a polytope, of which the limits elsewhere in this class are
-        the least box.
+        Those of a coupled transmission are a polytope; the other limits of this class are the
+        least box around it.
 
-        :param kind: What ``x`` is: actuator ``position``, ``velocity``, ``acceleration`` (from
+        :param kind: Quantity of ``x``: actuator ``position``, ``velocity``, ``acceleration`` (from
             standstill) or ``effort``.
         :param a: Actuator positions [rad or m], shape ``(m,)``; needed where ratios vary, else
             ignored.
-        :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``; no rows for what is open.
+        :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``; no rows where open.
         :raises JointError: If ratios vary, and ``kind`` is ``position``, or ``a`` is not given or
             out of reach; or ``kind`` is none of the four.
         """
@@ -319,7 +319,8 @@ class ActuatorDevice:
             raise JointError(self.device.name, f'{kind!r} is not a kind of limit')
         if not self.is_constant and (kind == 'position' or a is None):
             raise JointError(
-                self.device.name, f'{kind} limits are no polytope where ratios depend on position'
+                self.device.name,
+                f'{kind} limits are no polytope where ratios depend on position',
             )
         at = self._one(np.zeros(len(self.actuator_names)) if a is None else a)
         if not np.isfinite(self._map.jacobian(at)).all():
@@ -334,11 +335,9 @@ class ActuatorDevice:
         return half_spaces(self._map.jacobian(at), -rates, rates)
 
     def __repr__(self) -> str:
-        """Return the joint device and the actuators."""
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'
 
     def _values(self, argument: str, values: npt.ArrayLike) -> Array:
-        """Return one number per actuator as float64."""
         array = np.asarray(values, dtype=np.float64)
         size = len(self.actuator_names)
         if array.shape[-1:] != (size,):
@@ -353,14 +352,14 @@ class ActuatorDevice:
         return values
 
     def _anywhere(self) -> Array:
-        """Return unknown positions: a constant ratio does not ask, a varying one becomes NaN."""
+        """Return unknown positions: limits become NaN where the ratio varies."""
         return np.full(len(self.actuator_names), np.nan)
 
 
 def _pseudo_inverse(matrix: Array) -> Array:
     """Return the pseudo-inverse of each matrix of a batch, NaN where one is not finite."""
     is_known = np.isfinite(matrix).all(axis=(-2, -1), keepdims=True)
-    # Singular values that rounding alone explains must not become huge.
+    # Singular values within rounding errors must not be inverted.
     inverse = np.linalg.pinv(np.where(is_known, matrix, 0.0), rcond=1e-10)
     result: Array = np.where(is_known, inverse, np.nan)
     return result

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A device made of joints, its configurations, frames and limits, after RobWork."""
+"""A device made of joints, with its configurations, frames and limits, after RobWork."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError, UnknownNameError
 from transmission_bridge.kinematics.joint import Joint, JointError, LinkId
 from transmission_bridge.kinematics.limits import DeviceLimits, limits_from_description
-from transmission_bridge.kinematics.path import (
+from transmission_bridge.kinematics.tree import (
     compile_path,
     CompiledPath,
+    KinematicTree,
+    numbered,
     path_jacobian,
     path_transform,
 )
-from transmission_bridge.kinematics.tree import KinematicTree, numbered
 from transmission_bridge.types import Array
 
 __all__ = ['Configuration', 'JointDevice', 'State']
@@ -33,7 +34,7 @@ __all__ = ['Configuration', 'JointDevice', 'State']
 
 class State:
     """
-    Joint positions by name, outside of devices: the one object of this room that changes in place.
+    Joint positions by name, separate from devices; changed in place.
 
     RobWork keeps devices stateless: a device is registered in a ``StateStructure``, and every
     query takes a ``State``. Here both are one: a device registers its joints in it, and several
@@ -95,7 +96,6 @@ class State:
             self._positions[name], start = values[start:end], end
 
     def __repr__(self) -> str:
-        """Return the class with the positions."""
         positions = {name: value.tolist() for name, value in self._positions.items()}
         return f'State({positions})'
 
@@ -122,26 +122,26 @@ class JointDevice:
     of base and frame contribute nothing, joints that carry the base but not the frame contribute
     with the opposite sign.
 
-    The device holds no configuration. RobWork's ``registerIn(StateStructure)`` is
-    :meth:`register_in`, with the state object itself; nothing else changes in place, and every
-    ``with_…`` returns a new device. Devices are made by :meth:`from_description` and
-    :meth:`from_joints`.
+    A device is immutable and has no configuration; every ``with_…`` returns a new one. RobWork's
+    ``registerIn(StateStructure)`` is :meth:`register_in` with a :class:`State`. Devices are made
+    by :meth:`from_description` and :meth:`from_joints`.
 
     :param tree: The joints of the robot.
     :param base: Link that velocities and transforms are relative to; it need not be a root nor
         upstream of the end.
     :param end: Link at the end.
-    :param joints: Names of the joints in any order, also off the way from base to end, and also
-        fixed or with several degrees of freedom. ``None``: the revolute, continuous and prismatic
-        joints on the way, in order; the owner in place of a joint that mimics it.
+    :param joints: Names of the joints in any order; they need not be between base and end, and may
+        be fixed or have several degrees of freedom. ``None``: the revolute, continuous and
+        prismatic joints between base and end, in order; a joint with ``<mimic>`` is replaced by
+        the joint that it follows.
     :param name: The device's name.
     :raises UnknownNameError: If a link or joint does not exist; in queries, if there is no such
         link, or a joint is not registered in the state.
     :raises JointError: If a joint is named twice; in ``with_…``, if bounds are crossed, a
         magnitude is negative, or a limit is not a number.
     :raises DescriptionError: If no joints lead from the base to the end, or to the frame of a
-        query, or the description of those that do has no meaning.
-    :raises ShapeError: If ``q`` or limits have another shape than said.
+        query, or the description of these joints is not valid.
+    :raises ShapeError: If ``q`` or limits have another shape.
     """
 
     def __init__(
@@ -214,8 +214,8 @@ class JointDevice:
         :param end: The end link.
         :param joints: Names of the joints, as in :class:`JointDevice`.
         :param name: The device's name.
-        :returns: The device, with the limits that count in its joints.
-        :raises JointError: If one of the model has no name or that of another.
+        :returns: The device, with the enabled limits of its joints.
+        :raises JointError: If a joint of the model has no name or that of another.
         """
         names = [joint.name for joint in model]
         for place, each in enumerate(names):
@@ -242,7 +242,7 @@ class JointDevice:
 
     @property
     def frames(self) -> tuple[LinkId, ...]:
-        """Names of all links of the robot, the frames that can be asked for."""
+        """Names of all links of the robot."""
         return self._tree.links
 
     @property
@@ -253,7 +253,7 @@ class JointDevice:
     @property
     def joints(self) -> tuple[Joint, ...]:
         """
-        The joints as the description has them, in the order of the coordinates.
+        The joints of the description, in the order of the coordinates.
 
         Their offsets are those of the device, so that each reads its own part of ``q``.
         """
@@ -271,7 +271,7 @@ class JointDevice:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """What the user attached to the device, by name; read only (getPropertyMap)."""
+        """Values that the user attached to the device, by name; read only (getPropertyMap)."""
         return MappingProxyType(self._properties)
 
     @property
@@ -355,12 +355,12 @@ class JointDevice:
         return self._with_limits(effort=limits)
 
     def new_state(self) -> State:
-        """Return a state that holds the device's joints at rest."""
+        """Return a state with the device's joints at rest."""
         return State(self._joints)
 
     def register_in(self, state: State) -> None:
         """
-        Add the device's joints to a state, in place; those that it holds keep their positions.
+        Add the device's joints to a state, in place; registered ones keep their positions.
 
         :param state: The state; RobWork's StateStructure and State in one.
         """
@@ -447,24 +447,22 @@ class JointDevice:
 
     def jacobian_calculator(self, frames: Sequence[LinkId]) -> Callable[[Configuration], Array]:
         """
-        Return :meth:`base_j_frames` of these frames, checked and compiled (baseJCframes).
+        Return a reusable function for :meth:`base_j_frames` of these frames (baseJCframes).
 
         :param frames: Names of links.
-        :returns: A function of ``q`` or of a state, to reuse.
+        :returns: A function of ``q`` or of a state.
         """
         for frame in frames:
             self._path(self._base, frame)
         return partial(self.base_j_frames, tuple(frames))
 
     def __repr__(self) -> str:
-        """Return name, base, end and joints."""
         return (
             f'JointDevice({self._name!r}, base={self._base!r}, end={self._end!r}, '
             f'joints={self.joint_names!r})'
         )
 
     def _configuration(self, q: Configuration) -> Array:
-        """Return a configuration as an array (..., n)."""
         if isinstance(q, State):
             return self.get_q(q)
         values = np.asarray(q, dtype=np.float64)
@@ -473,7 +471,7 @@ class JointDevice:
         return values
 
     def _path(self, start: LinkId, goal: LinkId) -> CompiledPath:
-        """Return the way between two links, compiled once."""
+        """Return the path between two links, compiled once."""
         path = self._paths.get((start, goal))
         if path is None:
             way = self._tree.way(start, goal)

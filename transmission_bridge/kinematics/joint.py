@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-A joint: what it is told, and the positions, motions and forces that follow from it.
+A joint: its links, rest pose and limits, and the positions, motions and forces across it.
 
 Conventions are those of iDynTree's IJoint (S. Traversaro, "Modelling, Estimation and
 Identification of Humanoid Robots Dynamics", section 3.2): ``p_child = child_H_parent p_parent``,
@@ -10,7 +10,7 @@ and body-fixed 6-vectors, linear part first.
 
 Every type of joint is one formula, ``link1_H_link2(q) = link1_H_m M(q) m_H_link2``: constant
 transforms on both sides of a motion frame, in which the joint moves along or about coordinate
-axes. A type says only which of the six unit twists of the motion frame it leaves free.
+axes. A type is the set of unit twists of the motion frame that are free.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ Z = np.array([0.0, 0.0, 1.0])
 
 class JointError(TransmissionBridgeError, ValueError):
     """
-    A joint or a device cannot do what was asked.
+    A joint, a device or a query is not valid.
 
     :param joint: Name of the joint or device, empty where it has none.
-    :param message: What is wrong, in one sentence without the name.
+    :param message: The problem in one sentence without the name.
     """
 
     def __init__(self, joint: str, message: str) -> None:
@@ -97,7 +97,7 @@ class JointIndexError(TransmissionBridgeError, IndexError):
     :param joint: Name of the joint.
     :param kind: ``position coordinate`` or ``degree of freedom``.
     :param index: The index given.
-    :param size: How many there are.
+    :param size: Number of them.
     """
 
     def __init__(self, joint: str, *, kind: str, index: int, size: int) -> None:
@@ -113,15 +113,15 @@ class MotionLimits:
     """
     Position bounds, velocity and effort magnitudes, each with a switch, as in iDynTree's IJoint.
 
-    A number counts only while its switch is on. Every tuple has one entry per degree of freedom.
+    A limit is used only while its switch is on. Every tuple has one entry per degree of freedom.
 
     :param lower: Least positions [rad or m].
     :param upper: Greatest positions [rad or m].
     :param velocity: Greatest speeds [rad/s or m/s].
     :param effort: Greatest efforts [N m or N].
-    :param has_position: Whether ``lower`` and ``upper`` count.
-    :param has_velocity: Whether ``velocity`` counts.
-    :param has_effort: Whether ``effort`` counts.
+    :param has_position: Whether ``lower`` and ``upper`` are used.
+    :param has_velocity: Whether ``velocity`` is used.
+    :param has_effort: Whether ``effort`` is used.
     :raises ShapeError: If the tuples differ in length.
     """
 
@@ -151,9 +151,9 @@ class MotionLimits:
 
 
 class JointDynamicsType(IntEnum):
-    """Which losses a joint is described with; names and numbers as in iDynTree."""
+    """The model of a joint's losses; names and numbers as in iDynTree."""
 
-    #: None: the numbers mean nothing.
+    #: None: the numbers are ignored.
     NONE = 0
     #: ``<dynamics>`` of URDF: viscous damping and static friction.
     URDF = 1
@@ -164,11 +164,11 @@ class JointDynamics:
     """
     Losses in a joint, as in iDynTree's IJoint; kinematics does not use them.
 
-    :param type: Whether the numbers count.
+    :param type: Whether the numbers are used.
     :param damping: Viscous damping [N m s/rad or N s/m], one entry per degree of freedom.
     :param static_friction: Static friction [N m or N], one entry per degree of freedom.
     :raises ShapeError: If the tuples differ in length.
-    :raises ValueError: If it is no such type.
+    :raises ValueError: If ``type`` is not one of these.
     """
 
     type: JointDynamicsType = JointDynamicsType.NONE
@@ -209,7 +209,7 @@ class ChildMotion(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Joint:
     """
-    A joint between ``link1`` and ``link2``, neither of which is the parent: each query names both.
+    A joint between ``link1`` and ``link2``; queries name the parent and the child.
 
     The types are URDF's. Positions and velocities, after those of iDynTree where it has the type:
 
@@ -230,23 +230,23 @@ class Joint:
     ``q``, ``dq`` and ``ddq`` are vectors of positions, velocities and accelerations of the whole
     model; the joint reads its own part, which begins at ``position_offset`` (of ``q``) or
     ``dof_offset`` (of ``dq``, ``ddq``). With the default offsets, zero, they may be the joint's
-    own coordinates alone, and a plain number does for one of them. Leading axes are batches and
+    own coordinates alone, or a plain number for a single one. Leading axes are batches and
     broadcast.
 
-    A joint is changed by :func:`dataclasses.replace`, which makes a new one and checks it.
+    Use :func:`dataclasses.replace` for a changed joint; it is checked again.
 
     :param link1: First attached link, a name or a number.
     :param link2: Second attached link, another one.
     :param type: URDF's name of the type.
     :param rest: ``link1_H_link2`` at the rest position, shape ``(4, 4)`` [translation in m].
-    :param axis: Direction of the axis in ``link1``, shape ``(3,)``, of any length but zero; of no
-        meaning without an axis.
+    :param axis: Direction of the axis in ``link1``, shape ``(3,)``, of any length but zero;
+        ignored for types without an axis.
     :param origin: A point of the axis, or the centre of a spherical joint, in ``link1`` [m], shape
-        ``(3,)``; of no meaning for fixed and floating joints.
+        ``(3,)``; ignored for fixed and floating joints.
     :param name: The joint's name.
-    :param index: Place among the joints of the model, ``-1`` for none.
-    :param position_offset: Where its coordinates begin in a vector of positions.
-    :param dof_offset: Where its degrees of freedom begin in a vector of velocities.
+    :param index: Index among the joints of the model, ``-1`` for none.
+    :param position_offset: Index of its first coordinate in a vector of positions.
+    :param dof_offset: Index of its first degree of freedom in a vector of velocities.
     :param limits: Motion limits; unlimited where left empty.
     :param dynamics: Losses; none where left empty.
     :param mimic: The joint that this one follows in a device, if any.
@@ -254,9 +254,9 @@ class Joint:
         number of entries than the joint has degrees of freedom; in queries, if a vector ends
         before the joint's part of it does.
     :raises JointError: If there is no such type, both links are the same, an offset is negative,
-        the axis has no direction, or position limits count where the type has none (all but
-        revolute and prismatic); in queries, if two links are not those of the joint, or a
-        quaternion has length zero.
+        the axis has no direction, or position limits are enabled for a type other than revolute
+        and prismatic; in queries, if two links are not those of the joint, or a quaternion has
+        length zero.
     """
 
     link1: LinkId
@@ -397,7 +397,7 @@ class Joint:
         own = self._own(q)
         linear, n = self._linear, len(self._linear)
         matrix = np.zeros((*own.shape[:-1], self.n_positions, self.n_dofs))
-        # The velocity of link2 is seen in its own, turned axes.
+        # The velocity is in the rotated axes of link2.
         matrix[..., :n, :n] = self._rotation(own)[..., linear, :][..., linear]
         if self._has_quaternion:
             matrix[..., n:, n:] = quaternion_rate(self._unit_quaternion(own)[0])
@@ -524,8 +524,7 @@ class Joint:
 
         ``v_child = child_X_parent v_parent + S dq`` and
         ``a_child = child_X_parent a_parent + S ddq + v_child × (S dq)``: ``S`` is constant in one
-        of the two links, and the derivative of the other side's drops out of the product with
-        ``dq``.
+        of the two links, and in the other ``dS/dt dq`` is zero.
 
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :param dq: Velocities, shape ``(..., M)`` [rad/s or m/s].
@@ -601,10 +600,10 @@ class Joint:
         effort: float | None = None,
     ) -> Joint:
         """
-        Return the joint with other, sensible limits of one degree of freedom.
+        Return the joint with other limits of one degree of freedom.
 
-        iDynTree's setPosLimits, setVelocityLimit and setEffortLimit. The switches stay as they
-        are; what a description says is not checked like this, its findings tell.
+        iDynTree's setPosLimits, setVelocityLimit and setEffortLimit. The switches stay unchanged.
+        The limits are checked; those of a description are reported in its findings instead.
 
         :param dof: Degree of freedom.
         :param lower: Least position [rad or m]; ``None`` keeps it, here and below.
@@ -649,7 +648,7 @@ class Joint:
         """Return the unit quaternion (..., 4) and the length (..., 1) that was divided by."""
         length = np.linalg.norm(own[..., -4:], axis=-1, keepdims=True)
         if np.any(length == 0.0):
-            raise JointError(self.name, 'a quaternion of length zero is no orientation')
+            raise JointError(self.name, 'a quaternion of length zero is not an orientation')
         return own[..., -4:] / length, length
 
     def _rotation(self, own: Array) -> Array:

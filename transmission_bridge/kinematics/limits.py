@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Limits of a device's joints, and what they leave the actuators.
+Limits of a device's joints, and the limits of its actuators that follow.
 
 With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positions keep
 ``l <= f(a) <= u``, rates ``|J ȧ| <= v``, a polytope of actuator values; efforts within
@@ -19,6 +19,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
@@ -79,7 +80,7 @@ class DeviceLimits:
     @classmethod
     def from_joints(cls, joints: Sequence[Joint]) -> DeviceLimits:
         """
-        Return the limits that count in joints; they know none of accelerations.
+        Return the enabled limits of joints, which have none of acceleration.
 
         :param joints: The joints.
         :returns: Limits in their order [rad or m, and per second; N m or N].
@@ -106,12 +107,12 @@ class DeviceLimits:
 
     def check(self, name: str, kinds: Collection[str]) -> None:
         """
-        Refuse limits that cannot be meant.
+        Refuse limits that make no sense.
 
-        A description may hold such limits: its findings say so, and frames do not depend on them.
+        Those of a description are not checked here: its findings report them.
 
         :param name: The device's name, for the message.
-        :param kinds: Which fields to look at.
+        :param kinds: The fields to check.
         :raises JointError: If bounds are crossed, a magnitude is negative, or a limit is not a
             number.
         """
@@ -124,19 +125,17 @@ class DeviceLimits:
 
 def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) -> DeviceLimits:
     """
-    Return what the description says about the limits of joints.
+    Return the limits of joints in the description.
 
     Bounds, speeds and efforts are those of ``<limit>``, the latter two by magnitude, as in
     ros2_control's ``joint_limits``. A continuous joint has no bounds. Accelerations come from
-    ``min`` and ``max`` of the ``acceleration`` command interface in a ``<ros2_control>`` coupling:
+    ``min`` and ``max`` of the ``acceleration`` command interface in a ``<ros2_control>`` block:
     there ``|min|`` limits deceleration and ``|max|`` acceleration, and the smaller is a symmetric
-    limit that keeps both. Limits that the block disables do not count. Crossed bounds stay as they
-    are written.
+    limit for both. Limits that a block disables are ignored. Crossed bounds are kept.
 
     :param robot: The robot.
     :param joints: Joints of the robot.
-    :returns: Limits in their order [rad or m, and per second; N m or N], infinite where the
-        description says nothing.
+    :returns: Limits in their order [rad or m, and per second; N m or N], infinite where not given.
     """
     acceleration = [_acceleration(robot, each.name) for each in joints for _ in each.twists]
     return replace(DeviceLimits.from_joints(joints), acceleration=np.array(acceleration))
@@ -146,9 +145,9 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
     """
     Return the least box around ``{a : lower <= J a <= upper}``.
 
-    By duality, the greatest ``a_i`` is the least of what any ``m`` independent joints alone would
-    allow, ``a = J_B^-1 q_B``. With more actuators than joints a direction that moves no joint is
-    without bound.
+    By duality, the greatest ``a_i`` is the least of those that any ``m`` independent joints alone
+    allow, ``a = J_B^-1 q_B``. With more actuators than joints, a direction that moves no joint is
+    unbounded.
 
     :param jacobian: ``J``, shape ``(n, m)``, full rank.
     :param lower: Shape ``(n,)``, infinite where open.
@@ -160,7 +159,7 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
     if m > n:
         inverse = _without_noise(np.linalg.pinv(jacobian), jacobian)
         low, high = _image(inverse, lower, upper)
-        # Only an actuator that the joints determine is bounded by them.
+        # Joints bound only the actuators that they determine.
         is_free = np.abs(inverse @ jacobian - np.eye(m)).max(axis=1) > 1e-9
         low[is_free], high[is_free] = -np.inf, np.inf
         return low, high
@@ -234,10 +233,10 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
 
 def position_bounds(mapper: Mapper, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
-    Return the least box of actuator positions around those that joint bounds allow.
+    Return the least box around the actuator positions that joint bounds allow.
 
-    Exact for transmissions with a constant Jacobian, and for single joints whatever their ratio;
-    a coupled mechanism whose ratio depends on position has no polytope, its bounds are NaN.
+    Exact for transmissions with a constant Jacobian, and for single joints with any ratio; the
+    bounds of coupled position-dependent mechanisms are NaN, because they are not a polytope.
 
     :param mapper: From actuators to joints.
     :param lower: Least joint positions [rad or m], shape ``(n,)``, infinite where open.
@@ -258,7 +257,7 @@ def rate_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     """
     Return the greatest speeds of actuators that joint speeds allow, ``|J ȧ| <= limits``.
 
-    Accelerations are alike where the actuators do not move.
+    The same holds for accelerations at standstill.
 
     :param mapper: From actuators to joints.
     :param limits: Greatest joint rates, shape ``(n,)``, infinite where open.
@@ -275,7 +274,7 @@ def rate_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
 
 def effort_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     """
-    Return the greatest efforts of actuators that joint efforts ask for, ``Jᵀ τ_q``.
+    Return the greatest efforts of actuators for joint efforts within limits, ``Jᵀ τ_q``.
 
     :param mapper: From actuators to joints.
     :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
@@ -310,17 +309,8 @@ def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array
 
 
 def _acceleration(robot: RobotDescription, name: str) -> float:
-    limits = [
-        abs(bound)
-        for block in robot.blocks
-        for component in block.components
-        if component.kind == 'joint' and component.name == name
-        for interface in component.command_interfaces
-        if interface.name == 'acceleration' and interface.limits_enabled
-        for bound in (interface.min, interface.max)
-        if bound is not None
-    ]
-    return min(limits, default=float(np.inf))
+    limits = effective_limits(robot, name)
+    return min(limits.acceleration, limits.deceleration)
 
 
 def _is_known(jacobian: Array) -> bool:
@@ -343,7 +333,7 @@ def _coupling_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Ar
 
 
 def _single_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the bounds of one actuator through a ratio that varies but does not change sign."""
+    """Return the bounds of one actuator whose ratio varies but does not change sign."""
     least, greatest = np.array([-np.inf]), np.array([np.inf])
     for bound, is_upper in ((lower, False), (upper, True)):
         if not np.isfinite(bound[0]):
@@ -371,7 +361,7 @@ def _image(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
 
 
 def _without_noise(values: npt.ArrayLike, matrix: Array) -> Array:
-    """Return the inverse with entries that rounding alone explains set to zero."""
+    """Return the inverse with entries within rounding errors set to zero."""
     inverse = np.asarray(values, dtype=np.float64)
     size = np.abs(inverse)
     noise = 8.0 * EPS * (size @ np.abs(matrix) @ size)

@@ -4,8 +4,9 @@
 """The simulated drive: its plant, its commands and its faults. Needs numpy only."""
 
 from transmission_bridge.sim.drive import Command, Drive, Dynamics, Mode, read_command
-from transmission_bridge.sim.driver import Driver, DriverSettings
-from transmission_bridge.sim.faults import (
+from transmission_bridge.sim.driver import (
+    Driver,
+    DriverSettings,
     Drop,
     Duplicate,
     Fault,

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""How the joints of the demo move: sines around a centre, entered smoothly from where they are."""
+"""The motion of the demo: sines, entered smoothly from the present position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import math
 
 __all__ = ['MOTIONS', 'Motion', 'command_at']
 
-#: Seconds in which a joint leaves its place for its sine.
+#: Seconds of the transition from the start to the sine.
 _ENTRY = 2.0
 
 
@@ -32,7 +32,7 @@ class Motion:
         )
 
 
-#: Within the limits of the example robot, which would otherwise be enforced by the bridge.
+#: Within the limits of the example robot, so that the bridge does not clamp them.
 MOTIONS = {
     'shoulder_pan': Motion(0.25, 0.8, 0.15),
     'shoulder_lift': Motion(0.1, 0.5, 0.2),

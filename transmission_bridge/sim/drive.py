@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated drive: what every actuator does with the command that it follows."""
+"""The simulated drive: how every actuator follows its command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transmission_bridge.types import Array
 __all__ = ['Command', 'Drive', 'Dynamics', 'Mode', 'read_command']
 
 
-# -- What a drive is told to follow --------------------------------------------------------------
+# -- Commands: one mode and one target per actuator ----------------------------------------------
 
 
 class Mode(IntEnum):
@@ -38,13 +38,10 @@ class Mode(IntEnum):
     EFFORT = 2
 
 
-# -- From an `actuator_commands` message to one mode and one target per actuator -----------------
-
-
 @dataclass(frozen=True, eq=False)
 class Command:
     """
-    What each actuator of a drive is told, in the order of its names.
+    The command of each actuator of a drive, in the order of its names.
 
     :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: no command for this one.
     :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode; meaningless
@@ -62,12 +59,12 @@ def read_command(message: JointStateData, names: Sequence[str]) -> Command:
     Read a command message for the actuators ``names``.
 
     An empty array is an interface that is not commanded, a value that is not finite is no command
-    for that actuator. Of several finite values the first of position, velocity, effort decides.
+    for that actuator. Of several finite values the first of position, velocity, effort is used.
 
     :param message: Any subset of actuators, in any order; may name actuators of other drives.
     :param names: The drive's actuators, distinct.
     :raises MessageError: ``ragged`` if an array is neither empty nor as long as the names,
-        ``duplicate_name`` if a name stands twice. Nothing of such a message is used.
+        ``duplicate_name`` if a name is repeated. Such a message is ignored.
     """
     given = tuple(message.names)
     if len(set(given)) != len(given):
@@ -97,7 +94,7 @@ def read_command(message: JointStateData, names: Sequence[str]) -> Command:
     return Command(modes, targets, tuple(name for name in given if name not in place_of))
 
 
-# -- The simulated drive: what every actuator does with the command that it follows --------------
+# -- The plant -----------------------------------------------------------------------------------
 #
 # Each actuator has a position ``x``, a velocity ``v = x'`` and an effort ``tau``, which moves a
 # damped inertia without gravity. With ``T`` the time constant, ``I`` the inertia, ``b`` the
@@ -124,8 +121,8 @@ class Dynamics:
     """
     The numbers of the plant, the same for every actuator of a drive.
 
-    By default those of a motor of some hundred watts that turns a joint by a gear: behind a
-    reduction of 100 the joint feels 10,000 times inertia and damping.
+    The defaults are those of a motor of some hundred watts with a gear: with a reduction of 100
+    the joint has 10,000 times its inertia and damping.
 
     :param time_constant: ``T`` [s].
     :param inertia: ``I`` [kg m^2, or kg for a linear drive].
@@ -154,15 +151,15 @@ class Drive:
     """
     The state of all actuators of a drive. Immutable; every method returns a new drive.
 
-    Made by :meth:`at_rest`. Arrays have shape ``(n,)`` in the order of ``names`` and are not to be
-    written to.
+    Made by :meth:`at_rest`. Arrays have shape ``(n,)`` in the order of ``names`` and must not be
+    changed.
 
     :param names: The actuators, distinct.
     :param position: ``x`` [rad or m].
     :param velocity: ``v`` [rad/s or m/s].
     :param effort: ``tau`` [N m or N].
-    :param mode: What each actuator follows, values of :class:`Mode`.
-    :param target: What it is to reach, unit by mode.
+    :param mode: Mode of each actuator, values of :class:`Mode`.
+    :param target: Target of each actuator, unit by mode.
     """
 
     names: tuple[str, ...]
@@ -182,9 +179,9 @@ class Drive:
         position: npt.ArrayLike | None = None,
     ) -> Drive:
         """
-        Return a drive that holds still.
+        Return a drive that holds a position.
 
-        :param position: Where it holds, shape ``(n,)`` [rad or m]; zero by default.
+        :param position: The position, shape ``(n,)`` [rad or m]; zero by default.
         :raises ShapeError: If ``position`` has another shape.
         """
         n = len(names)
@@ -202,7 +199,7 @@ class Drive:
         )
 
     def commanded(self, command: Command) -> Drive:
-        """Return the drive at the instant after a command; actuators without one go on."""
+        """Return the drive right after a command; actuators without one keep theirs."""
         given = command.mode != Mode.NONE
         return replace(
             self,
@@ -211,7 +208,7 @@ class Drive:
         )._consistent()
 
     def with_dynamics(self, dynamics: Dynamics) -> Drive:
-        """Return the same drive with other numbers, following the same targets."""
+        """Return the drive with other dynamics and the same targets."""
         return replace(self, dynamics=dynamics)._consistent()
 
     def advanced(self, dt: float) -> Drive:
@@ -242,11 +239,11 @@ class Drive:
         return replace(self, position=position, velocity=velocity, effort=effort)._consistent()
 
     def sample(self) -> JointStateRecord:
-        """Return what the drive reports: every actuator, stamp zero."""
+        """Return the state of every actuator, with stamp zero."""
         return JointStateRecord((0, 0), '', self.names, self.position, self.velocity, self.effort)
 
     def _consistent(self) -> Drive:
-        """Return the drive with the velocities and efforts that its modes imply at once."""
+        """Return the drive with velocities and efforts that follow from its modes."""
         d = self.dynamics
         lag = (self.target - self.position) / d.time_constant
         velocity = np.where(self.mode == Mode.POSITION, lag, self.velocity)

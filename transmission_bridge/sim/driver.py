@@ -1,34 +1,207 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated driver without a node: its settings, its drive and its faults."""
+"""A simulated driver without a node: its faults, its settings, its drive."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, Field, field, fields
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, Field, field, fields, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.sim.drive import Drive, Dynamics, read_command
-from transmission_bridge.sim.faults import (
-    Drop,
-    Duplicate,
-    Fault,
-    Freeze,
-    inject,
-    NotANumber,
-    Shuffle,
-    Subset,
-)
+from transmission_bridge.types import Index, Mask
 
-__all__ = ['Driver', 'DriverSettings', 'parameter_name_of', 'range_of']
+__all__ = [
+    'Driver',
+    'DriverSettings',
+    'Drop',
+    'Duplicate',
+    'Fault',
+    'Freeze',
+    'NotANumber',
+    'Shuffle',
+    'Subset',
+    'inject',
+    'parameter_name_of',
+    'range_of',
+]
 
 
-# -- What can be changed on a simulated driver while it runs, with the words that explain it -----
+# -- Faults --------------------------------------------------------------------------------------
 #
-# One table: the node declares its parameters from it, so that both have the same ranges.
+# A fault takes an outgoing sample and a random generator and returns the sample as it is sent, or
+# ``None``. What happens to a sample depends on the seed, the sample's number and the fault only,
+# not on other faults or earlier samples.
+
+
+class Fault(Protocol):
+    """A pure change of one outgoing sample."""
+
+    @property
+    def stream(self) -> int:
+        """Number of the fault's own random stream."""
+
+    def __call__(
+        self, sample: JointStateRecord, random: np.random.Generator
+    ) -> JointStateRecord | None:
+        """Return the sample as it is sent, ``None``: it is lost."""
+
+
+def inject(
+    sample: JointStateRecord, faults: Iterable[Fault], *, seed: int, number: int
+) -> JointStateRecord | None:
+    """
+    Send a sample through faults, one after the other.
+
+    :param sample: The sample of the drive.
+    :param faults: In the order in which they happen.
+    :param seed: Not negative.
+    :param number: Number of the sample since the start.
+    :returns: The sample as it is sent, ``None``: it is lost.
+    """
+    sent: JointStateRecord | None = sample
+    for fault in faults:
+        if sent is None:
+            return None
+        sent = fault(sent, np.random.default_rng((seed, number, fault.stream)))
+    return sent
+
+
+@dataclass(frozen=True, slots=True)
+class _Random:
+    """
+    A fault that happens by chance.
+
+    :param probability: In [0, 1].
+    :raises ParameterError: If it is not.
+    """
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.probability <= 1.0:
+            raise ParameterError(
+                'probability cannot be accepted',
+                parameter='probability',
+                expected='a number in [0, 1]',
+                found=repr(self.probability),
+            )
+
+    def _strikes(self, random: np.random.Generator, n: int) -> Mask:
+        return random.random(n) < self.probability
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(_Random):
+    """The sample is lost with the given probability."""
+
+    stream: ClassVar[int] = 1
+
+    def __call__(
+        self, sample: JointStateRecord, random: np.random.Generator
+    ) -> JointStateRecord | None:
+        """Return the sample or ``None``."""
+        return None if self._strikes(random, 1)[0] else sample
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """
+    Samples are sent with the same values; only their stamps are new.
+
+    :param held: The sample with these values.
+    """
+
+    held: JointStateRecord
+    stream: ClassVar[int] = 2
+
+    def __call__(
+        self, sample: JointStateRecord, random: np.random.Generator
+    ) -> JointStateRecord | None:
+        """Return the held values with the stamp of the sample."""
+        return replace(self.held, stamp=sample.stamp)
+
+
+@dataclass(frozen=True, slots=True)
+class NotANumber(_Random):
+    """Each value of each interface is NaN with the given probability."""
+
+    stream: ClassVar[int] = 3
+
+    def __call__(
+        self, sample: JointStateRecord, random: np.random.Generator
+    ) -> JointStateRecord | None:
+        """Return the sample with NaN."""
+        position, velocity, effort = (
+            np.where(self._strikes(random, len(values)), np.nan, values)
+            for values in (sample.position, sample.velocity, sample.effort)
+        )
+        return replace(sample, position=position, velocity=velocity, effort=effort)
+
+
+@dataclass(frozen=True, slots=True)
+class Subset(_Random):
+    """Each actuator is left out with the given probability, which may leave none."""
+
+    stream: ClassVar[int] = 4
+
+    def __call__(
+        self, sample: JointStateRecord, random: np.random.Generator
+    ) -> JointStateRecord | None:
+        """Return the sample of the remaining actuators."""
+        return _taken(sample, np.flatnonzero(~self._strikes(random, len(sample.names))))
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate(_Random):
+    """Each actuator is named a second time at the end with the given probability."""
+
+    stream: ClassVar[int] = 5
+
+    def __call__(
+        self, sample: JointStateRecord, random: np.random.Generator
+    ) -> JointStateRecord | None:
+        """Return the sample with repeated entries."""
+        again = np.flatnonzero(self._strikes(random, len(sample.names)))
+        return _taken(sample, np.concatenate([np.arange(len(sample.names)), again]))
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """The actuators are in another order in every sample."""
+
+    stream: ClassVar[int] = 6
+
+    def __call__(
+        self, sample: JointStateRecord, random: np.random.Generator
+    ) -> JointStateRecord | None:
+        """Return the permuted sample."""
+        return _taken(sample, random.permutation(len(sample.names)))
+
+
+def _taken(sample: JointStateRecord, places: Index) -> JointStateRecord:
+    """Return the entries at these indices; empty arrays stay empty."""
+    position, velocity, effort = (
+        values[places] if len(values) else values
+        for values in (sample.position, sample.velocity, sample.effort)
+    )
+    return replace(
+        sample,
+        names=tuple(sample.names[place] for place in places),
+        position=position,
+        velocity=velocity,
+        effort=effort,
+    )
+
+
+# -- Settings ------------------------------------------------------------------------------------
+#
+# One table: the node declares its parameters from it.
 
 
 _PLANT = Dynamics()
@@ -103,7 +276,7 @@ class DriverSettings:
         """
         Return the faults that are switched on.
 
-        :param held: The sample at which a frozen drive stands still.
+        :param held: The sample that a frozen drive repeats.
         """
         chain: list[Fault] = [Freeze(held)] if self.freeze else []
         chain += [
@@ -131,17 +304,17 @@ def range_of(setting: Field[Any]) -> tuple[float, float] | None:
     return span
 
 
-# -- A simulated driver without a node: the drive, the time it stands at, and its faults ---------
+# -- The driver ----------------------------------------------------------------------------------
 
 
 class Driver:
     """
-    Takes commands and gives samples at times that its owner tells.
+    Takes commands and returns samples at given times.
 
-    The same calls give the same samples: there is no clock inside, and the faults are seeded.
+    The same calls give the same samples: it has no clock, and the faults are seeded.
 
     :param names: The actuators, distinct.
-    :param now: The time at which the drive stands at rest [s], of a clock that never goes back.
+    :param now: Start time, at rest [s], of a clock that never goes back.
     """
 
     def __init__(self, names: Sequence[str], settings: DriverSettings, *, now: float) -> None:
@@ -157,17 +330,17 @@ class Driver:
         return self._drive.names
 
     def use(self, settings: DriverSettings, *, now: float) -> None:
-        """Go on with other settings from now."""
+        """Use other settings from now on."""
         self._advance(now)
         self._drive = self._drive.with_dynamics(settings.dynamics)
         self._settings = settings
 
     def command(self, message: JointStateData, *, now: float) -> tuple[str, ...]:
         """
-        Follow a command from now.
+        Follow a command from now on.
 
-        :returns: The names in it that are none of ours.
-        :raises MessageError: If the message is refused; nothing has changed then.
+        :returns: The names in it that are not of this drive.
+        :raises MessageError: If the message is refused; then nothing has changed.
         """
         command = read_command(message, self.names)
         self._advance(now)
@@ -175,7 +348,7 @@ class Driver:
         return command.unknown
 
     def sample(self, *, now: float) -> JointStateRecord | None:
-        """Return what is sent now, faults included, without a stamp; ``None``: nothing is."""
+        """Return the sample sent now, with faults, without a stamp; ``None``: it is lost."""
         self._advance(now)
         truth = self._drive.sample()
         if not self._settings.freeze:
