@@ -233,7 +233,7 @@ def test_a_fault_of_the_block_does_not_cost_its_transmissions(
         ('<gpio name="g"><param name="p">1</param><param name="p">2</param></gpio>', 'last one'),
         (
             '<hardware><plugin>A</plugin></hardware><hardware><plugin>B</plugin></hardware>',
-            'last one counts',
+            'last one is used',
         ),
     ],
 )

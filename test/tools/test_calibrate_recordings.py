@@ -172,7 +172,7 @@ def test_names_of_another_driver_are_told_with_what_to_do(run, renamed):
     result = run('calibrate', renamed, '--description', ARM, '--joints', 'encoders')
     assert (result.code, result.out) == (2, '')
     assert "nothing named on the topic 'actuator_states' is known: expected some of" in result.err
-    assert "(--actuator-names DRIVER=URDF tells how a driver calls them), found 'M1'" in result.err
+    assert "(give the driver's names with --actuator-names DRIVER=URDF), found 'M1'" in result.err
 
 
 def test_numbers_of_the_parameter_file_are_where_calibration_begins(run, messages, tmp_path):

@@ -84,7 +84,7 @@ def test_json_has_exactly_the_documented_shape(run, mixed_robot):
     assert (strange['line'], strange['path']) == (12, '/robot/transmission[2]')
     assert strange['message'] == (
         "transmission 'strange_transmission' of unknown type 'elsewhere/StrangeTransmission' "
-        "cannot be used: no installed type is like it, see 'transmission_bridge plugins'"
+        "cannot be used: no installed type is similar, see 'transmission_bridge plugins'"
     )
     assert broken['line'] == 20
     assert "found '50abc'" in broken['message']
@@ -454,7 +454,7 @@ def test_the_closest_type_is_a_similar_one(run, theirs, ours):
     document = run('check', '-', '--json', stdin=_robot(_simple('j', theirs))).json
     (finding,) = (each for each in document['findings'] if each['severity'] == 'error')
     assert (f"closest installed type is '{ours}'" in finding['message']) is bool(ours)
-    assert ('no installed type is like it' in finding['message']) is not bool(ours)
+    assert ('no installed type is similar' in finding['message']) is not bool(ours)
 
 
 @pytest.mark.parametrize('columns', [60, 80, 160])

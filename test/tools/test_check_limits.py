@@ -70,7 +70,7 @@ def test_they_agree_with_the_device(limits):
 def test_the_text_has_them_and_the_plain_json_has_not(run):
     """People see them with their units without asking; the documented shape of the JSON stays."""
     lines = run('check', ARM).out.splitlines()
-    title = 'limits of the joints, and what they allow their actuators (indented)'
+    title = 'limits of the joints, and of their actuators from these (indented)'
     first = lines.index(f'{title}, in rad, rad/s, N m')
     assert lines[first + 1].split() == ['LOWER', 'UPPER', 'VELOCITY', 'EFFORT']
     assert lines[first + 2].split() == ['shoulder_pan', '-2.9', '2.9', '1.5', '150']
@@ -225,7 +225,7 @@ def test_nothing_is_said_to_vary(legs, run):
     assert '?' not in text
     assert all("'varies'" not in str(each) for each in legs[0].values())
     assert ' .. ' in next(line for line in text.splitlines() if line.startswith('    flap_slide'))
-    assert 'ratios that vary, over the positions that are allowed' in text
+    assert 'ratios that vary, over the allowed positions' in text
 
 
 def test_units_are_those_of_each_member(legs, run):

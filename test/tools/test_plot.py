@@ -13,7 +13,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.plot.blocks import blocks_of, curves_of
+from transmission_bridge.tools.plot.command import blocks_of, curves_of
 
 pytest.importorskip('matplotlib')
 

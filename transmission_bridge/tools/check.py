@@ -53,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A joint or an actuator of a transmission; ``None`` is what could not be read."""
+    """A joint or an actuator of a transmission, ``None`` where a value could not be read."""
 
     name: str
     role: str | None = None
@@ -73,9 +73,9 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class TransmissionReport:
     """
-    A transmission in the file, whether it can be used or not.
+    A transmission in the file, used or refused.
 
-    :param limits: Of its joints and what they allow its actuators; none where it is not loaded.
+    :param limits: Limits of its joints and, from these, of its actuators; ``None`` if refused.
     """
 
     name: str
@@ -91,8 +91,7 @@ class TransmissionReport:
         """
         Return the object of ``check --json``.
 
-        :param with_limits: Whether it has ``joint_limits``, ``actuator_limits`` and ``ratios``,
-            which not every reader expects.
+        :param with_limits: Whether to add ``joint_limits``, ``actuator_limits`` and ``ratios``.
         """
         document: dict[str, Any] = {
             'name': self.name,
@@ -114,7 +113,7 @@ class TransmissionReport:
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """
-    A robot as this package understands it.
+    A robot as this package reads it.
 
     :param robot: Its name, empty where the file cannot be parsed.
     :param transmissions: In the order of the file.
@@ -155,9 +154,9 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
     """
     Read a description and load its transmissions, whatever is wrong with them.
 
-    :param strict: Make errors of the warnings for which
-        :func:`~transmission_bridge.description.load_description` refuses a description in strict
-        mode. It stops at the first; here all are wanted.
+    :param strict: Report warnings as errors where
+        :func:`~transmission_bridge.description.load_description` in strict mode refuses the
+        description.
     """
     try:
         robot = load_description(data)
@@ -192,14 +191,14 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
 def _with_closest_types(
     transmissions: RobotTransmissions, aliases: Mapping[str, str], installed: Sequence[str]
 ) -> Iterator[Finding]:
-    """Yield the findings; those about types that are not installed name the most similar one."""
+    """Yield the findings; those about unknown types with the closest installed type."""
     unknown = {}
     for spec in transmissions.robot.transmissions:
         type_name = aliases.get(spec.type, spec.type)
         if type_name not in installed:
             unknown[spec.name] = type_name
     for finding in transmissions.findings:
-        # A transmission that was read without an error has none but that it cannot be built.
+        # A transmission that was read without error has only the error that it cannot be built.
         if finding.severity != 'error' or finding.subject not in unknown:
             yield finding
             continue
@@ -212,14 +211,14 @@ def _with_closest_types(
             + (
                 f"the closest installed type is '{closest}'"
                 if closest
-                else "no installed type is like it, see 'transmission_bridge plugins'"
+                else "no installed type is similar, see 'transmission_bridge plugins'"
             ),
         )
 
 
 def _closest(type_name: str, installed: Sequence[str]) -> str:
     """Return the installed type with the most similar name, empty if none is similar."""
-    # Packages differ where classes are the same, and all classes end alike.
+    # Packages may differ for the same class, and all classes have the same ending.
     for shortened, cutoff in ((_kind, 0.6), (_class, 0.85)):
         names = {shortened(name): name for name in installed}
         for found in get_close_matches(shortened(type_name), names, 1, cutoff):
@@ -310,7 +309,7 @@ def _finding_as_json(finding: Finding) -> dict[str, Any]:
 _HEADING = ('', '', 'ROLE', 'REDUCTION', 'OFFSET')
 
 _QUOTED = re.compile(r"'([^']*)'")
-#: A sentence about one of several, as in ``joint '' cannot``, that can be one about all of them.
+#: A sentence about one, as in ``joint '' cannot``, that can be changed to one about several.
 _ABOUT_ONE = re.compile(r"(transmission|joint|actuator) '' (?=of unknown type|cannot\b)")
 
 
@@ -318,11 +317,11 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     """
     Yield the lines.
 
-    Findings look as those of a compiler, ``file:line: severity: message``, so that editors and
-    terminals find the place. Those that differ in their names and places only are one.
+    Findings have the form ``file:line: severity: message``, which editors and terminals recognise.
+    Those that differ in names and lines only are combined.
 
     :param file: The file's name, as the user gave it.
-    :param width: Columns to wrap at, ``None``: do not.
+    :param width: Columns to wrap at, ``None``: no wrapping.
     """
     if report.robot or report.transmissions:
         yield _wrapped(f"robot '{printable(report.robot)}' in {printable(file)}", width)
@@ -334,7 +333,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     yield from _limits(known, width)
     ratios = [ratio for each in known for ratio in each.ratios]
     if ratios:
-        yield 'ratios that vary, over the positions that are allowed'
+        yield 'ratios that vary, over the allowed positions'
         yield from (f'  {line}' for line in _ratios(ratios))
         yield ''
     for title, names in (
@@ -404,7 +403,7 @@ def _limits(limits: Sequence[TransmissionLimits], width: int | None) -> Iterator
         return
     rows: list[tuple[str, ...]] = [('', 'LOWER', 'UPPER', 'VELOCITY', 'EFFORT')]
     rows += [_numbers(indent, each) for indent, each in members]
-    title = 'limits of the joints, and what they allow their actuators (indented)'
+    title = 'limits of the joints, and of their actuators from these (indented)'
     lines = aligned(rows, right=(1, 2, 3, 4))
     units = [_units(each.unit) for _, each in members]
     if len(set(units)) == 1:
@@ -412,7 +411,7 @@ def _limits(limits: Sequence[TransmissionLimits], width: int | None) -> Iterator
     else:
         widest = max(map(columns_of, lines)) + max(len(', '.join(each)) for each in units)
         if width is not None and widest + 4 > width:
-            units = [each[:1] for each in units]  # that of the position stands for all three
+            units = [each[:1] for each in units]  # of position only
         column = ['UNITS', *(', '.join(each) for each in units)]
         lines = aligned(
             [(*row, each) for row, each in zip(rows, column, strict=True)], right=(1, 2, 3, 4)
@@ -446,7 +445,7 @@ def _ratios(ratios: Sequence[Ratio]) -> list[str]:
 
 
 def _range(values: Range) -> str:
-    """Return one number, or the ends of a range, which come from samples, with fewer digits."""
+    """Return one number, or a range, with fewer digits because it is sampled."""
     least, greatest = values
     if math.isnan(least):
         return '?'
@@ -462,7 +461,7 @@ def _range(values: Range) -> str:
 
 
 def _groups(report: CheckReport) -> list[list[Finding]]:
-    """Return the findings, those together that differ in names and places only."""
+    """Group findings that differ in names and lines only."""
     names = _names(report)
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in report.findings:
@@ -472,7 +471,7 @@ def _groups(report: CheckReport) -> list[list[Finding]]:
 
 
 def _names(report: CheckReport) -> frozenset[str]:
-    """Return the names that a sentence may be about."""
+    """Return all names of transmissions, joints and actuators."""
     return frozenset(
         name
         for each in report.transmissions
@@ -495,7 +494,7 @@ def _finding(group: Sequence[Finding], file: str, names: Collection[str]) -> str
         general, is_general = _ABOUT_ONE.subn(
             lambda found: f'{count} {found[1]}s ', _anonymous(text, names), count=1
         )
-        # A sentence with more names in it is about the first finding only.
+        # A sentence with more names fits the first finding only.
         text = general if is_general and "''" not in general else f'{count} times: {text}'
         lines = dict.fromkeys(str(each.line) for each in group if each.line is not None)
         where = f' [lines {", ".join(lines)}]' if len(lines) > 1 else ''
@@ -503,7 +502,7 @@ def _finding(group: Sequence[Finding], file: str, names: Collection[str]) -> str
 
 
 def _sentence(finding: Finding) -> str:
-    # The traceback of a plugin is for its author: it is in the JSON.
+    # The traceback of a plugin is in the JSON only.
     message = finding.message.partition('\n')[0]
     return sentence(message, expected=finding.expected, found=finding.found)
 

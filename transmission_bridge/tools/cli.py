@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What every command is made of: streams, exit codes, arguments, tables, progress."""
+"""Common parts of commands: streams, exit codes, signals, arguments, tables, progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ import json
 import math
 import os
 import shutil
+import signal
 import sys
+import threading
+from types import FrameType
 from typing import Any, TextIO
 import unicodedata
 
@@ -29,6 +32,7 @@ __all__ = [
     'Stream',
     'UsageError',
     'aligned',
+    'clean_end',
     'columns_of',
     'duration',
     'in_order',
@@ -38,7 +42,8 @@ __all__ = [
     'progress',
 ]
 
-#: Sentences are not wrapped shorter than this.
+
+#: Narrowest width to which sentences are wrapped.
 _NARROWEST = 40
 
 
@@ -50,11 +55,11 @@ class Stream:
     """
     Lines of text to a stream.
 
-    A character that the stream's encoding lacks is written as an escape. A reader that goes away
-    (``| head``) is no error and changes no verdict: the rest is dropped.
+    A character that the stream's encoding lacks is written as an escape. If the reader closes the
+    pipe (``| head``), the rest is dropped without an error.
 
     :param stream: The stream, ``None`` where the process has none (``>&-``).
-    :param is_result: Whether text is lost without it, so that writing fails where there is none.
+    :param is_result: Whether the text is the result, so that writing without a stream fails.
     """
 
     def __init__(self, stream: TextIO | None, *, is_result: bool = False) -> None:
@@ -63,7 +68,7 @@ class Stream:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person is watching."""
+        """Whether the output is a terminal."""
         return self._stream is not None and self._stream.isatty()
 
     @property
@@ -82,12 +87,12 @@ class Stream:
         self.write(text + '\n')
 
     def json(self, document: Any) -> None:
-        """Write a document as JSON, in ASCII; not finite numbers are a bug here."""
+        """Write a document as JSON in ASCII; its numbers have to be finite."""
         self.line(json.dumps(document, indent=2, allow_nan=False))
 
     def write(self, text: str) -> None:
         """
-        Write text as it is.
+        Write text.
 
         :raises OutputError: If it cannot be written.
         """
@@ -102,7 +107,7 @@ class Stream:
 
     def flush(self) -> None:
         """
-        Hand over what is buffered.
+        Flush the stream.
 
         :raises OutputError: If it cannot be written.
         """
@@ -120,7 +125,7 @@ class Stream:
 
 
 def _send_nowhere(stream: TextIO | None) -> None:
-    """Let the interpreter's own flush at exit succeed; what is still buffered is lost anyway."""
+    """Redirect a broken stream, so that the interpreter's flush at exit succeeds."""
     if stream is None:
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -135,10 +140,10 @@ def _send_nowhere(stream: TextIO | None) -> None:
 @dataclass(frozen=True, slots=True)
 class Console:
     """
-    Where a command writes.
+    The output of a command.
 
     :param out: Its result.
-    :param err: Sentences about what went wrong or is worth knowing.
+    :param err: Errors, warnings and notes.
     """
 
     out: Stream
@@ -173,16 +178,16 @@ class Exit(IntEnum):
     """Exit codes of every command."""
 
     OK = 0
-    #: What was looked at has errors.
+    #: The input has errors.
     ERRORS = 1
-    #: It could not be looked at: wrong usage, or a file that cannot be read or written.
+    #: Wrong usage, or a file that cannot be read or written.
     USAGE = 2
     #: Ctrl-C, as shells count it.
     INTERRUPTED = 130
 
 
 class UsageError(Exception):
-    """The user's mistake in one sentence; ends a command with :attr:`Exit.USAGE`."""
+    """Wrong usage, in one sentence; ends a command with :attr:`Exit.USAGE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +195,11 @@ class Command:
     """
     One command.
 
-    :param description: What it does and what its exit codes mean, for its own help.
-    :param example: Command lines to copy, for its own help.
+    :param description: Help text: what it does, and its exit codes.
+    :param example: Help text: command lines to copy.
     :param add_arguments: Adds its arguments to a parser.
-    :param run: Does it, and returns the exit code. Raises :class:`UsageError` or an error of this
-        package for what the user can mend.
+    :param run: Runs it and returns the exit code. Raises :class:`UsageError` or another error of
+        this package for errors of the user.
     """
 
     description: str
@@ -204,7 +209,7 @@ class Command:
 
 
 def columns_of(text: str) -> int:
-    """Return how many columns a terminal needs for a text without control characters."""
+    """Return the width of a text without control characters on a terminal, in columns."""
     wide = sum(unicodedata.east_asian_width(character) in 'WF' for character in text)
     marks = sum(unicodedata.combining(character) != 0 for character in text)
     return len(text) + wide - marks
@@ -238,18 +243,18 @@ def named_values(
     Return the values by name.
 
     :param pairs: Texts ``name=value``.
-    :param known: Names that there are.
-    :param what: What a name names, for messages: ``actuator``.
-    :param lost: Names that are in the description but cannot be used, with the reason.
+    :param known: The names allowed.
+    :param what: Kind of the names, for errors: ``actuator``.
+    :param lost: Names in the description that cannot be used, with the reason.
     :raises UsageError: If a text has another form, a name is unknown or given twice, or a value
-        is no finite decimal number.
+        is not a finite decimal number.
     """
-    # Here, because the room brings lxml, which whoever asks for help need not wait for.
+    # Here, because this imports lxml, and help must not wait for it.
     from transmission_bridge.description.values import parse_number
 
     values: dict[str, float] = {}
     for pair in pairs:
-        # The last sign separates: a name may hold one, a number cannot.
+        # The last '=' separates: a name may contain one, a number cannot.
         name, separator, text = pair.rpartition('=')
         if not separator:
             raise UsageError(f"expected {what}=value, found '{pair}'")
@@ -276,9 +281,9 @@ def _listed(names: Collection[str]) -> str:
 
 def duration(text: str) -> float:
     """
-    Return the number of seconds that an argument is.
+    Return an argument as seconds.
 
-    :raises argparse.ArgumentTypeError: If it is no finite number above 0.
+    :raises argparse.ArgumentTypeError: If it is not a finite number above 0.
     """
     try:
         number = float(text)
@@ -292,9 +297,9 @@ def duration(text: str) -> float:
 @contextmanager
 def live_table(console: Console) -> Iterator[Any]:
     """
-    Give a :class:`rich.live.Live` to show things in place, ``None`` where output is no terminal.
+    Give a :class:`rich.live.Live`, ``None`` where the output is not a terminal.
 
-    Without rich it is ``None`` as well, and the user is told.
+    Without rich it is ``None`` as well, with a note to the user.
     """
     if not console.out.is_terminal:
         yield None
@@ -313,10 +318,10 @@ def live_table(console: Console) -> Iterator[Any]:
 @contextmanager
 def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
     """
-    Show a bar of progress to a person where rich is installed, and nothing to a file or program.
+    Show a progress bar on a terminal, if rich is installed.
 
-    :param stream: Where to.
-    :param what: What is going on.
+    :param stream: The output.
+    :param what: Label of the bar.
     :returns: A function to be called with numbers from 0 to 1.
     """
     try:
@@ -332,3 +337,52 @@ def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
     with Progress(console=RichConsole(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda done: bar.update(task, completed=done)
+
+
+# -- Signals -------------------------------------------------------------------------------------
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class _Ended(BaseException):
+    """A signal asked the process to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
+
+
+@contextmanager
+def clean_end(*, as_interrupt: bool = False) -> Iterator[None]:
+    """
+    Let SIGTERM and SIGHUP unwind the stack, as SIGINT does; then the process ends by the signal.
+
+    Outside the main thread this does nothing.
+
+    :param as_interrupt: Whether to raise ``KeyboardInterrupt``, for commands that Ctrl-C ends.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in _SIGNALS:  # do not interrupt the clean-up
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt if as_interrupt else _Ended(number)
+
+    # A signal that is ignored (nohup) stays ignored.
+    before = {
+        number: signal.signal(number, end)
+        for number in _SIGNALS
+        if signal.getsignal(number) is signal.SIG_DFL
+    }
+    try:
+        yield
+    except _Ended as ended:
+        signal.signal(ended.number, signal.SIG_DFL)
+        os.kill(os.getpid(), ended.number)
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -57,7 +57,7 @@ def add_bridge_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar='DRIVER=URDF',
         help="names that a driver uses instead of the URDF's, each as TOPIC:DRIVER=URDF where "
-        'several drivers use the same; they count instead of those in the parameter file',
+        'several drivers use the same; they override those in the parameter file',
     )
     parser.add_argument(
         '--params-file',

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge export``: tuned numbers back into the robot description."""
+"""``transmission_bridge export``: writes tuned numbers into the robot description."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
 @dataclass(frozen=True)
 class _Slot:
-    """One number of a parameter: its name, which of its numbers, and all of them."""
+    """One number of a parameter: the parameter's name, the index, and all its numbers."""
 
     name: str
     place: int
@@ -45,12 +45,12 @@ def write_number(
     editor: NumberEditor, spec: TransmissionSpec, tunables: Sequence[Tunable], path: ParameterPath
 ) -> bool:
     """
-    Write one number where it stands, or where it would stand.
+    Write one number where it is, or where it belongs if it has its default.
 
     :param spec: The transmission.
     :param tunables: All its numbers, with their new values.
-    :param path: Which one.
-    :returns: Whether that could be done.
+    :param path: Path of the number.
+    :returns: Whether it could be written.
     """
     value = next(tunable.value for tunable in tunables if tunable.path == path)
     member, rest = _member(spec, path)
@@ -68,7 +68,7 @@ def write_number(
 def _member(
     spec: TransmissionSpec, path: ParameterPath
 ) -> tuple[TransmissionEnd | None, ParameterPath]:
-    """Return the joint or actuator that a path leads through, and the path below it."""
+    """Return the joint or actuator in a path, and the rest of the path."""
     members = {'joints': spec.joints, 'actuators': spec.actuators}.get(path[0], ())
     for member in members:
         if len(path) > 2 and member.name == path[1]:
@@ -77,7 +77,7 @@ def _member(
 
 
 def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable]) -> _Slot:
-    """Return where a number stands whose parameter has the first name of its path."""
+    """Return the slot of a number in the parameter that its path begins with."""
     depth = len(prefix)
     same = [each for each in others if each.path[depth : depth + 1] == rest[:1]]
     values = tuple(each.value for each in same)
@@ -86,7 +86,7 @@ def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable])
 
 
 def _matrix_slots(spec: TransmissionSpec, rest: ParameterPath, value: float) -> tuple[_Slot, ...]:
-    """Return the rows and entries that the matrix of a coupled transmission is spelt in."""
+    """Return the slots of a matrix entry of a coupled transmission, in every notation."""
     if len(rest) != 3 or rest[0] != 'matrix':
         return ()
     row, column = _ENTRY.fullmatch(rest[1]), _ENTRY.fullmatch(rest[2])
@@ -116,8 +116,8 @@ class Exported:
     The result.
 
     :param data: The description with the new numbers.
-    :param changes: What was written.
-    :param n_same: How many numbers of the parameter file stood there already.
+    :param changes: The numbers written.
+    :param n_same: Count of the numbers that were in the description already.
     """
 
     data: bytes
@@ -129,12 +129,12 @@ def export(
     data: bytes, values: Mapping[str, float | bool], aliases: Mapping[str, str]
 ) -> Exported:
     """
-    Write numbers into a description, each where it stands.
+    Write numbers into a description.
 
     :param data: The description.
     :param values: Numbers by their full parameter names.
     :raises DescriptionError: If the description cannot be read.
-    :raises UsageError: If a name is none of this robot, or a number cannot be written.
+    :raises UsageError: If this robot has no parameter of a name, or a number cannot be written.
     :raises ParameterError: If a value cannot be accepted.
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
@@ -154,7 +154,7 @@ def export(
         changes.append(Change(name, before, after))
         spec: TransmissionSpec = specs[transmission]
         if not write_number(editor, spec, tuned.tunables[transmission], path):
-            raise UsageError(f'{name} cannot be written: it stands nowhere in the description')
+            raise UsageError(f'{name} cannot be written: it has no place in the description')
     result = editor.result()
     _verify(result, tuned, aliases)
     return Exported(result, tuple(changes), len(wanted) - len(changes))
@@ -166,7 +166,7 @@ def _places(
     """
     Return transmission and path of each name.
 
-    :raises UsageError: If a name is none, or means two numbers.
+    :raises UsageError: If a name is unknown or ambiguous.
     """
     places: dict[str, list[tuple[str, ParameterPath]]] = {}
     for transmission, tunables in robot.tunables.items():
@@ -178,7 +178,7 @@ def _places(
         found = places.get(name, [])
         if len(found) == 1:
             continue
-        reason = 'names with dots make two numbers of this name'
+        reason = 'two numbers have this name, because names contain dots'
         if not found:
             lost = [each for each in rejected if each and name.startswith(f'{PREFIX}{each}.')]
             reason = (
@@ -196,9 +196,9 @@ def _value(robot: RobotTransmissions, transmission: str, path: ParameterPath) ->
 
 def _verify(data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]) -> None:
     """
-    Check that the description reads as what was asked for.
+    Check that the new description gives the new numbers.
 
-    :raises UsageError: If a plugin reads a number in a way that is not known here.
+    :raises UsageError: If a plugin reads a number in its own way.
     """
     read = RobotTransmissions(load_description(data), aliases=aliases)
     for transmission, tunables in tuned.tunables.items():
@@ -212,12 +212,7 @@ def _verify(data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]) 
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
-    """
-    Run the command.
-
-    :raises UsageError: For what the user can mend.
-    :raises DescriptionError: If the description is none.
-    """
+    """Run the command."""
     if options.in_place and options.file == STANDARD_INPUT:
         raise UsageError('--in-place needs a file')
     if options.output:
@@ -239,7 +234,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 
 def _print(data: bytes, console: Console) -> None:
-    """Print the bytes as they are, where standard output takes bytes."""
+    """Print the bytes unchanged, if standard output accepts bytes."""
     buffer = getattr(sys.stdout, 'buffer', None)
     if buffer is None:
         console.out.write(data.decode('utf-8', 'backslashreplace'))
@@ -247,7 +242,7 @@ def _print(data: bytes, console: Console) -> None:
     console.out.flush()
     try:
         buffer.write(data)
-    except BrokenPipeError:  # the reader has gone; flushing at the end deals with that
+    except BrokenPipeError:  # handled when the stream is flushed
         pass
     except OSError as error:
         raise UsageError(f'cannot write the output: {error.strerror}') from None

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Files that appear under their name when they are complete, or not at all."""
+"""Output files, which appear when they are complete or not at all."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from pathlib import Path
 import shutil
 import tempfile
 
-from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.signals import clean_end
+from transmission_bridge.tools.cli import clean_end, UsageError
 
 __all__ = ['check_output', 'safe_output', 'write_output']
 
 
 def check_output(path: str, *, force: bool, marker: str = '') -> None:
     """
-    Check that something may be written under a name.
+    Check that a file or folder may be written.
 
-    :param force: Whether something that is there may be replaced.
-    :param marker: File that a folder must hold to be replaced.
+    :param force: Whether an existing one may be replaced.
+    :param marker: File that an existing folder must contain to be replaced.
     :raises UsageError: If it may not.
     """
     target = Path(path)
     if not target.name or '\0' in path:
-        raise UsageError(f"cannot write '{path}': it is no name of a file")
+        raise UsageError(f"cannot write '{path}': it is not a file name")
     if not target.parent.is_dir():
         raise UsageError(f"cannot write '{path}': there is no folder '{target.parent}'")
     if not os.path.lexists(target):
@@ -44,14 +43,14 @@ def safe_output(
     path: str, *, force: bool, folder: bool = False, marker: str = ''
 ) -> Iterator[str]:
     """
-    Give the path of something to write, and move it to its name at the end.
+    Give a temporary path to write, and move it to the target at the end.
 
-    It is made in a folder of its own beside the target, which is gone afterwards: whatever ends
-    the block early leaves nothing behind. A link stays, and what it points to is replaced.
+    It is in a temporary folder beside the target, which is removed: a block that ends early leaves
+    nothing behind. If the target is a link, its destination is replaced.
 
     :param path: The target.
-    :param force: Whether it may replace something.
-    :param folder: Whether it is a folder, which is there when it is given.
+    :param force: Whether it may replace an existing one.
+    :param folder: Whether it is a folder; then the temporary one exists.
     :param marker: As in :func:`check_output`.
     :raises UsageError: If it cannot be written, or may not.
     """
@@ -79,7 +78,7 @@ def safe_output(
 
 def write_output(path: str, data: bytes, *, force: bool) -> None:
     """
-    Write a file as a whole, with the permissions of the one that it replaces.
+    Write a file, with the permissions of the one that it replaces.
 
     :param force: Whether it may replace one.
     :raises UsageError: If it cannot be written, or may not.
@@ -95,7 +94,7 @@ def write_output(path: str, data: bytes, *, force: bool) -> None:
 
 
 def _move(made: Path, target: Path, *, force: bool, aside: Path) -> None:
-    """Move what was made to its name, without a moment in which something else is lost."""
+    """Move a file or folder to the target, without losing an existing one at any moment."""
     if target.is_dir() and not target.is_symlink():
         os.rename(target, aside)
         try:
@@ -110,7 +109,7 @@ def _move(made: Path, target: Path, *, force: bool, aside: Path) -> None:
         os.replace(made, target)
     else:
         try:
-            os.link(made, target)  # fails where another program was faster
+            os.link(made, target)  # fails if another program was faster
         except FileExistsError:
             raise
         except OSError:  # a file system without links

@@ -22,7 +22,7 @@ from transmission_bridge.types import Array
 
 __all__ = ['ROWS', 'JacobianValues', 'jacobian_values', 'run']
 
-#: What the rows of the Jacobian are.
+#: The rows of the Jacobian.
 ROWS = ('vx', 'vy', 'vz', 'wx', 'wy', 'wz')
 
 
@@ -32,7 +32,7 @@ class JacobianValues:
     The result.
 
     :param names: The coordinates, one per column.
-    :param position: Of each [rad or m].
+    :param position: Position of each [rad or m].
     :param jacobian: Shape ``(6, n)``: linear velocity of the end's origin, then angular velocity,
         in the axes of the base.
     :param transform: Shape ``(4, 4)``, the end in the base.
@@ -45,7 +45,7 @@ class JacobianValues:
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it is finite: the transmissions reach the position."""
+        """Whether the transmissions reach the position, so that everything is finite."""
         return bool(np.isfinite(self.jacobian).all() and np.isfinite(self.transform).all())
 
     def as_json(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def jacobian_values(
         being zero.
     :param space: ``joint`` or ``actuator``.
     :raises DescriptionError: If the description cannot be used.
-    :raises UnknownNameError: If there is no such link, or a joint cannot be seen from actuators.
-    :raises JointError: If the joints between the links make no device.
+    :raises UnknownNameError: If there is no such link, or a joint has no actuators.
+    :raises JointError: If the joints between the links are not a device.
     :raises UsageError: If the values do not fit.
     """
     robot = load_description(data)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of joints, and what they leave their actuators, transmission by transmission."""
+"""The limits of joints, and of actuators from these, for each transmission."""
 
 from __future__ import annotations
 
@@ -36,24 +36,23 @@ Range = tuple[float, float]
 
 _UNKNOWN = (math.nan, math.nan)
 
-#: Positions per coordinate at which a ratio that varies is looked at, by the number of
-#: coordinates; three beyond the end.
+#: Samples per coordinate for a ratio that varies, by the number of coordinates; three for more.
 _POINTS = (201, 21, 9, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberLimits:
     """
-    The limits of a joint, or what the limits of its joints allow an actuator, each by itself.
+    The limits of a joint, or of an actuator from the limits of its joints.
 
-    Infinite where nothing limits; NaN where it cannot be told, or the limits of a joint contradict
+    Infinite where there is no limit; NaN where it is unknown, or the limits of a joint contradict
     each other.
 
-    :param unit: Of the position: ``rad``, ``m``, or both where the description does not tell.
+    :param unit: Unit of position: ``rad``, ``m``, or both where it is unknown.
     :param lower: Least position.
     :param upper: Greatest position.
-    :param velocity: Greatest speed, over the positions that are allowed.
-    :param effort: Greatest effort, over the positions that are allowed.
+    :param velocity: Greatest speed, over the allowed positions.
+    :param effort: Greatest effort, over the allowed positions.
     """
 
     name: str
@@ -111,9 +110,9 @@ class Ratio:
 @dataclass(frozen=True, slots=True)
 class TransmissionLimits:
     """
-    The limits of the members of a transmission, in role order.
+    The limits of the joints and actuators of a transmission, in role order.
 
-    :param ratios: None where the Jacobian is constant.
+    :param ratios: Empty where the Jacobian is constant.
     """
 
     joints: tuple[MemberLimits, ...]
@@ -125,11 +124,11 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     """
     Return the limits of a transmission's joints and actuators.
 
-    Those of the joints are of
-    :func:`~transmission_bridge.description.effective_limits.effective_limits`. For a coupled
-    transmission those of the actuators are the least box around what the joints allow together.
-    Where the Jacobian varies they are ranges, found by samples all over the positions that the
-    domain and the limits of the joints allow.
+    Those of the joints are the
+    :func:`~transmission_bridge.description.effective_limits.effective_limits`. Those of the
+    actuators of a coupled transmission are the least box around the values that the joints allow
+    together. Where the Jacobian varies they are ranges, sampled over the positions that the domain
+    and the limits of the joints allow.
     """
     names = [member.name for member in binding.spec.joints]
     limits = [effective_limits(robot.robot, name) for name in names]
@@ -140,7 +139,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
                 actuators = _constant(robot, binding, names)
             else:
                 actuators, ratios = _varying(robot, binding, limits)
-        except (Exception, SystemExit):  # a plugin's bug costs its own numbers only
+        except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
             actuators = tuple(
                 MemberLimits(
                     member.name,
@@ -201,7 +200,7 @@ def _varying(
     lower, upper, velocity, effort = _columns(limits)
     a = _allowed(transmission, lower, upper)
     jacobian = transmission.jacobian(a)
-    # At a dead centre there is none.
+    # It is NaN at a dead centre.
     jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
     m, n = transmission.n_actuators, transmission.n_joints
     speed = np.array([tight_box(each, -velocity, velocity)[1] for each in jacobian])
@@ -233,7 +232,7 @@ def _varying(
 
 
 def _allowed(transmission: Transmission, lower: Array, upper: Array) -> Array:
-    """Return actuator positions all over what joint limits and domain allow."""
+    """Return a grid of actuator positions that joint limits and domain allow."""
     domain = (
         transmission.domain if isinstance(transmission, PositionDependentTransmission) else None
     )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge map``: values of one space in the other."""
+"""``transmission_bridge map``: joint values from actuator values, or the reverse."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class MappedValues:
     """
     The result.
 
-    :param values: By name, NaN where it depends on something unknown.
-    :param reasons: What else made a value NaN: ``transmission: reason``.
+    :param values: By name, NaN where it depends on an unknown value.
+    :param reasons: Other causes of NaN: ``transmission: reason``.
     :param n_errors: Number of error findings in the description.
     """
 
@@ -64,7 +64,7 @@ def map_values(
     :param rate: Velocities in that space.
     :raises DescriptionError: If the description cannot be read at all.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
-    :raises UsageError: If a text is no ``name=value``, a name is not of this robot, or ``at`` or
+    :raises UsageError: If a text is not ``name=value``, a name is not of this robot, or ``at`` or
         ``rate`` is needed and missing.
     """
     robot = load_description(data)
@@ -84,7 +84,7 @@ def map_values(
         'rate': read(rate) if rate else None,
     }
     report = MapReport()
-    # A value beyond double precision becomes infinite, and is then as unknown as any other.
+    # An overflow becomes infinite, and is treated as unknown.
     with np.errstate(all='ignore'):
         try:
             mapped = to_other(interface, read(values), **arguments, report=report)
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     known = {name: value for name, value in mapped.values.items() if math.isfinite(value)}
     if mapped.n_errors:
         console.err.line(
-            f'{printable(options.file)} has errors ({mapped.n_errors}), which cost joints: see '
+            f'{printable(options.file)} has errors ({mapped.n_errors}), and joints are missing: see '
             f"'transmission_bridge check {printable(options.file)}'"
         )
     if options.json:

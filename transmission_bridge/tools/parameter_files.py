@@ -38,7 +38,7 @@ _DEEPEST, _MOST = 32, 100_000
 _BOOL = 'tag:yaml.org,2002:bool'
 _TEXT = 'tag:yaml.org,2002:str'
 
-#: As the node says it.
+#: In the node's words.
 _EXPECTED = {bool: 'true or false', str: 'text', tuple: 'a list of texts'}
 
 
@@ -47,8 +47,9 @@ def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
     Return the parameters of transmissions by their full names.
 
     :param data: The file.
-    :param name: Its name, for messages.
-    :raises UsageError: If it is no such file, a value is not a number, or two nodes disagree.
+    :param name: Its name, for errors.
+    :raises UsageError: If it is not a parameter file, a value is not a number, or two nodes
+        disagree.
     """
     values: dict[str, float | bool] = {}
     for path, leaf in _parameters(data, name):
@@ -62,15 +63,16 @@ def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, A
     Return options of the bridge as :class:`BridgeOptions` takes them.
 
     :param data: The file.
-    :param name: Its name, for messages.
+    :param name: Its name, for errors.
     :param wanted: The names of the options.
-    :raises UsageError: If it is no such file, a value has the wrong type, or two nodes disagree.
+    :raises UsageError: If it is not a parameter file, a value has the wrong type, or two nodes
+        disagree.
     """
     options = {option.name: option for option in fields(BridgeOptions) if option.name in wanted}
     values: dict[str, Any] = {}
     for path, leaf in _parameters(data, name):
         option = options.get(path)
-        # An empty list has no type, and arrives in a node as no value.
+        # An empty list has no type, and is no value for a node.
         if option is not None and not (leaf.id == 'sequence' and not leaf.value):
             _note(values, path, _option_value(leaf, option, name), leaf, name)
     return values
@@ -98,11 +100,11 @@ def _parameters(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
                 raise UsageError(f"'{name}' holds more than {_MOST} values")
             yield parameter
     if not n_nodes:
-        raise UsageError(f"'{name}' is no ROS parameter file: there is no {_PARAMETERS}")
+        raise UsageError(f"'{name}' is not a ROS parameter file: it has no {_PARAMETERS}")
 
 
 def _pairs(node: Any) -> list[tuple[Any, Any]]:
-    """Return the entries of a mapping, none of anything else."""
+    """Return the entries of a mapping; other nodes have none."""
     if getattr(node, 'id', '') != 'mapping':
         return []
     return list(node.value)
@@ -134,7 +136,7 @@ def _value(leaf: Any, path: str, name: str) -> float | bool:
     """
     Return a number, or true or false.
 
-    :raises UsageError: If it is neither; a quoted number is a text.
+    :raises UsageError: If it is neither; a quoted number is text.
     """
     text = leaf.value if isinstance(leaf.value, str) else ''
     if leaf.tag == _BOOL:
@@ -201,9 +203,9 @@ def parameters_yaml(transmissions: Iterable[tuple[str, Iterable[Entry]]], headin
 
 def yaml_number(value: float) -> str:
     """
-    Return the shortest text that reads as this number and as no integer.
+    Return the shortest text that is read as this floating-point number.
 
-    A node refuses an integer where a double belongs, and YAML 1.1 takes ``1e-05`` for a text.
+    A node refuses an integer for a double, and YAML 1.1 reads ``1e-05`` as text.
     """
     if not math.isfinite(value):
         raise ValueError(f'not a finite number: {value}')

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot that a command is about, and the parameters of its bridge."""
+"""The robot of a command, and the parameters of its bridge."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ STANDARD_INPUT = '-'
 
 def read_robot_file(name: str) -> bytes:
     """
-    Return what is in a file, or comes through a pipe.
+    Return the content of a file or a pipe.
 
-    :returns: As much as a description may have, and one byte more where it is longer.
+    :returns: At most one byte more than a description may have.
     :raises UsageError: If it cannot be read.
     """
     try:
@@ -56,7 +56,7 @@ def read_robot_file(name: str) -> bytes:
 
 def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
     """
-    Return the types of ``--alias``, theirs to ours.
+    Return the aliases of ``--alias``: type in the description to installed type.
 
     :raises UsageError: If one is not of the form TYPE=TYPE, or a type is given twice.
     """
@@ -71,10 +71,10 @@ def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
     return aliases
 
 
-#: What to do about names that the robot does not have.
-NAMES_HINT = '--actuator-names DRIVER=URDF tells how a driver calls them'
+#: Advice about names that the robot does not have.
+NAMES_HINT = "give the driver's names with --actuator-names DRIVER=URDF"
 
-#: Options that say what is in a state, or where it comes from.
+#: Options for the content of states, or their source.
 _USED = (
     'actuator_state_topics',
     'actuator_names',
@@ -86,17 +86,17 @@ _USED = (
     'unknown_joints',
 )
 
-#: Options that a recording is not subject to: it is mapped message by message.
+#: Options that do not apply to a recording, which is mapped message by message.
 _NOT_USED = ('state_timeout', 'publish')
 
 
 @dataclass(frozen=True)
 class BridgeSetup:
     """
-    What a bridge would be given.
+    The parameters of a bridge.
 
     :param options: Its options.
-    :param numbers: Those of the transmissions by their full parameter names.
+    :param numbers: Numbers of the transmissions by their full parameter names.
     :param file: Name of the parameter file, empty where there is none.
     """
 
@@ -146,7 +146,7 @@ class BridgeSetup:
         Return the maps with the numbers of the parameter file.
 
         :param description: The robot.
-        :returns: The maps, and sentences about what of the parameter file is not used.
+        :returns: The maps, and notes about parameters that are not used.
         :raises DescriptionError: If the description cannot be read.
         :raises UsageError: If a number cannot be accepted.
         """
@@ -161,7 +161,7 @@ class BridgeSetup:
         notes = [finding.text for finding in self._left_out(robot.lost_actuators)]
         if unknown:
             names = shortened(unknown)
-            notes.append(f"'{self.file}': no number of this robot, and not used: {names}")
+            notes.append(f"'{self.file}': not used, this robot has no such number: {names}")
         different = [
             option.name
             for option in fields(BridgeOptions)
@@ -182,11 +182,11 @@ class BridgeSetup:
 
 def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
     """
-    Return what the arguments ``--params-file``, ``--actuator-names`` and ``--alias`` say.
+    Return the parameters from ``--params-file``, ``--actuator-names`` and ``--alias``.
 
-    What stands on the command line counts instead of what the file says of the same.
+    The command line overrides the file.
 
-    :param drivers: Topics of drivers that the command line names.
+    :param drivers: Topics of drivers on the command line.
     :raises UsageError: If the file cannot be used, or a value cannot be accepted.
     """
     file, options, numbers = arguments.params_file or '', BridgeOptions(), {}
@@ -202,7 +202,7 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
         options = replace(options, plugin_aliases=tuple(map('='.join, aliases.items())))
     if arguments.actuator_names:
         try:
-            # Names may be those of one of these drivers, by its topic.
+            # Names may be for one of these drivers, by its topic.
             topics = drivers or options.actuator_state_topics
             options = replace(
                 options,
@@ -217,5 +217,5 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
 
 
 def _entry(text: str) -> str:
-    """Return an entry whose topic, if there is one, has no slash in front."""
+    """Return an entry without the leading slash of its topic."""
     return text.lstrip('/') if ':' in text.partition('=')[0] else text

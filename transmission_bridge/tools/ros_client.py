@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A command's place on the network, beside a running bridge."""
+"""A command's own node, beside a running bridge."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def ros_module(name: str) -> Any:
 
 class RosClient:
     """
-    A node in a context of its own, which leaves signals to the command.
+    A node in a context of its own; signals are left to the command.
 
     :param name: Name of the node.
     :param namespace: Its namespace, empty for none.
     :ivar node: The node.
-    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is none.
+    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
     def __init__(self, name: str, namespace: str = '') -> None:
@@ -59,7 +59,7 @@ class RosClient:
             )
         except bad_namespace:
             self._context.try_shutdown()
-            raise UsageError(f"'{namespace}' is no namespace") from None
+            raise UsageError(f"'{namespace}' is not a valid namespace") from None
         except (RuntimeError, ValueError) as error:  # such as an impossible ROS_DOMAIN_ID
             self._context.try_shutdown()
             raise UsageError(f'ROS cannot be used: {error}') from None
@@ -67,11 +67,11 @@ class RosClient:
         self._executor.add_node(self.node)
 
     def spin_for(self, seconds: float) -> None:
-        """Handle what arrives in this time."""
+        """Handle callbacks for some time."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0.0:
-            # The same each time but the last: with another time limit the executor begins anew
-            # with the first topic, and a busy one keeps the others from ever being heard.
+            # With another timeout the executor starts again with the first topic, and if that is
+            # busy, others are never handled. So it is the same except for the last time.
             self._executor.spin_once(timeout_sec=min(_STEP, left))
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Units of what a robot's transmissions map, and of their numbers."""
+"""Units of joints, actuators and the numbers of transmissions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transmission_bridge.transmissions.tunable import Tunable
 
 __all__ = ['UNKNOWN_UNIT', 'actuator_unit', 'joint_unit', 'ratio_unit', 'tunable_unit', 'units_of']
 
-#: Of an actuator: a description does not tell a motor from a cylinder.
+#: Of an actuator: descriptions do not distinguish motors and cylinders.
 UNKNOWN_UNIT = 'rad or m'
 
 
@@ -27,10 +27,10 @@ def joint_unit(robot: RobotDescription, name: str) -> str:
 
 def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
     """
-    Return ``rad`` where the actuators of a transmission are bound to turn, else both units.
+    Return ``rad`` if the actuators of a transmission are certainly rotary, else both units.
 
-    They turn where the mechanism says so, as a screw does, and where all joints do and the ratio
-    is a constant; a motor and a cylinder on a prismatic joint or on a crank look alike.
+    They are if the mechanism defines it (screw), or if all joints are rotary and the ratio is
+    constant. On a prismatic joint or a crank, a motor and a cylinder have the same description.
     """
     if binding.transmission.actuators_turn:
         return 'rad'
@@ -39,7 +39,7 @@ def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
 
 
 def units_of(unit: str) -> tuple[str, str, str]:
-    """Return the units of position, velocity and effort that go with a unit of position."""
+    """Return the units of position, velocity and effort for a unit of position."""
     if unit == UNKNOWN_UNIT:
         return unit, 'rad/s or m/s', 'N m or N'
     return unit, f'{unit}/s', 'N m' if unit == 'rad' else 'N'
@@ -53,6 +53,6 @@ def ratio_unit(above: str, below: str) -> str:
 
 
 def tunable_unit(tunable: Tunable) -> str:
-    """Return the unit that a number's description ends with in brackets, empty if none."""
+    """Return the unit in brackets at the end of a number's description, empty if none."""
     found = re.search(r'\[([^]]*)\]\W*$', tunable.description)
     return found[1] if found else ''

@@ -18,6 +18,7 @@ from transmission_bridge.errors import shortened
 from transmission_bridge.tools.bags.model import JOINT_STATE
 from transmission_bridge.tools.cli import (
     aligned,
+    clean_end,
     Console,
     Exit,
     live_table,
@@ -25,7 +26,6 @@ from transmission_bridge.tools.cli import (
     printable,
 )
 from transmission_bridge.tools.ros_client import ros_module, RosClient
-from transmission_bridge.tools.signals import clean_end
 from transmission_bridge.tools.watch_state import (
     ACTIVE,
     ARRAYS,
@@ -37,7 +37,7 @@ from transmission_bridge.tools.watch_state import (
 
 __all__ = ['is_idle', 'live_screen', 'missing_sides', 'plain_lines', 'run', 'waiting_for']
 
-#: What brings a bridge to work, by the state of life that it is in.
+#: How to activate a bridge, by its lifecycle state.
 _REMEDIES = {
     'unconfigured': "'ros2 lifecycle set {name} configure', then '... activate' start it; with "
     'the parameter autostart it starts by itself',
@@ -47,7 +47,7 @@ _REMEDIES = {
 
 
 def waiting_for(state: WatchState) -> str:
-    """Return what is waited for, in words."""
+    """Return a sentence about what is awaited."""
     topics = ', '.join([*state.driver_topics, JOINT_STATES])
     return f'waiting for {topics} and diagnostics of a bridge {_place(state)}'
 
@@ -58,7 +58,7 @@ def is_idle(state: WatchState) -> bool:
 
 
 def missing_sides(state: WatchState, now: float) -> list[str]:
-    """Return a sentence for each side that is not there or does not work, and what to do."""
+    """Return a sentence with advice for each side that is missing or does not work."""
     return list(_missing(state, now))
 
 
@@ -157,15 +157,15 @@ def _place(state: WatchState) -> str:
     return f'in namespace /{state.namespace.strip("/")}, ROS domain {domain}'
 
 
-#: Seconds without news from which a row is pale.
+#: Seconds without a message after which a row is dimmed.
 STALE = 0.5
 
 HEADINGS = ('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF', 'AGE [s]', 'CLAMPED')
 
-#: In a cell of which nothing is known.
+#: Text of an unknown cell.
 NOTHING = '-'
 
-#: Characters of a name and of a number at least, and between columns.
+#: Least width of a name and of a number, and the gap between columns.
 _NAME, _NUMBER, _GAP = 18, 9, 2
 
 #: Words of levels, as ROS has them.
@@ -174,13 +174,13 @@ LEVELS = {WARN: 'WARN', ERROR: 'ERROR'}
 _RIGHT = tuple(range(1, len(HEADINGS) + 1))
 
 
-#: Shows the state at a time, under sentences about what is missing.
+#: Shows the state at a time, below sentences about what is missing.
 Show = Callable[[WatchState, float, Sequence[str]], None]
 
 
 def plain_lines(state: WatchState, now: float, missing: Sequence[str] = ()) -> list[str]:
     """
-    Return what is missing and what diagnostics warn of, then the table and the topics.
+    Return lines: what is missing, warnings of diagnostics, the table, and the topics.
 
     :param missing: Sentences about what is missing.
     """
@@ -211,7 +211,7 @@ def _rich_view(state: WatchState, now: float, missing: Sequence[str], width: int
     rich_table, rich_text = optional('rich.table', 'cli'), optional('rich.text', 'cli')
     group = optional('rich.console', 'cli').Group
     rows = state.rows(now)
-    # On top: what does not fit on the screen is cut off at its end.
+    # At the top, because the screen is cut off at the bottom.
     parts: list[Any] = [
         rich_text.Text(printable(sentence), style='bold red') for sentence in missing
     ]
@@ -227,7 +227,7 @@ def _rich_view(state: WatchState, now: float, missing: Sequence[str], width: int
         table.add_column(kind.upper(), no_wrap=True, min_width=_NAME)
         shown = _shown_columns([cells for _, cells in chosen], width)
         for place in shown:
-            # As a text: a unit in brackets would be read as a style.
+            # As Text: a unit in brackets would be read as a style.
             heading = rich_text.Text(HEADINGS[place])
             table.add_column(heading, justify='right', no_wrap=True, min_width=_NUMBER)
         for row, cells in chosen:
@@ -244,7 +244,7 @@ def _rich_view(state: WatchState, now: float, missing: Sequence[str], width: int
 
 
 def _shown_columns(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return all columns, or on a screen too narrow for them those that say something."""
+    """Return all columns, or on a narrow screen those with known values."""
     places = range(len(HEADINGS))
     if width >= _NAME + len(HEADINGS) * (_GAP + _NUMBER):
         return list(places)
@@ -273,21 +273,21 @@ def _topic(state: WatchState, topic: str, now: float) -> str:
     return f'{topic}: {state.rate(topic, now):.0f} Hz, {age:.2f} s ago'
 
 
-#: Seconds between pictures on a terminal, and between snapshots elsewhere.
+#: Seconds between updates on a terminal, and between snapshots elsewhere.
 _LIVE_PERIOD, _PLAIN_PERIOD = 0.2, 1.0
 
-#: Seconds that --once waits for states of both sides, and then for what else there is.
+#: Seconds that --once waits for states of both sides, and then for everything else.
 _PATIENCE, _SETTLING = 5.0, 1.2
 
-#: Seconds in which everybody who is there is heard: to be found takes time, and diagnostics come
-#: once a second.
+#: Seconds until every running node has been heard: discovery takes time, and diagnostics come once
+#: a second.
 _MEETING = 3.0
 
-#: Seconds of silence after which it is said what is waited for.
+#: Seconds of silence after which a note says what is awaited.
 _SILENCE = 2.0
 
 
-#: Messages of a topic that may wait for us.
+#: Queue depth of a topic.
 _DEPTH = 50
 
 
@@ -295,14 +295,14 @@ class WatchClient(RosClient):
     """
     Fills a :class:`WatchState`.
 
-    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is none.
+    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
     def __init__(self, state: WatchState) -> None:
         super().__init__('transmission_bridge_watch', state.namespace)
         self._state = state
         qos = ros_module('rclpy.qos')
-        # Best effort hears every publisher.
+        # Best effort is compatible with every publisher.
         self._profile = qos.QoSProfile(depth=_DEPTH, reliability=qos.ReliabilityPolicy.BEST_EFFORT)
         self._message_type = ros_module('sensor_msgs.msg').JointState
         self._topics: dict[str, str] = {}
@@ -315,12 +315,12 @@ class WatchClient(RosClient):
         )
 
     def spin_for(self, seconds: float) -> None:
-        """Handle what arrives in this time, then look for topics that are new."""
+        """Handle callbacks for some time, then subscribe to new topics."""
         super().spin_for(seconds)
         self._follow()
 
     def _follow(self) -> None:
-        """Listen to the topics that the bridge names, and look who publishes; nothing is sent."""
+        """Subscribe to the topics of the bridge, and find their publishers."""
         for topic in self._state.topics:
             if topic not in self._topics:
                 self._topics[topic] = self.node.resolve_topic_name(topic)
@@ -386,9 +386,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 class _Watch:
     """
-    Looks at the system until the end.
+    Shows the system.
 
-    :param spin_for: Has the state take what arrives in this time [s].
+    :param spin_for: Updates the state from messages for some time [s].
     """
 
     def __init__(
@@ -405,7 +405,7 @@ class _Watch:
         return time.monotonic() - self._start
 
     def once(self, patience: float) -> None:
-        """Print one snapshot when states of both sides have arrived, or after some time."""
+        """Print one snapshot when both sides have been heard, or after some time."""
         state = self._state
         while not (state.has_driver and state.has_joint_states) and self._waited < patience:
             self._spin_for(0.05)
@@ -415,7 +415,7 @@ class _Watch:
             self._print([])
 
     def until(self, seconds: float | None, *, plain: bool) -> None:
-        """Show what there is, again and again, for some time or for ever."""
+        """Show the state repeatedly, for some time or until Ctrl-C."""
         with live_screen(self._console) if not plain else nullcontext() as show:
             while True:
                 period = _PLAIN_PERIOD if show is None else _LIVE_PERIOD
@@ -432,13 +432,13 @@ class _Watch:
                     return
 
     def _missing(self) -> list[str]:
-        """Return what is missing; who may not have been found yet is waited for."""
+        """Return what is missing, or what is awaited while nodes are being discovered."""
         missing = missing_sides(self._state, time.monotonic())
         is_sure = self._waited >= _MEETING or is_idle(self._state)
         return missing if is_sure or not missing else [waiting_for(self._state)]
 
     def _say_what_for(self) -> None:
-        """Say once what is waited for, where that takes long."""
+        """Report once what is awaited, if it takes long."""
         if self._state.is_empty and self._waited >= _SILENCE and not self._has_said:
             self._has_said = True
             self._console.err.line(printable(waiting_for(self._state)))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What ``watch`` knows: newest values by topic and name, rates, ages, bridges. No ROS."""
+"""The data of ``watch``: newest values by topic and name, rates, ages, bridges. No ROS."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ ARRAYS = ('position', 'velocity', 'effort')
 
 JOINT_STATES, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 
-#: Topics on the other side as long as no bridge names others. Those of commands keep this name, in
-#: whatever namespace.
+#: Topics of drivers as long as no bridge names others. Those of commands have this name in every
+#: namespace.
 _ACTUATOR_STATES, _ACTUATOR_COMMANDS = 'actuator_states', 'actuator_commands'
 
-#: Inputs of the bridge that tell of no actuator's state, nor command a joint.
+#: Inputs of the bridge that are neither actuator states nor commands.
 _SENSORS = ('actuator_absolute_positions', 'actuator_torque_sensors')
 
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
-#: Seconds without diagnostics, which come once a second, after which a bridge has gone.
+#: Seconds without diagnostics, which come once a second, after which a bridge is gone.
 _GONE = 3.5
 
-#: The state of life in which a bridge works.
+#: The lifecycle state in which a bridge works.
 ACTIVE = 'active'
 
 #: Parts of the names of statuses; keys in them.
@@ -45,9 +45,9 @@ class Row:
 
     :param kind: ``actuator`` or ``joint``.
     :param state: Position, velocity and effort, ``None`` where there is none.
-    :param command: The same of the newest command.
+    :param command: The same for the newest command.
     :param age: Seconds since its newest state, ``None``: never.
-    :param clamped: Commands that the bridge brought inside the limits so far.
+    :param clamped: Commands that the bridge has clamped so far.
     """
 
     kind: str
@@ -61,11 +61,11 @@ class Row:
 @dataclass(frozen=True)
 class Bridge:
     """
-    What a bridge last said of itself.
+    The last diagnostics of a bridge.
 
-    :param name: Its full name, without the slash in front.
-    :param statuses: By the names of the parts.
-    :param heard: When.
+    :param name: Its full name, without the leading slash.
+    :param statuses: Statuses by the names of the parts.
+    :param heard: Time of receipt.
     """
 
     name: str
@@ -74,17 +74,17 @@ class Bridge:
 
     @property
     def namespace(self) -> str:
-        """Its namespace, without slashes around."""
+        """Its namespace, without outer slashes."""
         return self.name.rpartition('/')[0]
 
     @property
     def state(self) -> str:
-        """Its state of life."""
+        """Its lifecycle state."""
         return self.statuses[_LIFE_CYCLE][_STATE]
 
     @property
     def driver_topics(self) -> tuple[str, ...]:
-        """The topics on which it listens to drivers; none while it is not configured."""
+        """Topics of drivers that it subscribes to; none while it is not configured."""
         others = {part.removeprefix(_COMMANDS_OF) for part in self.statuses} | {*_SENSORS}
         commands = {part for part in others if _COMMANDS_OF + part in self.statuses}
         return tuple(
@@ -95,7 +95,7 @@ class Bridge:
 
     @property
     def command_topics(self) -> tuple[str, ...]:
-        """The topics on which it commands drivers; none while it is not configured."""
+        """Topics on which it commands drivers; none while it is not configured."""
         return tuple(
             part
             for part in self.statuses
@@ -103,11 +103,11 @@ class Bridge:
         )
 
     def has_received(self, topic: str) -> bool:
-        """Whether a message has come on a topic that it listens to."""
+        """Return whether it has received a message on a topic."""
         return dict(self.statuses[topic].values)[_RECEIVED] != '0'
 
     def clamped(self, joint: str) -> int:
-        """Return how many commands to a joint it brought inside the limits."""
+        """Return how many commands to a joint it has clamped."""
         counts = (
             dict(status.values).get(_CLAMPED + joint, '')
             for part, status in self.statuses.items()
@@ -119,9 +119,9 @@ class Bridge:
 @dataclass
 class WatchState:
     """
-    Takes what arrives and tells what to show.
+    Collects messages and returns what to show.
 
-    Times are seconds of any one clock that does not jump.
+    Times are seconds of a steady clock.
 
     :param namespace: Namespace of the topics.
     :ivar publishers: Names of the nodes that publish on a topic, by topic.
@@ -188,22 +188,22 @@ class WatchState:
 
     @property
     def bridges(self) -> tuple[Bridge, ...]:
-        """Every bridge that was heard of in the namespace."""
+        """Bridges in the namespace."""
         own = self.namespace.strip('/')
         return tuple(each for each in self._bridges.values() if each.namespace == own)
 
     @property
     def other_bridges(self) -> tuple[Bridge, ...]:
-        """Every bridge that was heard of in other namespaces."""
+        """Bridges in other namespaces."""
         return tuple(each for each in self._bridges.values() if each not in self.bridges)
 
     def is_gone(self, bridge: Bridge, now: float) -> bool:
-        """Whether a bridge no longer tells how it is."""
+        """Return whether a bridge no longer sends diagnostics."""
         return now - bridge.heard > _GONE
 
     @property
     def driver_topics(self) -> tuple[str, ...]:
-        """Topics of drivers: those that the bridge names, and the usual one while none does."""
+        """Topics of drivers: those of the bridge, or the default one while it names none."""
         named = dict.fromkeys(each for bridge in self.bridges for each in bridge.driver_topics)
         if not named or _ACTUATOR_STATES in self._heard:
             named[_ACTUATOR_STATES] = None
@@ -219,22 +219,22 @@ class WatchState:
 
     @property
     def has_driver(self) -> bool:
-        """Whether a driver was heard, here or by the bridge: its topic may have another name."""
+        """Whether a driver was heard, here or by the bridge, whose topic may be remapped."""
         return any(topic in self._heard for topic in self.driver_topics) or any(
             bridge.has_received(topic) for bridge in self.bridges for topic in bridge.driver_topics
         )
 
     @property
     def has_joint_states(self) -> bool:
-        """Whether joint states have arrived, from whomever."""
+        """Whether joint states have arrived, from any node."""
         return JOINT_STATES in self._heard
 
     # -- what to show ----------------------------------------------------------------------------
 
     def rate(self, topic: str, now: float) -> float:
-        """Return the messages per second of late [Hz]."""
+        """Return the recent rate of messages [Hz]."""
         begin = max(self._begun.get(topic, now), now - _WINDOW)
-        # Without the message that the time begins with, and over all of it: a burst is no rate.
+        # Without the first message, and over the whole time, so that a burst is not a rate.
         count = sum(time > begin for time in self._times[topic])
         return count / (now - begin) if now > begin else 0.0
 
@@ -244,9 +244,9 @@ class WatchState:
 
     def troubles(self) -> tuple[Status, ...]:
         """
-        Return what the bridge warns about, the worst first.
+        Return the statuses that are not OK, most severe first.
 
-        That of other namespaces only where there is no bridge in this one.
+        Those of other namespaces only if there is no bridge in this one.
         """
         found = [
             status
@@ -257,7 +257,7 @@ class WatchState:
         return tuple(sorted(found, key=lambda each: (-each.level, each.name)))
 
     def rows(self, now: float) -> tuple[Row, ...]:
-        """Return actuators, then joints, each in the order in which they were first heard of."""
+        """Return actuators, then joints, each in the order of their first messages."""
         return *self._actuator_rows(now), *self._joint_rows(now)
 
     def _joint_rows(self, now: float) -> list[Row]:
@@ -276,7 +276,7 @@ class WatchState:
         ]
 
     def _actuator_rows(self, now: float) -> list[Row]:
-        """Drivers that are commanded on topics of their own may use the same names."""
+        # Drivers that are commanded on topics of their own may use the same names.
         topics = self.topics
         own = {
             namespace

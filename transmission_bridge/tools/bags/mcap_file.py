@@ -33,20 +33,18 @@ from mcap.records import Schema as SchemaRecord
 from mcap.writer import CompressionType, Writer
 
 from transmission_bridge import __version__
-from transmission_bridge.tools.bags.bag_metadata import (
-    BAG_RECORD,
-    BagMetadata,
-    metadata_text,
-    parse_metadata,
-    TopicCount,
-)
 from transmission_bridge.tools.bags.compression import decompress
 from transmission_bridge.tools.bags.model import (
+    BAG_RECORD,
     BagInfo,
+    BagMetadata,
     DamageError,
     Message,
+    metadata_text,
+    parse_metadata,
     Schema,
     Topic,
+    TopicCount,
     UnusableFileError,
 )
 from transmission_bridge.tools.cli import UsageError

@@ -10,18 +10,16 @@ import sqlite3
 from typing import Any
 from urllib.parse import quote
 
-from transmission_bridge.tools.bags.bag_metadata import (
-    BagMetadata,
-    metadata_text,
-    parse_metadata,
-    TopicCount,
-)
 from transmission_bridge.tools.bags.model import (
     BagInfo,
+    BagMetadata,
     DamageError,
     Message,
+    metadata_text,
+    parse_metadata,
     Schema,
     Topic,
+    TopicCount,
     UnusableFileError,
 )
 from transmission_bridge.tools.cli import UsageError

@@ -9,10 +9,9 @@ import argparse
 import os
 
 from transmission_bridge.errors import shown
-from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
-from transmission_bridge.tools.bags.files import is_folder, open_source
+from transmission_bridge.tools.bags.files import is_folder, METADATA_FILE, open_source
 from transmission_bridge.tools.bags.model import DamageError, Source, UnusableFileError
-from transmission_bridge.tools.cli import Console, Exit, printable, progress, UsageError
+from transmission_bridge.tools.cli import clean_end, Console, Exit, printable, progress, UsageError
 from transmission_bridge.tools.convert.run import (
     convert_recording,
     Converted,
@@ -31,7 +30,6 @@ from transmission_bridge.tools.robot import (
     NAMES_HINT,
     read_robot_file,
 )
-from transmission_bridge.tools.signals import clean_end
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,

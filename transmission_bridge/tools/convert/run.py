@@ -13,8 +13,7 @@ from typing import Literal
 
 from transmission_bridge.bridge.offline import OfflineConverter
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.tools.bags.bag_folder import METADATA_FILE
-from transmission_bridge.tools.bags.files import create_sink, is_folder
+from transmission_bridge.tools.bags.files import create_sink, is_folder, METADATA_FILE
 from transmission_bridge.tools.bags.joint_state_topic import read_unusual
 from transmission_bridge.tools.bags.model import (
     DamageError,

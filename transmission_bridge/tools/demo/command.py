@@ -18,6 +18,7 @@ from typing import Any
 from transmission_bridge.sim.demo_motion import command_at
 from transmission_bridge.tools.cli import (
     aligned,
+    clean_end,
     Console,
     Exit,
     live_table,
@@ -34,7 +35,6 @@ from transmission_bridge.tools.demo.processes import (
     start_nodes,
 )
 from transmission_bridge.tools.ros_client import ros_module, RosClient
-from transmission_bridge.tools.signals import clean_end
 
 __all__ = ['run', 'run_demo', 'table_lines']
 
