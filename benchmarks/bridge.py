@@ -44,19 +44,33 @@ GATES = (
     ('CPU, commands / states', 'cpu_us', 'commands', 'bridge', '<=', 1.2),
     ('p50 latency, commands / states', 'p50_us', 'commands', 'bridge', '<=', 1.2),
     ('CPU, two drivers / one driver', 'cpu_share', 'two_drivers', 'bridge', '<=', 2.2),
-    ('CPU, two position-dependent / plain relay', 'cpu_us', 'bent', 'typed_relay', '<=', 0.38),
-    ('CPU, two position-dependent / raw relay', 'cpu_us', 'bent', 'raw_relay', '<=', 1.35),
+    (
+        'CPU, two position-dependent / plain relay',
+        'cpu_us',
+        'nonlinear',
+        'typed_relay',
+        '<=',
+        0.38,
+    ),
+    ('CPU, two position-dependent / raw relay', 'cpu_us', 'nonlinear', 'raw_relay', '<=', 1.35),
     (
         'p50 latency, two position-dependent / plain relay',
         'p50_us',
-        'bent',
+        'nonlinear',
         'typed_relay',
         '<=',
         0.80,
     ),
-    ('flood rate, two position-dependent / plain relay', 'rate', 'bent', 'typed_relay', '>=', 3.2),
-    ('CPU, two position-dependent / none', 'cpu_us', 'bent', 'bridge', '<=', 1.08),
-    ('flood rate, two position-dependent / none', 'rate', 'bent', 'bridge', '>=', 0.93),
+    (
+        'flood rate, two position-dependent / plain relay',
+        'rate',
+        'nonlinear',
+        'typed_relay',
+        '>=',
+        3.2,
+    ),
+    ('CPU, two position-dependent / none', 'cpu_us', 'nonlinear', 'bridge', '<=', 1.08),
+    ('flood rate, two position-dependent / none', 'rate', 'nonlinear', 'bridge', '>=', 0.93),
     (
         'CPU, single-threaded executor / plain relay',
         'cpu_us',
@@ -107,7 +121,7 @@ def variants(joints: int, folder: Path) -> list[Variant]:
         relay('raw_relay'),
         relay('naive_bridge'),
         bridge('bridge', joints, states, flood=True),
-        bridge('bent', joints, states, flood=True),
+        bridge('nonlinear', joints, states, flood=True),
         replace(
             single,
             command=(*single.command[:1], '--executor=single_threaded', *single.command[1:]),
@@ -141,7 +155,7 @@ def bridge_command(
         '  ros__parameters:',
         '    autostart: true',
         '    robot_description: |',
-        f'      {robot_urdf(joints, bent=name == "bent")}',
+        f'      {robot_urdf(joints, nonlinear=name == "nonlinear")}',
     ]
     if topics:
         lines.append(f'    actuator_state_topics: [{", ".join(topics)}]')

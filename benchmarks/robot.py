@@ -27,11 +27,11 @@ BENT = (
 )
 
 
-def robot_urdf(n_joints: int, *, bent: bool = False) -> str:
+def robot_urdf(n_joints: int, *, nonlinear: bool = False) -> str:
     """
     Return a URDF with this many joints, driven by as many actuators.
 
-    :param bent: Whether two of the transmissions are position-dependent.
+    :param nonlinear: Whether two of the transmissions are position-dependent.
 
     Of each five joints one has a simple transmission, two share a differential, two a four-bar
     linkage; what is left over is simple.
@@ -54,7 +54,7 @@ def robot_urdf(n_joints: int, *, bent: bool = False) -> str:
         members = range(first, first + (1 if kind == 1 else 2))
         transmissions.append(_transmission(kind, members))
         first = members[-1] + 1
-    if bent:
+    if nonlinear:
         transmissions[:2] = [' '.join(text.split()) for text in BENT]
     return (
         f'<robot name="benchmark_{n_joints}">{"".join(links)}{"".join(joints)}'

@@ -21,7 +21,7 @@ TIMEOUT = 1.0
 #: A piston whose ratio depends on its position, beside a wheel.
 BENT = RobotTransmissions(
     load_description(
-        """<robot name="bent"><ros2_control name="drives" type="system">
+        """<robot name="nonlinear"><ros2_control name="drives" type="system">
 <joint name="knee"/><joint name="wheel"/>
 <transmission name="piston"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
 <param name="crank_radius">0.04</param><param name="rod_length">0.12</param>

@@ -399,7 +399,7 @@ def test_equal_findings_are_one(run):
     )
     assert toes == (
         "-:101: error: 2 transmissions of unknown type 'their/Reducer' cannot be used: no "
-        "installed type is like it, see 'transmission_bridge plugins' [lines 101, 104]"
+        "installed type is similar, see 'transmission_bridge plugins' [lines 101, 104]"
     )
     assert nose == (
         "-:107: error: transmission 'nose_transmission' of unknown type 'their/SimpleTransmision' "
@@ -530,4 +530,4 @@ def test_xacro_without_a_transmission_is_an_error(run, tmp_path):
     path.write_text(UNEXPANDED.format(beside=BESIDE), encoding='utf-8')
     result = run('check', path)
     assert result.code == 0
-    assert f'{path}:6: warning: instructions for xacro are ignored' in result.out
+    assert f'{path}:6: warning: xacro that was not expanded is ignored' in result.out

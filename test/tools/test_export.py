@@ -323,7 +323,7 @@ def test_parameters_of_a_plugin_are_written_and_added(run, tmp_path):
     [
         ('', 'is not a ROS parameter file'),
         ('[1, 2]', 'is not a ROS parameter file'),
-        ('a: {b: 1}', 'there is no ros__parameters'),
+        ('a: {b: 1}', 'it has no ros__parameters'),
         ('{', 'is not YAML'),
         ('"\\ud800', 'is not YAML'),
         ('&a [*a]', 'is not a ROS parameter file'),

@@ -840,12 +840,12 @@ def test_a_position_outside_does_not_cost_the_effort_elsewhere(robot_of, kind) -
 def test_the_affine_part_is_that_of_the_affine_map(robots, robot_of, data) -> None:
     """Beside an equation every linear transmission is mapped to the last bit as by itself."""
     linear = RobotTransmissions(data.draw(robots))
-    bent = robot_of(Crank)
+    nonlinear = robot_of(Crank)
     places = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     for direction in DIRECTIONS:
         maps = [linear.mapper.map_of(interface, direction).affine for interface in FIELDS]
         stacked = AffineMap.stacked([_beside(each) for each in maps])
-        (step,) = bent.mapper.map_of('position', direction).steps
+        (step,) = nonlinear.mapper.map_of('position', direction).steps
         function = robot_function.RobotFunction(stacked, [step], direction, commands=False)
         for scale in (1.0, 1e-300, 1e300):
             values = scale * places.normal(size=function.values.shape)

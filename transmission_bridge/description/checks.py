@@ -148,9 +148,7 @@ def _loop(way: Iterable[str], entry: str) -> list[str]:
 
 
 def accepted_transmissions(
-    drafts: Sequence[Draft],
-    joints: RobotJoints | None,
-    findings: Findings,
+    drafts: Sequence[Draft], joints: RobotJoints | None, findings: Findings
 ) -> tuple[tuple[TransmissionSpec, ...], tuple[RejectedTransmission, ...]]:
     """
     Return the transmissions that can be used together, and the others.
@@ -185,10 +183,7 @@ def _with_unknown_joints(
 
 
 def _check_joints(
-    element: Element,
-    spec: TransmissionSpec,
-    joints: RobotJoints | None,
-    findings: Findings,
+    element: Element, spec: TransmissionSpec, joints: RobotJoints | None, findings: Findings
 ) -> None:
     if joints is None:
         return

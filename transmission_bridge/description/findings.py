@@ -29,26 +29,14 @@ class Findings:
         self.errors = 0
 
     def error(
-        self,
-        element: Element,
-        message: str,
-        *,
-        expected: str,
-        found: str,
-        subject: str = '',
+        self, element: Element, message: str, *, expected: str, found: str, subject: str = ''
     ) -> None:
         """Add an error; the element (or the value) is dropped."""
         self.errors += 1
         self._add('error', element, message, expected, found, subject, fatal_if_strict=True)
 
     def ignored(
-        self,
-        element: Element,
-        message: str,
-        *,
-        expected: str,
-        found: str,
-        subject: str = '',
+        self, element: Element, message: str, *, expected: str, found: str, subject: str = ''
     ) -> None:
         """
         Add a warning that strict mode treats as an error.
@@ -58,24 +46,12 @@ class Findings:
         self._add('warning', element, message, expected, found, subject, fatal_if_strict=True)
 
     def warning(
-        self,
-        element: Element,
-        message: str,
-        *,
-        expected: str,
-        found: str,
-        subject: str = '',
+        self, element: Element, message: str, *, expected: str, found: str, subject: str = ''
     ) -> None:
         """Add a warning that strict mode accepts."""
         self._add('warning', element, message, expected, found, subject)
 
-    def info(
-        self,
-        element: Element,
-        message: str,
-        *,
-        subject: str = '',
-    ) -> None:
+    def info(self, element: Element, message: str, *, subject: str = '') -> None:
         """Add information."""
         self._add('info', element, message, '', '', subject)
 

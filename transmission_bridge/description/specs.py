@@ -280,11 +280,7 @@ class Finding:
     def __str__(self) -> str:
         """Return ``severity: line 12, /robot/x: message (expected a, found b)``."""
         text = sentence(
-            self.message,
-            line=self.line,
-            path=self.path,
-            expected=self.expected,
-            found=self.found,
+            self.message, line=self.line, path=self.path, expected=self.expected, found=self.found
         )
         return f'{self.severity}: {text}'
 

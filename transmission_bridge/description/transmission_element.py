@@ -244,11 +244,7 @@ class Spelling:
 
 
 #: Both drafts: child elements, or one line of attributes.
-ROS2_CONTROL = Spelling(
-    reduction=REDUCTION_TAGS['ros2_control'],
-    attributes=True,
-    read_only=True,
-)
+ROS2_CONTROL = Spelling(reduction=REDUCTION_TAGS['ros2_control'], attributes=True, read_only=True)
 #: ROS 1: child elements only.
 ROS_CONTROL = Spelling(
     reduction=REDUCTION_TAGS['ros_control'],
@@ -407,11 +403,7 @@ def _others(
 
 def _misplaced_role(element: Element, what: str, findings: Findings, transmission: str) -> None:
     findings.ignored(
-        element,
-        f'{what} is ignored here',
-        expected='<role>',
-        found=what,
-        subject=transmission,
+        element, f'{what} is ignored here', expected='<role>', found=what, subject=transmission
     )
 
 

@@ -319,8 +319,7 @@ class ActuatorDevice:
             raise JointError(self.device.name, f'{kind!r} is not a kind of limit')
         if not self.is_constant and (kind == 'position' or a is None):
             raise JointError(
-                self.device.name,
-                f'{kind} limits are no polytope where ratios depend on position',
+                self.device.name, f'{kind} limits are no polytope where ratios depend on position'
             )
         at = self._one(np.zeros(len(self.actuator_names)) if a is None else a)
         if not np.isfinite(self._map.jacobian(at)).all():

@@ -145,11 +145,7 @@ def unapply_rate(value: float, transmission: Transmission, *, at: float | None =
 
 
 def apply_acceleration(
-    value: float,
-    transmission: Transmission,
-    *,
-    at: float | None = None,
-    rate: float | None = None,
+    value: float, transmission: Transmission, *, at: float | None = None, rate: float | None = None
 ) -> float:
     """
     Return the actuator acceleration of a joint acceleration, in motion.

@@ -253,9 +253,7 @@ class Drive:
             (self.target - velocity) / d.time_constant,
         )
         effort = np.where(
-            self.mode == Mode.EFFORT,
-            self.effort,
-            d.inertia * acceleration + d.damping * velocity,
+            self.mode == Mode.EFFORT, self.effort, d.inertia * acceleration + d.damping * velocity
         )
         return replace(self, velocity=velocity, effort=effort)
 

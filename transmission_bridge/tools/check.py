@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 import math
 import re
@@ -60,15 +60,6 @@ class Member:
     mechanical_reduction: float | None = None
     offset: float | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the object of ``check --json``."""
-        return {
-            'name': self.name,
-            'role': self.role,
-            'mechanical_reduction': self.mechanical_reduction,
-            'offset': self.offset,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class TransmissionReport:
@@ -99,8 +90,8 @@ class TransmissionReport:
             'dialect': self.dialect,
             'line': self.line,
             'loaded': self.loaded,
-            'joints': [member.as_json() for member in self.joints],
-            'actuators': [member.as_json() for member in self.actuators],
+            'joints': [asdict(member) for member in self.joints],
+            'actuators': [asdict(member) for member in self.actuators],
         }
         if with_limits:
             limits = self.limits or TransmissionLimits((), ())
@@ -239,42 +230,33 @@ def _reports(
     transmissions: RobotTransmissions,
     limits: Mapping[str, TransmissionLimits],
 ) -> tuple[TransmissionReport, ...]:
-    loaded = transmissions.transmissions
+    def report(
+        spec: TransmissionSpec | RejectedTransmission, *sides: Iterable[Member]
+    ) -> TransmissionReport:
+        loaded = spec.name in transmissions.transmissions and isinstance(spec, TransmissionSpec)
+        joints, actuators = map(tuple, sides)
+        return TransmissionReport(
+            spec.name,
+            spec.type,
+            spec.dialect,
+            spec.line,
+            loaded,
+            joints,
+            actuators,
+            limits.get(spec.name) if loaded else None,
+        )
+
     reports = [
         *(
-            _accepted(spec, spec.name in loaded, limits.get(spec.name))
+            report(spec, map(_member, spec.joints), map(_member, spec.actuators))
             for spec in robot.transmissions
         ),
-        *(_rejected(spec) for spec in robot.rejected),
+        *(
+            report(spec, map(Member, spec.joints), map(Member, spec.actuators))
+            for spec in robot.rejected
+        ),
     ]
     return tuple(sorted(reports, key=_place))
-
-
-def _accepted(
-    spec: TransmissionSpec, loaded: bool, limits: TransmissionLimits | None
-) -> TransmissionReport:
-    return TransmissionReport(
-        name=spec.name,
-        type=spec.type,
-        dialect=spec.dialect,
-        line=spec.line,
-        loaded=loaded,
-        joints=tuple(map(_member, spec.joints)),
-        actuators=tuple(map(_member, spec.actuators)),
-        limits=limits,
-    )
-
-
-def _rejected(spec: RejectedTransmission) -> TransmissionReport:
-    return TransmissionReport(
-        name=spec.name,
-        type=spec.type,
-        dialect=spec.dialect,
-        line=spec.line,
-        loaded=False,
-        joints=tuple(map(Member, spec.joints)),
-        actuators=tuple(map(Member, spec.actuators)),
-    )
 
 
 def _member(spec: TransmissionEnd) -> Member:

@@ -89,9 +89,7 @@ def _completion(parser: argparse.ArgumentParser) -> None:
 
 def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        'input',
-        metavar='IN',
-        help='recording: a folder of rosbag2, or a file .mcap, .db3 or .csv',
+        'input', metavar='IN', help='recording: a folder of rosbag2, or a file .mcap, .db3 or .csv'
     )
     parser.add_argument(
         'output',

@@ -18,11 +18,7 @@ from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import read_parameter_file
-from transmission_bridge.tools.robot import (
-    aliases_of,
-    read_robot_file,
-    STANDARD_INPUT,
-)
+from transmission_bridge.tools.robot import aliases_of, read_robot_file, STANDARD_INPUT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER

@@ -99,12 +99,8 @@ class Ratio:
 
     def as_json(self) -> dict[str, Any]:
         """Return an object."""
-        return {
-            'actuator': self.actuator,
-            'joint': self.joint,
-            'unit': self.unit,
-            'ratio': _as_json((self.least, self.greatest)),
-        }
+        names = {'actuator': self.actuator, 'joint': self.joint, 'unit': self.unit}
+        return {**names, 'ratio': _as_json((self.least, self.greatest))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +254,11 @@ def _grid(lower: Array, upper: Array) -> Array:
     return grid.reshape(-1, len(axes))
 
 
-def _columns(limits: Sequence[EffectiveLimits]) -> tuple[Array, Array, Array, Array]:
-    return (
-        np.array([each.lower for each in limits]),
-        np.array([each.upper for each in limits]),
-        np.array([each.velocity for each in limits]),
-        np.array([each.effort for each in limits]),
-    )
+def _columns(limits: Sequence[EffectiveLimits]) -> Array:
+    """Return lower, upper, velocity and effort, shape ``(4, n)``."""
+    rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
+    columns: Array = np.array(rows).reshape(-1, 4).T
+    return columns
 
 
 def _range(samples: Array) -> Range:

@@ -79,10 +79,7 @@ def map_values(
     to_other = (
         transmissions.actuator_to_joint if to == 'joint' else transmissions.joint_to_actuator
     )
-    arguments = {
-        'at': read(at) if at else None,
-        'rate': read(rate) if rate else None,
-    }
+    arguments = {'at': read(at) if at else None, 'rate': read(rate) if rate else None}
     report = MapReport()
     # An overflow becomes infinite, and is treated as unknown.
     with np.errstate(all='ignore'):
@@ -113,7 +110,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     known = {name: value for name, value in mapped.values.items() if math.isfinite(value)}
     if mapped.n_errors:
         console.err.line(
-            f'{printable(options.file)} has errors ({mapped.n_errors}), and joints are missing: see '
+            f'{printable(options.file)} has errors ({mapped.n_errors}), joints are missing: see '
             f"'transmission_bridge check {printable(options.file)}'"
         )
     if options.json:

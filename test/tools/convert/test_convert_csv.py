@@ -90,7 +90,7 @@ def test_a_column_of_topics_tells_drivers_apart(run, tmp_path, robot_file):
     [
         ('', 'it is empty'),
         ('m1.position\n1\n', "no column 'time'"),
-        ('time,time\n', "column 'time' is there twice"),
+        ('time,time\n', "column 'time' is given twice"),
         ('time,m1\n', "column 'm1': expected time, stamp, topic, or a name and .position"),
         ('time,m1.speed\n', "column 'm1.speed'"),
         ('time,.position\n', "column '.position'"),

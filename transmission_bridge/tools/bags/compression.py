@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed pieces of recordings, never decompressed to more than they may be."""
+"""Decompression of parts of recordings, with a limit of their size."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from transmission_bridge.tools.cli import UsageError
 
 __all__ = ['decompress', 'decompressed_file']
 
-#: Largest piece that is decompressed; a small file can claim to be very large.
+#: Most bytes after decompression; a small file can expand to a very large one.
 _LARGEST = 256 * 1024 * 1024
 
-#: Modules that do it, the first that is installed.
+#: Modules for each method; the first that is installed is used.
 _MODULES = {'zstd': ('compression.zstd', 'backports.zstd'), 'lz4': ('lz4.frame',)}
 _PIECE = 1024 * 1024
 _DECOMPRESSORS = {'zstd': 'ZstdDecompressor', 'lz4': 'LZ4FrameDecompressor'}
@@ -28,10 +28,10 @@ def decompress(data: bytes, method: str, size: int | None = None) -> bytes:
     Return decompressed data.
 
     :param method: ``zstd``, ``lz4``, or empty for none.
-    :param size: How long it is, ``None`` if that is not known.
+    :param size: Size after decompression, ``None`` if unknown.
     :raises DamageError: If it is damaged, or of another size.
     :raises UnusableFileError: If the method is not known.
-    :raises UsageError: If nothing installed can do it.
+    :raises UsageError: If no module for it is installed.
     """
     most = _LARGEST if size is None else size
     if most > _LARGEST:
@@ -56,7 +56,7 @@ def decompressed_file(path: str, method: str) -> Iterator[bytes]:
 
     :raises DamageError: If it is damaged or cut off.
     :raises UnusableFileError: If the method is not known.
-    :raises UsageError: If nothing installed can do it.
+    :raises UsageError: If no module for it is installed.
     """
     module = _module(method)
     with open(path, 'rb') as file, module.open(file, 'rb') as raw:

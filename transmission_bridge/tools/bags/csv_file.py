@@ -2,16 +2,16 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-CSV files of joint states, read and written as if each line were a message.
+CSV files of joint states: each line is a message.
 
 A line::
 
     time,stamp,topic,left.position,right.position,left.velocity,...
 
-``time`` is when it was received, ``stamp`` (optional, else the same) what its header says, both in
-seconds with up to nine decimals. ``topic`` is optional as well. Every other column is named
+``time`` is the time of receipt, ``stamp`` (optional, by default the same) that of the header, both
+in seconds with up to nine decimals. ``topic`` is optional as well. Every other column is named
 ``name.position``, ``name.velocity`` or ``name.effort``, in SI units. An empty cell is a value that
-the message does not hold, ``nan`` one that it holds and that is not known.
+the message does not contain, ``nan`` one that is unknown.
 """
 
 from __future__ import annotations
@@ -30,12 +30,7 @@ import numpy as np
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.tools.bags.model import (
-    BagInfo,
-    Message,
-    Topic,
-    UnusableFileError,
-)
+from transmission_bridge.tools.bags.model import BagInfo, Message, Topic, UnusableFileError
 from transmission_bridge.transmissions.interfaces import FIELDS
 
 __all__ = [
@@ -63,14 +58,13 @@ _NUMBER = re.compile(
 @dataclass(frozen=True)
 class Columns:
     """
-    Where the cells of a line are.
+    The columns of a file.
 
-    :param time: Place of the time of receipt.
-    :param stamp: Place of the stamp, or ``None``.
-    :param topic: Place of the topic, or ``None``.
+    :param time: Index of the time of receipt.
+    :param stamp: Index of the stamp, or ``None``.
+    :param topic: Index of the topic, or ``None``.
     :param names: Names, in the order of their first columns.
-    :param cells: For position, velocity and effort the place for each name, ``None`` where there
-        is no column.
+    :param cells: For position, velocity and effort the index for each name, or ``None``.
     """
 
     time: int
@@ -84,12 +78,12 @@ class Columns:
         """
         Return the columns of a header.
 
-        :raises ValueError: If it is none of this kind; the message says why.
+        :raises ValueError: If the header is not valid; the message says why.
         """
         titles = [title.strip() for title in header]
         for title in titles:
             if titles.count(title) > 1:
-                raise ValueError(f"column '{title}' is there twice")
+                raise ValueError(f"column '{title}' is given twice")
         if TIME not in titles:
             raise ValueError(f"there is no column '{TIME}'")
         places: dict[str, dict[str, int]] = {}
@@ -115,7 +109,7 @@ def nanoseconds(text: str) -> int:
     """
     Return a time given in seconds, to the nanosecond.
 
-    :raises ValueError: If it is no decimal number with at most nine decimals.
+    :raises ValueError: If it is not a decimal number with at most nine decimals.
     """
     match = _SECONDS.fullmatch(text.strip())
     if match is None:
@@ -133,9 +127,9 @@ def seconds(value: int) -> str:
 
 def number(text: str) -> float:
     """
-    Return the number that a cell is.
+    Return a cell as a number.
 
-    :raises ValueError: If it is none.
+    :raises ValueError: If it is not one.
     """
     stripped = text.strip()
     if _NUMBER.fullmatch(stripped) is None:
@@ -143,7 +137,7 @@ def number(text: str) -> float:
     return float(stripped)
 
 
-#: Messages that are read at a time.
+#: Messages per batch.
 _BATCH = 500
 
 
@@ -162,7 +156,7 @@ class CsvRows:
         self._rows = csv.reader(self._decoded(), strict=True)
 
     def __iter__(self) -> Iterator[list[str]]:
-        """Iterate over the rows that are left."""
+        """Iterate over the remaining rows."""
         return self
 
     def __next__(self) -> list[str]:
@@ -176,24 +170,24 @@ class CsvRows:
 
     @property
     def line(self) -> int:
-        """The line of the row that was read last."""
+        """Line number of the last row."""
         return self._rows.line_num
 
     @property
     def progress(self) -> float:
-        """How much has been read, from 0 to 1."""
+        """Share that has been read, from 0 to 1."""
         return min(self._done / max(self._size, 1), 1.0)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _decoded(self) -> Iterator[str]:
-        """Yield the lines, decoded one by one: a damaged one costs none of those before it."""
+        """Yield the lines, decoded one by one, so that those before a damaged one are kept."""
         for line in self._file:
             text = line if self._done else line.removeprefix(BOM_UTF8)
             self._done += len(line)
-            # Some programs end lines by a carriage return alone.
+            # Some programs end lines with a carriage return alone.
             yield from io.StringIO(text.decode(), newline='')
 
 
@@ -202,10 +196,10 @@ class CsvReader:
     A CSV file; see :mod:`transmission_bridge.tools.bags.csv_file` for its columns.
 
     :param path: The file.
-    :param make_topic: Makes a topic for joint states of a name.
-    :param topic: Name of the topic where there is no such column.
+    :param make_topic: Makes a topic for joint states from a name.
+    :param topic: Name of the topic if there is no such column.
     :raises OSError: If it cannot be read.
-    :raises UnusableFileError: If its header is of another kind.
+    :raises UnusableFileError: If its header is not valid.
     """
 
     storage = compression = ''
@@ -231,12 +225,12 @@ class CsvReader:
 
     @property
     def lists_topics(self) -> bool:
-        """Whether there is no column of topics."""
+        """Whether there is no column for topics."""
         return self._columns.topic is None
 
     @property
     def progress(self) -> float:
-        """How much has been read, from 0 to 1."""
+        """Share that has been read, from 0 to 1."""
         return self._rows.progress
 
     def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
@@ -258,11 +252,11 @@ class CsvReader:
             damaged(problem)
 
     def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
-        """Yield nothing: there is no place for anything but messages."""
+        """Yield nothing: the format has messages only."""
         return iter(())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._rows.close()
 
     def _header(self) -> Columns:
@@ -281,9 +275,9 @@ class CsvReader:
 
     def _message(self, cells: Sequence[str]) -> Message:
         """
-        Return the message that a line is.
+        Return a line as a message.
 
-        :raises ValueError: If a cell is missing or not what it should be.
+        :raises ValueError: If a cell is missing or not valid.
         """
         columns = self._columns
         expected = 1 + max(
@@ -316,7 +310,7 @@ class CsvReader:
 
 
 def _numbers(cells: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the numbers of cells, NaN where one is empty, none at all where every one is."""
+    """Return the numbers of cells, NaN for an empty one; empty if all are."""
     if not any(cells):
         return np.empty(0)
     return np.array([number(cell) if cell else np.nan for cell in cells])
@@ -326,11 +320,11 @@ class CsvWriter:
     """
     A CSV file; see :mod:`transmission_bridge.tools.bags.csv_file` for its columns.
 
-    Messages hold a name once at most, as those that are converted do.
+    Converted messages contain each name at most once.
 
     :param path: The file; it must not exist.
-    :param names: Every name that a message may hold.
-    :param topics: The topics that are written; with several of them there is a column for them.
+    :param names: All names in messages.
+    :param topics: The topics to write; several get a column.
     :raises OSError: If it cannot be written.
     """
 
@@ -349,20 +343,20 @@ class CsvWriter:
         """Do nothing: a topic without messages has no lines."""
 
     def write(self, messages: Sequence[Message]) -> None:
-        """Append the messages of the topics that are written."""
+        """Append the messages of these topics."""
         self._lines.writerows(
             self._line(message) for message in messages if message.topic.name in self._topics
         )
 
     def add_extra(self, record: object) -> None:
-        """Do nothing: there is no place for it."""
+        """Do nothing: the format has no place for it."""
 
     def close(self) -> None:
         """Complete the file."""
         self._file.close()
 
     def abort(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file without completing it."""
         self._file.close()
 
     def _line(self, message: Message) -> list[str]:

@@ -69,11 +69,11 @@ class FolderReader:
     A bag of rosbag2.
 
     :param path: The folder.
-    :ivar info: What it says about itself.
+    :ivar info: Its own metadata.
     :ivar storage: ``mcap`` or ``sqlite3``.
-    :ivar compression: Compression of MCAP chunks, where that is known.
+    :ivar compression: Compression of MCAP chunks, if known.
     :raises OSError: If it cannot be read.
-    :raises UnusableFileError: If it is no bag.
+    :raises UnusableFileError: If it is not a bag.
     """
 
     def __init__(self, path: str) -> None:
@@ -82,7 +82,7 @@ class FolderReader:
         self.storage = metadata.storage
         if metadata.mode not in ('', 'none', 'file', 'message'):
             raise UnusableFileError(f"compression mode '{metadata.mode}' is not known")
-        # Names only: a bag never reaches out of its folder.
+        # Names only, so that a bag cannot refer to files outside of its folder.
         self._paths = [Path(path) / Path(file).name for file in metadata.files]
         for file in self._paths:
             if not file.is_file():
@@ -103,12 +103,12 @@ class FolderReader:
 
     @property
     def lists_topics(self) -> bool:
-        """Whether these are all of them before anything has been read."""
+        """Whether these are all topics, before messages are read."""
         return self._lists_topics
 
     @property
     def progress(self) -> float:
-        """How much has been read, from 0 to 1."""
+        """Share that has been read, from 0 to 1."""
         return min((self._number + self._part) / max(len(self._paths), 1), 1.0)
 
     def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
@@ -127,7 +127,7 @@ class FolderReader:
     def _decompressed(
         self, batch: list[Message], damaged: Callable[[str], None]
     ) -> Iterator[list[Message]]:
-        """Yield the messages of a batch, decompressed, around those that cannot be."""
+        """Yield the messages of a batch, decompressed, without those that cannot be."""
         if self._metadata.mode != 'message':
             yield batch
             return
@@ -146,23 +146,22 @@ class FolderReader:
     def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
         """Yield attachments and metadata of MCAP files."""
         for file in self._paths if self.storage == 'mcap' else ():
-            # What is wrong with a whole file is reported where its messages are read.
+            # Problems of a whole file are reported when its messages are read.
             with contextlib.suppress(DamageError, UnusableFileError), self._opened(file) as reader:
                 yield from reader.extras(damaged)
 
     def close(self) -> None:
-        """Let go of the files; they are open only while they are read."""
+        """Do nothing: files are open only while they are read."""
 
     def _opened(self, file: Path) -> _Opened:
         return _Opened(file, self._metadata, self._same)
 
     def _same(self, topic: Topic) -> Topic:
-        """Return the one object that stands for connections that look alike."""
         return self._topics.setdefault(topic.key, topic)
 
 
 class _Opened:
-    """A storage file while it is read, decompressed where the whole file is compressed."""
+    """A storage file while it is read, decompressed if the whole file is compressed."""
 
     def __init__(self, path: Path, metadata: BagMetadata, same: Callable[[Topic], Topic]) -> None:
         self._path, self._metadata, self._same = path, metadata, same
@@ -202,11 +201,11 @@ class FolderWriter:
     """
     A bag of rosbag2 with one storage file.
 
-    :param path: The folder, which is there and empty.
-    :param info: What it is to say about itself.
-    :param name: Name that the folder will have.
+    :param path: The folder, which exists and is empty.
+    :param info: Its own metadata.
+    :param name: Final name of the folder.
     :param storage: ``mcap`` or ``sqlite3``.
-    :param compression: Of MCAP chunks.
+    :param compression: Compression of MCAP chunks.
     """
 
     def __init__(
@@ -221,7 +220,7 @@ class FolderWriter:
             self._inner = SqliteWriter(path, info, file)
 
     def add(self, topic: Topic) -> None:
-        """Make a topic known that may have no message."""
+        """Add a topic, which may have no messages."""
         self._inner.add(topic)
 
     def write(self, messages: Sequence[Message]) -> None:
@@ -229,7 +228,7 @@ class FolderWriter:
         self._inner.write(messages)
 
     def add_extra(self, record: Any) -> None:
-        """Append an attachment or metadata, to an MCAP file."""
+        """Append an attachment or metadata, if the storage is MCAP."""
         self._inner.add_extra(record)
 
     def close(self) -> None:
@@ -239,7 +238,7 @@ class FolderWriter:
         (self._folder / METADATA_FILE).write_text(f'{ROOT}:\n{lines}', encoding='utf-8')
 
     def abort(self) -> None:
-        """Let go of the bag as it is."""
+        """Close the bag without completing it."""
         self._inner.abort()
 
 
@@ -248,7 +247,7 @@ def _read_metadata(folder: Path) -> BagMetadata:
         with open(folder / METADATA_FILE, 'rb') as file:
             data = file.read(_LONGEST_METADATA)
     except FileNotFoundError:
-        raise UnusableFileError(f'it is a folder without {METADATA_FILE}, no bag') from None
+        raise UnusableFileError(f'it is a folder without {METADATA_FILE}, not a bag') from None
     try:
         metadata = parse_metadata(data.decode())
     except UnicodeDecodeError:
@@ -270,7 +269,7 @@ def open_source(path: str, topic: str) -> Source:
 
     :param topic: Name of the topic of a CSV file without a column for it.
     :raises OSError: If it cannot be read.
-    :raises UnusableFileError: If it is no recording.
+    :raises UnusableFileError: If it is not a recording.
     """
     if os.path.isdir(path):
         return FolderReader(path)
@@ -282,15 +281,15 @@ def open_source(path: str, topic: str) -> Source:
         return SqliteReader(path)
     if suffix == _CSV:
         return CsvReader(path, joint_state_topic, topic)
-    with open(path, 'rb'):  # if it is not there, that is what to say
+    with open(path, 'rb'):  # for the operating system's error
         pass
     raise UnusableFileError(
-        'what it is cannot be told from its name (a rosbag2 folder, or a file .mcap, .db3, .csv)'
+        'its type is unknown: give a rosbag2 folder, or a file .mcap, .db3 or .csv'
     )
 
 
 def is_folder(path: str) -> bool:
-    """Whether what is written to a path is a folder."""
+    """Return whether the output at a path is a folder."""
     return Path(path).suffix not in (_MCAP, _SQLITE, _CSV)
 
 
@@ -304,14 +303,14 @@ def create_sink(
     topics: Sequence[str],
 ) -> Sink:
     """
-    Begin a recording of the kind that its name says.
+    Create a recording of the type of its name.
 
-    :param path: Where it is made: an empty folder for a folder, a file that is not there else.
-    :param name: Name that it will have.
-    :param source: What it is made from.
+    :param path: Temporary path: an existing empty folder, or a file that does not exist.
+    :param name: Its final name.
+    :param source: The recording that is converted.
     :param storage: ``mcap`` or ``sqlite3``, of a folder; by default that of the source.
-    :param columns: Names that joint states may hold, for CSV.
-    :param topics: Topics that are written, for CSV.
+    :param columns: Names in joint states, for CSV.
+    :param topics: Topics to write, for CSV.
     :raises OSError: If it cannot be written.
     :raises UnusableFileError: If it cannot be written.
     """

@@ -55,21 +55,21 @@ _MAGIC = b'\x89MCAP0\r\n'
 #: Opcode and length of a record.
 _HEAD = struct.Struct('<BQ')
 _DEFINITIONS = (Opcode.SCHEMA, Opcode.CHANNEL)
-#: A message record but its data: opcode, length, channel, sequence, times of receipt and sending.
+#: A message record before its data: opcode, length, channel, sequence, log and publish time.
 _MESSAGE = struct.Struct('<BQHIQQ')
 
 #: Keys of channel metadata that rosbag2 writes.
 _QOS, _TYPE_HASH = 'offered_qos_profiles', 'topic_type_hash'
 
-#: Messages outside chunks are taken together up to this many bytes.
+#: Messages outside of chunks are read together up to this many bytes.
 _LOOSE_BYTES = 1024 * 1024
-#: Messages kept back for chunks that overlap are given out of order beyond this many bytes.
+#: Most bytes of messages that are held back to sort overlapping chunks.
 _MOST_PENDING = 64 * 1024 * 1024
-#: A definition, or metadata, are never longer.
+#: Longest definition or metadata.
 _LONGEST_DEFINITION = 64 * 1024 * 1024
-#: Bytes that hold every field of a chunk but its data.
+#: Bytes that contain all fields of a chunk before its data.
 _CHUNK_HEAD = 128
-#: Bytes of the fields of a chunk, but for its data and the name of its compression.
+#: Bytes of the fields of a chunk without its data and the name of its compression.
 _CHUNK_FIELDS = 40
 _PIECE = 1024 * 1024
 
@@ -85,13 +85,13 @@ _time = itemgetter(1)
 @dataclass
 class _Segment:
     """
-    A run of records with messages: a chunk, neighbours outside of chunks, or a place that is lost.
+    A part of the file: a chunk, consecutive messages outside of chunks, or a damaged part.
 
-    :param offset: Where the records begin: the chunk's, or the first message's.
-    :param size: How many bytes they have in the file.
+    :param offset: Start of the chunk's content, or of the first message.
+    :param size: Bytes in the file.
     :param start: Earliest time of receipt [ns].
     :param is_chunk: Whether it is a chunk.
-    :param problem: Why nothing can be read there, empty where something can.
+    :param problem: Why nothing can be read there, empty otherwise.
     """
 
     offset: int
@@ -106,9 +106,9 @@ class McapReader:
     An MCAP file, with its summary or without.
 
     :param path: The file.
-    :param metadata: What is known of it from elsewhere.
-    :param same: Returns the object that stands for topics that look alike.
-    :ivar info: What it says about itself.
+    :param metadata: Metadata of the bag, if known.
+    :param same: Returns one object for equal topics.
+    :ivar info: Its own metadata.
     :ivar compression: Compression of the first chunk.
     :raises OSError: If it cannot be read.
     :raises UnusableFileError: If it is not an MCAP file.
@@ -158,7 +158,7 @@ class McapReader:
 
     @property
     def progress(self) -> float:
-        """How much has been read, from 0 to 1."""
+        """Share that has been read, from 0 to 1."""
         return min(self._done / max(self._size, 1), 1.0)
 
     def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
@@ -185,11 +185,11 @@ class McapReader:
             damaged('the checksum of the data section is wrong')
 
     def extras(self, damaged: Callable[[str], None]) -> Iterator[Attachment | Metadata]:
-        """Yield attachments and metadata, but not rosbag2's own."""
+        """Yield attachments and metadata, except rosbag2's own."""
         for kind, offset, length in self._extras:
             content = self._read(offset, length)
             try:
-                # The library skips the checksum of an attachment, and writes a right one.
+                # The library ignores the checksum of an attachment, and would write a correct one.
                 given = content[-4:] if kind is Attachment else bytes(4)
                 if any(given) and crc32(content[:-4]) != int.from_bytes(given, 'little'):
                     raise DamageError('its checksum is wrong')
@@ -198,20 +198,20 @@ class McapReader:
                 damaged(f'the {kind.__name__.lower()} record at byte {offset}: {error}')
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
-    # -- what is where ---------------------------------------------------------------------------
+    # -- scan ------------------------------------------------------------------------------------
 
     def _read(self, offset: int, length: int) -> bytes:
-        """Return bytes of the file, fewer where it ends before."""
+        """Return bytes of the file, fewer at its end."""
         return os.pread(self._file.fileno(), min(length, max(self._size - offset, 0)), offset)
 
     def _scan(self) -> None:
         """
-        Go through the file once, past the contents of its chunks.
+        Read the file once, without the contents of its chunks.
 
-        The summary is needed only to find the next chunk where a record's length is damaged.
+        The summary is used only to find the next chunk after a record with a damaged length.
         """
         following: int | None = len(_MAGIC)
         while following is not None:
@@ -224,9 +224,9 @@ class McapReader:
 
     def _note(self, at: int) -> int | None:
         """
-        Take note of a record, and return where the next one begins, ``None`` at the end.
+        Read a record's head, and return the offset of the next one, ``None`` at the end.
 
-        :raises DamageError: If there is no whole record.
+        :raises DamageError: If there is no complete record.
         """
         head = self._read(at, _HEAD.size)
         if len(head) < _HEAD.size:
@@ -252,7 +252,7 @@ class McapReader:
 
     def _note_chunk(self, at: int, content: int, length: int) -> int | None:
         """
-        Take note of a chunk, and return where the next record begins, ``None`` at the end.
+        Add a chunk, and return the offset of the next record, ``None`` at the end.
 
         :raises DamageError: If its head cannot be read.
         """
@@ -264,10 +264,10 @@ class McapReader:
             raise DamageError(f'the head of the chunk at byte {at} cannot be read') from None
         if not any(segment.is_chunk for segment in self._segments):
             self.compression = head.compression if head.compression in _COMPRESSIONS else ''
-        # A chunk without messages has no times; it stays where it is.
+        # A chunk without messages has no times.
         first, last = head.message_start_time, head.message_end_time
         start = first if last and first <= last else None
-        # The data come last; their length tells that of the record once more.
+        # The data are last, so that their length gives the length of the record again.
         data = _CHUNK_FIELDS + len(head.compression.encode())
         size = data + int.from_bytes(raw[data - 8 : data], 'little')
         following: int | None = content + length
@@ -281,9 +281,9 @@ class McapReader:
 
     def _note_data(self, opcode: int, at: int, content: int, length: int) -> None:
         """
-        Take note of a record beside chunks and definitions.
+        Add a record other than chunks and definitions.
 
-        :raises DamageError: If it is one that has to be read now, and cannot be.
+        :raises DamageError: If it has to be read now and cannot be.
         """
         if opcode == Opcode.MESSAGE:
             size = _HEAD.size + length
@@ -322,7 +322,7 @@ class McapReader:
         is_chunk: bool = False,
         problem: str = '',
     ) -> None:
-        """Add a segment; what has no time stays where it is."""
+        """Add a segment; without a time it keeps its place in the file."""
         if start is None:
             start = self._segments[-1].start if self._segments else 0
         self._segments.append(_Segment(offset, size, start, is_chunk, problem))
@@ -333,7 +333,7 @@ class McapReader:
         return self._read(content, length)
 
     def _next_indexed_chunk(self) -> int | None:
-        """Return where the next chunk begins behind the last one, as far as the summary says."""
+        """Return the offset of the next chunk in the summary, if it has one."""
         try:
             self._file.seek(0)
             summary = SeekingReader(self._file).get_summary()
@@ -345,7 +345,7 @@ class McapReader:
         return following
 
     def _has_right_checksum(self) -> bool:
-        """Whether the data section has the checksum that its end states, if that states one."""
+        """Return whether the checksum of the data section is correct or not given."""
         assert self._data_end is not None
         end, expected = self._data_end
         found = 0
@@ -356,7 +356,7 @@ class McapReader:
     # -- messages --------------------------------------------------------------------------------
 
     def _messages(self, segment: _Segment) -> tuple[list[Message], str]:
-        """Return the messages of a segment, and what is wrong there."""
+        """Return the messages of a segment, and the problem, if any."""
         if segment.problem:
             return [], segment.problem
         messages: list[Message] = []
@@ -366,7 +366,7 @@ class McapReader:
         append, unpack = messages.append, _MESSAGE.unpack_from
         try:
             while at < size:
-                # Messages are by far the most records, so that they are looked at first.
+                # First, because most records are messages.
                 if raw[at] == message:
                     if at + _MESSAGE.size > size:
                         raise DamageError('it ends inside a record')
@@ -391,7 +391,7 @@ class McapReader:
         return messages, problem and f'the {what} at byte {segment.offset}: {problem}'
 
     def _data(self, segment: _Segment) -> tuple[bytes, str]:
-        """Return the records of a segment as far as they can be read, and what is wrong."""
+        """Return the readable records of a segment, and the problem, if any."""
         try:
             raw = self._read(segment.offset, segment.size)
             return _chunk_data(raw) if segment.is_chunk else (raw, '')
@@ -401,11 +401,11 @@ class McapReader:
             return b'', str(error.strerror)
 
     def _look_for(self, channel: int) -> Topic | None:
-        """Return a topic that only a chunk further on in the order of receipt defines."""
+        """Return a topic that is defined in a later chunk only."""
         if not self._has_looked:
             self._has_looked = True
             for segment in self._segments:
-                # What is wrong is reported when the messages there are read.
+                # Problems are reported when the messages are read.
                 raw = b'' if segment.problem else self._data(segment)[0]
                 at = 0
                 with contextlib.suppress(DamageError):
@@ -415,9 +415,9 @@ class McapReader:
 
     def _learn(self, raw: bytes, at: int) -> int:
         """
-        Take note of a record if it is a definition, and return where the next one begins.
+        Read a record if it is a definition, and return the offset of the next one.
 
-        :raises DamageError: If there is no whole record.
+        :raises DamageError: If there is no complete record.
         """
         start = at + _HEAD.size
         if start > len(raw):
@@ -435,7 +435,7 @@ class _Topics:
     """
     Topics by channel number; the same definition given again is the same object.
 
-    :param same: Returns the object that stands for topics that look alike.
+    :param same: Returns one object for equal topics.
     :ivar by_channel: The topics.
     """
 
@@ -448,9 +448,9 @@ class _Topics:
 
     def learn(self, opcode: int, content: bytes) -> None:
         """
-        Take note of a schema or channel record.
+        Add a schema or channel record.
 
-        :raises DamageError: If it cannot be read, or names a schema that is not there.
+        :raises DamageError: If it cannot be read, or its schema is missing.
         """
         if opcode == Opcode.SCHEMA:
             schema = _parsed(SchemaRecord, content)
@@ -462,7 +462,7 @@ class _Topics:
             self._channels[channel.id] = channel
 
     def add_hashes(self, hashes: Any) -> None:
-        """Take over type hashes by topic, for channels that have none themselves."""
+        """Add type hashes by topic, for channels without one."""
         self._hashes.update(hashes)
         for number, topic in self.by_channel.items():
             if not topic.type_hash and topic.name in hashes:
@@ -489,8 +489,8 @@ class McapWriter:
     An MCAP file.
 
     :param path: The file; it must not exist.
-    :param info: What it is to say about itself.
-    :param name: Name that it will have.
+    :param info: Its own metadata.
+    :param name: Its final name.
     :param compression: ``zstd``, ``lz4`` or empty.
     :raises OSError: If it cannot be written.
     """
@@ -506,7 +506,7 @@ class McapWriter:
         self._times: tuple[int, int] | None = None
 
     def add(self, topic: Topic) -> None:
-        """Make a topic known that may have no message."""
+        """Add a topic, which may have no messages."""
         if topic in self._channels:
             return
         key = (topic.type, topic.schema)
@@ -565,18 +565,18 @@ class McapWriter:
         self._file.close()
 
     def abort(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file without completing it."""
         self._file.close()
 
     @property
     def metadata(self) -> str:
-        """The text of rosbag2's metadata, as far as it has come."""
+        """The text of rosbag2's metadata so far."""
         topics = [TopicCount(topic, count) for topic, count in self._counts.items()]
         return metadata_text(self._info, 'mcap', self._name, topics, self._times)
 
 
 class _Stream(ReadDataStream):
-    """The library's stream, but a field that is cut off is not taken for a shorter one."""
+    """The library's stream, with an error for fields that are cut off."""
 
     def read(self, length: int) -> bytes:
         data = super().read(length)
@@ -587,9 +587,9 @@ class _Stream(ReadDataStream):
 
 def _parsed(kind: Any, content: bytes) -> Any:
     """
-    Return the record of a kind that bytes are.
+    Parse a record.
 
-    :raises DamageError: If they are none.
+    :raises DamageError: If it cannot be parsed.
     """
     try:
         return kind.read(_Stream(BytesIO(content)))
@@ -600,7 +600,7 @@ def _parsed(kind: Any, content: bytes) -> Any:
 
 def _chunk_data(content: bytes) -> tuple[bytes, str]:
     """
-    Return the records in a chunk and what is wrong with them, of one that is cut off a part.
+    Return the records in a chunk, or a part of them if it is cut off, and the problem, if any.
 
     :raises DamageError: If they cannot be decompressed, or the checksum is wrong.
     """
@@ -625,7 +625,7 @@ def _chunk_data(content: bytes) -> tuple[bytes, str]:
 
 
 def _own_metadata(record: Metadata) -> BagMetadata:
-    """Return rosbag2's metadata in a record; without them only what they repeat is lost."""
+    """Return rosbag2's metadata in a record; they are optional."""
     try:
         return parse_metadata(record.metadata.get('serialized_metadata', ''))
     except (UnusableFileError, UsageError):

@@ -35,7 +35,7 @@ JOINT_STATE = 'sensor_msgs/msg/JointState'
 
 
 class UnusableFileError(Exception):
-    """A file is no recording, or one that needs something that is not there."""
+    """A file is not a recording, or cannot be read here."""
 
 
 class DamageError(Exception):
@@ -60,7 +60,7 @@ class Schema:
 @dataclass(frozen=True, eq=False)
 class Topic:
     """
-    A connection of a recording; each is one object.
+    A connection of a recording; equal ones are one object.
 
     :param name: Name of the topic.
     :param type: Name of the type.
@@ -92,10 +92,10 @@ class Message(NamedTuple):
     """
     A message.
 
-    :param topic: Where it was sent.
-    :param time: When it was received [ns].
-    :param published: When it was sent [ns], as far as known.
-    :param sequence: Number given by the recorder, 0 where there is none.
+    :param topic: Its topic.
+    :param time: Time of receipt [ns].
+    :param published: Time of publication [ns], if known.
+    :param sequence: Sequence number of the recorder, else 0.
     :param data: Its bytes.
     """
 
@@ -109,7 +109,7 @@ class Message(NamedTuple):
 @dataclass(frozen=True)
 class BagInfo:
     """
-    What a recording says about itself.
+    Metadata of a recording.
 
     :param version: Version of rosbag2's metadata, ``None`` where it has none.
     :param distro: ROS distribution.
@@ -132,7 +132,7 @@ class Source(Protocol):
 
     @property
     def lists_topics(self) -> bool:
-        """Whether these are all of them before anything has been read."""
+        """Whether these are all topics, before messages are read."""
 
     @property
     def storage(self) -> str:
@@ -144,54 +144,54 @@ class Source(Protocol):
 
     @property
     def progress(self) -> float:
-        """How much has been read, from 0 to 1."""
+        """Share that has been read, from 0 to 1."""
 
     def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
         """
-        Yield the messages in the order of receipt, some at a time.
+        Yield the messages in the order of receipt, in batches.
 
-        :param damaged: Called with what is wrong where something cannot be read: when the
-            messages before that have been given, and before any that are behind it.
+        :param damaged: Called with the problem where something cannot be read: after the messages
+            before it, and before those after it.
         """
 
     def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
         """
-        Yield what MCAP files hold beside messages: attachments and metadata.
+        Yield the attachments and metadata of MCAP files.
 
-        :param damaged: Called with what is wrong with one that cannot be read.
+        :param damaged: Called with the problem of one that cannot be read.
         """
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 class Sink(Protocol):
     """A recording that is written."""
 
     def add(self, topic: Topic) -> None:
-        """Make a topic known that may have no message."""
+        """Add a topic, which may have no messages."""
 
     def write(self, messages: Sequence[Message]) -> None:
         """Append messages."""
 
     def add_extra(self, record: Any) -> None:
-        """Append an attachment or metadata, in a format that can hold them."""
+        """Append an attachment or metadata, if the format supports them."""
 
     def close(self) -> None:
         """Complete the file."""
 
     def abort(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file without completing it."""
 
 
 # -- rosbag2's metadata: `metadata.yaml` in a folder, the same text inside of storage files ------
 
 
-#: Name of the MCAP metadata record that holds them.
+#: Name of the MCAP metadata record for them.
 BAG_RECORD = 'rosbag2'
 ROOT = 'rosbag2_bagfile_information'
 
-#: The last version that writes QoS as text with numbers, and the first that uses words.
+#: The last version with QoS as text with numbers, and the first with words.
 _NUMBERS, _WORDS = 8, 9
 _NUMBERED_QOS = re.compile(r'\bhistory:\s*\d')
 
@@ -199,12 +199,12 @@ _NUMBERED_QOS = re.compile(r'\bhistory:\s*\d')
 @dataclass(frozen=True)
 class BagMetadata:
     """
-    What is read of the metadata.
+    The metadata that are used.
 
     :param storage: ``mcap`` or ``sqlite3``.
     :param files: Names of the storage files, in their order.
     :param compression: Format, empty where there is none.
-    :param mode: What is compressed, ``file`` or ``message`` in lower case.
+    :param mode: ``file`` or ``message``, whichever is compressed.
     :param hashes: Type description hash by topic.
     """
 
@@ -218,7 +218,7 @@ class BagMetadata:
 
 @dataclass(frozen=True)
 class TopicCount:
-    """A topic and how many messages it has."""
+    """A topic and its number of messages."""
 
     topic: Topic
     count: int
@@ -226,9 +226,9 @@ class TopicCount:
 
 def parse_metadata(text: str) -> BagMetadata:
     """
-    Read metadata, with the key around them or without.
+    Read metadata, with or without the outer key.
 
-    :raises UnusableFileError: If this is something else.
+    :raises UnusableFileError: If the text is something else.
     :raises UsageError: If PyYAML is missing.
     """
     try:
@@ -261,7 +261,7 @@ def metadata_text(
     times: tuple[int, int] | None,
 ) -> str:
     """
-    Return the text of the metadata without the key around them.
+    Return the text of the metadata without the outer key.
 
     :param storage: ``mcap`` or ``sqlite3``.
     :param file: Name of the storage file.
@@ -312,7 +312,7 @@ def _topic(each: TopicCount, version: int) -> dict[str, Any]:
 
 
 def _profiles(qos: str) -> list[Any]:
-    """Return QoS profiles, none where the text does not hold a list of them."""
+    """Return the QoS profiles in a text, empty if it is not a list."""
     try:
         profiles = load_yaml(qos)
     except YamlError:

@@ -26,7 +26,7 @@ from transmission_bridge.tools.cli import UsageError
 
 __all__ = ['SqliteReader', 'SqliteWriter']
 
-#: Messages that are read at a time.
+#: Messages per batch.
 _BATCH = 2000
 
 
@@ -37,11 +37,11 @@ class SqliteReader:
     Files of every version are read: older ones have no QoS, no type hashes, no definitions.
 
     :param path: The file.
-    :param metadata: What is known of it from elsewhere.
-    :param same: Returns the object that stands for topics that look alike.
-    :ivar info: What it says about itself.
+    :param metadata: Metadata of the bag, if known.
+    :param same: Returns one object for equal topics.
+    :ivar info: Its own metadata.
     :raises OSError: If it cannot be read.
-    :raises UnusableFileError: If it is no such file.
+    :raises UnusableFileError: If it is not such a file.
     """
 
     storage = 'sqlite3'
@@ -53,9 +53,9 @@ class SqliteReader:
         metadata: BagMetadata | None = None,
         same: Callable[[Topic], Topic] = lambda topic: topic,
     ) -> None:
-        with open(path, 'rb'):  # for the operating system's own words if it cannot be read
+        with open(path, 'rb'):  # for the operating system's error
             pass
-        # Immutable: read where it lies, even on a medium that cannot be written to.
+        # Immutable: works on read-only media, too.
         self._database = sqlite3.connect(f'file:{quote(path)}?immutable=1', uri=True)
         try:
             self._columns = {name: self._columns_of(name) for name in _TABLES}
@@ -87,7 +87,7 @@ class SqliteReader:
 
     @property
     def progress(self) -> float:
-        """How much has been read, from 0 to 1."""
+        """Share that has been read, from 0 to 1."""
         return min(self._done / max(self._count, 1), 1.0)
 
     def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
@@ -98,14 +98,14 @@ class SqliteReader:
             damaged(str(error))
 
     def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
-        """Yield nothing: there is no place for anything but messages."""
+        """Yield nothing: the format has messages only."""
         return iter(())
 
     def _rows_of_messages(self) -> Iterator[list[Message]]:
         """
         Yield the messages.
 
-        :raises DamageError: Behind the last batch that can be read.
+        :raises DamageError: After the last batch that can be read.
         """
         topics = self._topics
         try:
@@ -124,21 +124,21 @@ class SqliteReader:
             raise DamageError(f'SQLite: {error}') from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     def _columns_of(self, table: str) -> set[str]:
         return {row[1] for row in self._database.execute(f'PRAGMA table_info({table})')}
 
     def _metadata(self) -> BagMetadata:
-        """Return the metadata inside the file, empty ones where there are none."""
+        """Return the metadata in the file, or empty ones."""
         if not {'metadata'} <= self._columns['metadata']:
             return BagMetadata()
         row = self._database.execute('SELECT metadata FROM metadata ORDER BY id DESC').fetchone()
         try:
             return parse_metadata(str(row[0])) if row is not None else BagMetadata()
         except (UnusableFileError, UsageError):
-            return BagMetadata()  # without them nothing is lost but what they repeat
+            return BagMetadata()  # they are optional
 
     def _read_topics(self, hashes: dict[str, str]) -> dict[int, Topic]:
         schemas = {
@@ -168,7 +168,7 @@ class SqliteReader:
         return topics
 
     def _rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
-        """Return columns of a table, empty texts for those that it does not have."""
+        """Return columns of a table, empty texts for missing ones."""
         known = self._columns[table]
         if columns[0] not in known:
             return []
@@ -207,11 +207,11 @@ class SqliteWriter:
     """
     A storage file of rosbag2.
 
-    Until it is closed it has no journal: whoever makes it has to throw an unfinished one away.
+    It has no journal until it is closed: an incomplete file has to be deleted.
 
     :param path: The file; it must not exist.
-    :param info: What it is to say about itself.
-    :param name: Name that it will have.
+    :param info: Its own metadata.
+    :param name: Its final name.
     :raises UnusableFileError: If it cannot be written.
     """
 
@@ -226,7 +226,7 @@ class SqliteWriter:
         self._database.execute('BEGIN')
 
     def add(self, topic: Topic) -> None:
-        """Make a topic known that may have no message."""
+        """Add a topic, which may have no messages."""
         if topic in self._numbers:
             return
         number = self._numbers[topic] = len(self._numbers) + 1
@@ -240,12 +240,7 @@ class SqliteWriter:
             self._database.execute(
                 'INSERT INTO message_definitions (topic_type, encoding, '
                 'encoded_message_definition, type_description_hash) VALUES(?, ?, ?, ?)',
-                (
-                    topic.type,
-                    topic.schema.encoding,
-                    _text(topic.schema.data),
-                    topic.type_hash,
-                ),
+                (topic.type, topic.schema.encoding, _text(topic.schema.data), topic.type_hash),
             )
 
     def write(self, messages: Sequence[Message]) -> None:
@@ -273,7 +268,7 @@ class SqliteWriter:
             raise UnusableFileError(f'it cannot be written: {error}') from None
 
     def add_extra(self, record: object) -> None:
-        """Do nothing: there is no place for it."""
+        """Do nothing: the format has no place for it."""
 
     def close(self) -> None:
         """Complete the file."""
@@ -291,12 +286,12 @@ class SqliteWriter:
         self._database.close()
 
     def abort(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file without completing it."""
         self._database.close()
 
     @property
     def metadata(self) -> str:
-        """The text of rosbag2's metadata, as far as it has come."""
+        """The text of rosbag2's metadata so far."""
         topics = [TopicCount(topic, count) for topic, count in self._counts.items()]
         return metadata_text(self._info, 'sqlite3', self._name, topics, self._times)
 
@@ -309,7 +304,7 @@ class SqliteWriter:
 
 
 def _text(data: bytes) -> str | bytes:
-    """Return a definition as text, or as it is where it is none (protobuf)."""
+    """Return a definition as text, or as bytes if it is binary (protobuf)."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -25,11 +25,7 @@ from transmission_bridge.tools.convert.run import (
     TopicPlan,
 )
 from transmission_bridge.tools.files import check_output
-from transmission_bridge.tools.robot import (
-    bridge_setup,
-    NAMES_HINT,
-    read_robot_file,
-)
+from transmission_bridge.tools.robot import bridge_setup, NAMES_HINT, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
@@ -43,12 +39,7 @@ _DIRECTIONS: dict[str, Direction] = {'joint': ACTUATOR_TO_JOINT, 'actuator': JOI
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
-    """
-    Run the command.
-
-    :raises UsageError: For what the user can mend.
-    :raises DescriptionError: If the description is none.
-    """
+    """Run the command."""
     path, output = options.input, Output(
         options.output, options.storage, options.force, options.keep_readable
     )  # fmt: skip
@@ -104,7 +95,7 @@ def _open(path: str, plan: TopicPlan) -> Source:
     Open the recording.
 
     :raises UsageError: If it cannot be read.
-    :raises UnusableFileError: If it is none.
+    :raises UnusableFileError: If it is not a recording.
     """
     try:
         return open_source(path, next(iter(plan.pairs)))
@@ -115,9 +106,9 @@ def _open(path: str, plan: TopicPlan) -> Source:
 
 def _own_description(path: str, plan: TopicPlan) -> bytes:
     """
-    Return the description that the recording holds.
+    Return the description in the recording.
 
-    :raises UsageError: If it holds none.
+    :raises UsageError: If there is none.
     """
     source = _open(path, plan)
     try:
@@ -126,7 +117,7 @@ def _own_description(path: str, plan: TopicPlan) -> bytes:
         source.close()
     if found is None:
         raise UsageError(
-            f"'{path}' holds no {DESCRIPTION_TOPIC}: --description FILE gives the robot"
+            f"'{path}' has no {DESCRIPTION_TOPIC}: give the robot with --description FILE"
         )
     return found
 
@@ -137,7 +128,7 @@ def _note_description(robot: RobotTransmissions, console: Console) -> None:
     count = sum(finding.severity == 'error' for finding in robot.findings)
     if count:
         console.err.line(
-            f'the description has errors ({count}), which cost joints: see '
+            f'the description has errors ({count}), joints are missing: see '
             "'transmission_bridge check'"
         )
 
@@ -166,7 +157,7 @@ def _tell_notes(done: Converted, console: Console) -> None:
 
 
 def _why_nothing(done: Converted, plan: TopicPlan, robot: RobotTransmissions, to: str) -> str:
-    """Return a sentence about a recording of which nothing could be converted."""
+    """Return why nothing could be converted."""
     bridges = done.bridges.values()
     others = robot.joint_names if to == 'joint' else robot.actuator_names
     unknown = {name for bridge in bridges for name in bridge.path.merged.unknown_names}

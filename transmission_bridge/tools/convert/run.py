@@ -53,7 +53,7 @@ def topic_pairs(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[s
 
     :param texts: Pairs ``source:target``, empty for the default.
     :param to: ``joint`` or ``actuator``.
-    :param drivers: Topics of the drivers, which are the default on their side.
+    :param drivers: Topics of the drivers, the default for actuator states.
     :raises UsageError: If one has another form, or a source is given twice.
     """
     pairs: dict[str, str] = {}
@@ -73,11 +73,11 @@ def topic_pairs(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[s
 
 class TopicPlan:
     """
-    What becomes of each topic.
+    Which topics are converted, to which targets.
 
     :param pairs: Target by source.
-    :param keep: Whether sources stay in the recording as well.
-    :ivar pairs: The same.
+    :param keep: Whether to copy sources as well.
+    :ivar pairs: Target by source.
     """
 
     def __init__(self, pairs: Mapping[str, str], *, keep: bool) -> None:
@@ -89,9 +89,9 @@ class TopicPlan:
 
     def target_of(self, topic: Topic) -> str | None:
         """
-        Return the name of the topic that messages are converted to, ``None`` for copying them.
+        Return the name of the target, ``None`` for a topic that is copied.
 
-        :raises UsageError: If the topic cannot be converted, or would get mixed up with a target.
+        :raises UsageError: If the topic cannot be converted, or has the name of a target.
         """
         if topic not in self._by_topic:
             self._by_topic[topic] = self._judge(topic)
@@ -99,10 +99,10 @@ class TopicPlan:
 
     def target(self, name: str, topic: Topic) -> Topic:
         """
-        Return the topic of what is converted; it is like the first of its sources.
+        Return the target topic, with the properties of the first of its sources.
 
         :param name: Its name.
-        :param topic: Where the message comes from.
+        :param topic: The source.
         """
         if name not in self._targets:
             self._targets[name] = replace(topic, name=name)
@@ -110,7 +110,7 @@ class TopicPlan:
 
     def check(self, topics: Iterable[Topic]) -> None:
         """
-        Check that every source is there and nothing gets mixed up.
+        Check that every source exists and no target does.
 
         :param topics: All topics of the recording.
         :raises UsageError: Otherwise.
@@ -159,7 +159,7 @@ _BYTE_ORDERS: dict[int, Literal['big', 'little']] = {0: 'big', 1: 'little', 6: '
 
 def description_of(data: bytes) -> bytes | None:
     """
-    Return the text in a serialised std_msgs/String, ``None`` if this is none.
+    Return the text in a serialised std_msgs/String, ``None`` if it is not one.
 
     :param data: The message, encapsulation included.
     """
@@ -177,7 +177,7 @@ def find_description(source: Source) -> bytes | None:
     Return the first description in a recording, ``None`` where there is none.
 
     :param source: The recording; read as far as needed.
-    :raises DamageError: If there is none in what can be read of a damaged recording.
+    :raises DamageError: If there is none in the readable part of a damaged recording.
     """
     if source.lists_topics and not any(topic.name == DESCRIPTION_TOPIC for topic in source.topics):
         return None
@@ -192,7 +192,7 @@ def find_description(source: Source) -> bytes | None:
 
 
 def descriptions_in(messages: Iterable[Message]) -> list[bytes]:
-    """Return the descriptions among messages."""
+    """Return the robot descriptions in messages."""
     texts = (
         description_of(message.data)
         for message in messages
@@ -208,13 +208,13 @@ class MessageConverter:
     Topics with the same target are drivers of one bridge, and their states are merged.
 
     :param robot: The maps.
-    :param direction: Which way.
-    :param plan: What becomes of each topic.
-    :param options: Those of the bridges.
-    :param names_hint: How to give a driver's names, for a sentence.
+    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+    :param plan: Sources and targets.
+    :param options: Options of the bridges.
+    :param names_hint: How to give a driver's names, for errors.
     :raises TransmissionBridgeError: If an option does not fit the robot.
-    :ivar bridges: The converters, by the name of the target.
-    :ivar converted: How many messages came out of them.
+    :ivar bridges: The converters, by target.
+    :ivar converted: Number of converted messages.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class MessageConverter:
 
     def convert(self, batch: Sequence[Message]) -> list[Message]:
         """
-        Return the messages with those to be converted in the other space, in the same order.
+        Return the messages in the same order, converted where planned.
 
         :raises UsageError: If a topic cannot be converted.
         :raises UnusableFileError: If a message needs a decoder that is not installed.
@@ -290,14 +290,14 @@ _BILLION = 10**9
 
 
 class DamagedInputError(Exception):
-    """The recording could not be read to its end, and nothing was written."""
+    """The recording could not be read to its end, so nothing was written."""
 
 
 class NothingConvertedError(Exception):
     """
-    No message came out in the other space, and nothing was written.
+    No message could be converted, so nothing was written.
 
-    :param done: What was seen of the recording.
+    :param done: What was read.
     """
 
     def __init__(self, done: Converted) -> None:
@@ -308,12 +308,12 @@ class NothingConvertedError(Exception):
 @dataclass(frozen=True)
 class Output:
     """
-    What is to be written.
+    The output of a conversion.
 
-    :param path: Where.
+    :param path: Path.
     :param storage: ``mcap`` or ``sqlite3``, of a folder; ``None``: as the input.
-    :param force: Whether it may replace something.
-    :param keep_readable: Whether to write what can be read of a damaged recording.
+    :param force: Whether it may replace an existing one.
+    :param keep_readable: Whether to write the readable part of a damaged recording.
     """
 
     path: str
@@ -325,16 +325,16 @@ class Output:
 @dataclass
 class Converted:
     """
-    What was done.
+    The result of a conversion.
 
-    :param read: How many messages were read.
-    :param converted: How many came out in the other space.
-    :param damage: How far the recording could be read and why no further, empty if it was read
-        to its end.
-    :param places: How many places could not be read.
-    :param behind: How many of the messages are behind the first of them.
-    :param bridges: By target, what the conversions noticed.
-    :param other_descriptions: Whether the recording holds other descriptions than the one used.
+    :param read: Number of messages read.
+    :param converted: Number of messages converted.
+    :param damage: How far the recording could be read, and the problem there, empty if there is
+        none.
+    :param places: Number of places that could not be read.
+    :param behind: Number of messages after the first of these.
+    :param bridges: The converters, with their counts, by target.
+    :param other_descriptions: Whether the recording contains other descriptions than the one used.
     """
 
     read: int = 0
@@ -348,7 +348,7 @@ class Converted:
     last_time: int = 0
 
     def note(self, batch: list[Message]) -> None:
-        """Count messages that were read."""
+        """Count messages."""
         if batch:
             self.read += len(batch)
             self.behind += len(batch) if self.damage else 0
@@ -357,13 +357,13 @@ class Converted:
                 self.first_time = batch[0].time
 
     def note_damage(self, problem: str) -> None:
-        """Take note of a place that cannot be read, before what comes behind it."""
+        """Record a place that cannot be read, before the messages after it."""
         self.places += 1
         self.damage = self.damage or f'{self._how_far}: {problem}'
 
     @property
     def damage_in_full(self) -> str:
-        """The first damage, and what is behind it."""
+        """The first damage, and what was read after it."""
         more = f'; {self.places - 1} more places are damaged' if self.places > 1 else ''
         behind = f'; {self.behind} messages behind that could be read' if self.behind else ''
         return self.damage + more + behind
@@ -392,14 +392,14 @@ def convert_recording(
     Convert a recording, piece by piece.
 
     :param source: The recording.
-    :param output: What is to be written.
+    :param output: The output.
     :param converter: Converts the messages.
-    :param plan: What becomes of each topic.
+    :param plan: Sources and targets.
     :param description: The description in use if it is the recording's own.
-    :param show: Called with how much is done, from 0 to 1.
-    :raises DamagedInputError: If it cannot be read to its end and nothing is to be kept.
-    :raises NothingConvertedError: If nothing can be made of its messages.
-    :raises UsageError: If a topic is not there, or the output cannot be written.
+    :param show: Called with the progress from 0 to 1.
+    :raises DamagedInputError: If it is damaged, and the readable part is not to be kept.
+    :raises NothingConvertedError: If no message can be converted.
+    :raises UsageError: If a topic does not exist, or the output cannot be written.
     """
     done = Converted(bridges=converter.bridges)
     if source.lists_topics:
@@ -445,7 +445,7 @@ def _copy(
     description: bytes | None,
     show: Callable[[float], None],
 ) -> None:
-    """Read, convert and write all that can be read."""
+    """Convert everything that can be read."""
     if source.lists_topics:
         _declare(source, sink, plan)
     for batch in source.batches(done.note_damage):
@@ -463,7 +463,7 @@ def _copy(
 
 
 def _declare(source: Source, sink: Sink, plan: TopicPlan) -> None:
-    """Make the topics known that are copied, so that those without messages are not lost."""
+    """Add the topics that are copied, so that those without messages are kept."""
     for topic in source.topics:
         if plan.target_of(topic) is None or plan.keep:
             sink.add(topic)

@@ -38,7 +38,7 @@ from transmission_bridge.tools.ros_client import ros_module, RosClient
 
 __all__ = ['run', 'run_demo', 'table_lines']
 
-#: Wide enough for what motors turn, so that columns stay where they are while numbers change.
+#: Wide enough for positions of motors, so that columns do not move.
 _WIDTH = 11
 
 _HEADINGS = ('POS [rad]', 'VEL [rad/s]', 'EFF [N m]', 'CMD [rad]')
@@ -47,9 +47,7 @@ _INTERFACES = ('position', 'velocity', 'effort')
 
 
 def table_lines(
-    latest: Mapping[str, Sample],
-    rate: Callable[[str], float],
-    names: Mapping[str, Sequence[str]],
+    latest: Mapping[str, Sample], rate: Callable[[str], float], names: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """
     Return the table: per space a heading, a row per name, and the topics with their rates.
@@ -68,9 +66,7 @@ def table_lines(
     texts = []
     for kind, known in names.items():
         texts += [next(lines) for _ in (kind, *known)]
-        texts.append(
-            ', '.join(f'{topic} {rate(topic):.0f} Hz' for topic in _topics(kind)),
-        )
+        texts.append(', '.join(f'{topic} {rate(topic):.0f} Hz' for topic in _topics(kind)))
     return texts
 
 
@@ -88,10 +84,10 @@ def _number(sample: Sample | None, interface: str, name: str) -> str:
     return f'{"-":>{_WIDTH}}' if value is None else f'{value:{_WIDTH}.4f}'
 
 
-#: Each pair is what the bridge is given and what it makes of it.
+#: Pairs of an input of the bridge and its output.
 TOPICS = ('joint_commands', 'actuator_commands', 'actuator_states', 'joint_states')
 
-#: Messages that may wait for us: what is missed cannot be compared.
+#: Queue depth: missed messages cannot be compared.
 _DEPTH = 1000
 
 #: Seconds over which rates are averaged.
@@ -100,9 +96,9 @@ _RATE_WINDOW = 2.0
 
 class DemoClient(RosClient):
     """
-    Listens to the bridge and its driver, and commands joints.
+    Receives messages of the bridge and its driver, and commands joints.
 
-    :param receive: Called with the topic and every message on it, those sent included.
+    :param receive: Called with topic and message, also for sent messages.
     :ivar latest: The newest message by topic.
     :raises UsageError: If rclpy is not installed.
     """
@@ -119,11 +115,11 @@ class DemoClient(RosClient):
 
     @property
     def is_heard(self) -> bool:
-        """Whether somebody takes our commands."""
+        """Whether the commands have a subscriber."""
         return bool(self._publisher.get_subscription_count() > 0)
 
     def rate(self, topic: str) -> float:
-        """Return the messages per second of late [Hz]."""
+        """Return the recent rate of messages [Hz]."""
         times = self._times[topic]
         return (len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0.0
 
@@ -138,7 +134,7 @@ class DemoClient(RosClient):
         message.name = list(values['position'])
         for interface, by_name in values.items():
             setattr(message, interface, list(by_name.values()))
-        # Before it is sent, because the answer may be quick.
+        # Before it is sent, because the answer may be faster.
         self._take(TOPICS[0], message)
         self._publisher.publish(message)
 
@@ -156,7 +152,6 @@ class DemoClient(RosClient):
 
 
 def _sample(message: Any) -> Sample:
-    """Return the values by name; one that a short array lacks is missing."""
     return Sample(
         (message.header.stamp.sec, message.header.stamp.nanosec),
         {
@@ -167,7 +162,7 @@ def _sample(message: Any) -> Sample:
     )
 
 
-#: Seconds for two processes to start and find each other on a slow machine.
+#: Seconds for two processes to start and discover each other on a slow machine.
 _START_LIMIT = 60.0
 _COMMAND_PERIOD = 0.02
 _SCREEN_PERIOD = 0.1
@@ -177,7 +172,7 @@ _SETTLING = 0.3
 
 
 class _DemoError(Exception):
-    """Why the demo could not go on, and the processes that may have said more about it."""
+    """Why the demo failed, and the processes whose output may explain it."""
 
     def __init__(self, sentence: str, children: list[Child]) -> None:
         super().__init__(sentence)
@@ -188,13 +183,13 @@ def run_demo(seconds: float, *, plain: bool, console: Console) -> Exit:
     """
     Show the example robot moving, and compare every message with the formulas.
 
-    :param seconds: How long it moves.
-    :param plain: Snapshots instead of a table that stays in place.
+    :param seconds: Duration of the motion.
+    :param plain: Snapshots instead of a live table.
     :returns: Whether every published value agreed.
     :raises UsageError: If rclpy is not installed.
     """
     added = ros_environment(os.environ)
-    # For our own node too; this process is the demo's from here on.
+    # For the node of this process, too.
     os.environ.update(added)
     with tempfile.TemporaryDirectory(prefix='transmission_bridge_demo_') as folder:
         demo = _Demo(plain=plain, console=console)
@@ -237,7 +232,7 @@ class _Demo:
 
     @contextmanager
     def screen(self) -> Iterator[None]:
-        """Show a live table within the block, if that can be."""
+        """Show a live table within the block, if possible."""
         with nullcontext() if self._plain else live_table(self._console) as self._live:
             yield
 
@@ -247,12 +242,12 @@ class _Demo:
     # -- phases ----------------------------------------------------------------------------------
 
     def wait(self, children: Children) -> None:
-        """Wait until the bridge publishes and listens."""
+        """Wait until the bridge publishes and has subscribed."""
         domain = os.environ['ROS_DOMAIN_ID']
         self._console.out.line(f'{" and ".join(NODES)}: two processes, ROS domain {domain}')
         self._console.out.flush()
         end = time.monotonic() + _START_LIMIT
-        # Both, as what is published before we know the other side of it cannot be compared.
+        # Both, because an output without its input cannot be compared.
         while not (
             self._client.is_heard
             and {'actuator_states', 'joint_states'} <= self._client.latest.keys()
@@ -266,7 +261,7 @@ class _Demo:
             self._client.spin_for(0.05)
 
     def move(self, children: Children, seconds: float) -> None:
-        """Send commands and show what comes of them."""
+        """Send commands and show the result."""
         begin = self._client.latest['joint_states'].values.get('position', {})
         for name in formulas.JOINTS:
             if name not in begin:
@@ -308,7 +303,7 @@ class _Demo:
     # -- verdict ---------------------------------------------------------------------------------
 
     def verdict(self) -> Exit:
-        """Print what came out of it, and return it."""
+        """Print and return the result."""
         faults = [fault for each in self._comparisons for fault in each.faults]
         for fault in faults:
             self._console.err.line(f'transmission_bridge: demo: {fault}')

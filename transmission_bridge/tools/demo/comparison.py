@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Compares what the bridge published with what it should have made of its input.
+Compares outputs of the bridge with the expected ones for its inputs.
 
-Messages belong together by their stamps, in whatever order they arrive.
+Messages are matched by their stamps, in any order of arrival.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ __all__ = ['Comparison', 'Sample', 'Stamp', 'Terms']
 #: Seconds and nanoseconds.
 Stamp = tuple[int, int]
 
-#: Summands of a value: their sum is the value, the sum of their magnitudes what rounding scales
-#: with.
+#: Summands of a value; rounding errors scale with the sum of their magnitudes.
 Terms = tuple[float, ...]
 
-#: Interface and the values it has by name, to the terms of the values that result.
+#: From interface and values by name to the terms of the expected values.
 Formulas = Callable[[str, Mapping[str, float]], dict[str, Terms]]
 
-#: Largest deviation, over the sum of the magnitudes of the terms.
+#: Largest accepted deviation, relative to the sum of the magnitudes of the terms.
 TOLERANCE = 1e-12
 
-#: Share of the inputs that may be lost on the way to us.
+#: Share of the inputs that may be lost.
 _LOST = 0.05
 
-#: Messages that wait for their counterpart; the two are milliseconds apart.
+#: Most messages that are kept until their counterpart arrives.
 _WAITING = 1000
 
 
@@ -51,12 +50,12 @@ class Sample:
 
 class Comparison:
     """
-    One direction of the bridge, watched from outside.
+    Compares one direction of the bridge.
 
-    :param topic: Topic of the output, for sentences.
-    :param kind: What its names name: ``joint`` or ``actuator``.
-    :param formulas: What the output should be.
-    :ivar topic: As given.
+    :param topic: Topic of the output.
+    :param kind: Kind of the names in it: ``joint`` or ``actuator``.
+    :param formulas: Return the expected output.
+    :ivar topic: Topic of the output.
     :ivar compared: Outputs compared.
     :ivar worst: Largest deviation so far, relative to the sum of the magnitudes of the terms.
     """
@@ -75,24 +74,24 @@ class Comparison:
         self.worst = 0.0
 
     def input(self, sample: Sample) -> None:
-        """Take what the bridge was given."""
+        """Add an input of the bridge."""
         self._first = min(self._first, sample.stamp)
         self._last = max(self._last, sample.stamp)
         self._take(sample, self._inputs)
 
     def output(self, sample: Sample) -> None:
-        """Take what the bridge published."""
+        """Add an output of the bridge."""
         self._take(sample, self._outputs)
 
     @property
     def progress(self) -> str:
-        """How far it is, in a few words."""
+        """The progress in words."""
         verdict = f'{len(self._sentences)} WRONG' if self._sentences else 'all right'
         return f'{self.compared} {self.topic}: {verdict}'
 
     @property
     def faults(self) -> list[str]:
-        """A sentence for each value that was ever wrong or missing, and for missing messages."""
+        """A sentence for each value that was wrong or missing, and for missing messages."""
         sentences = [
             f'{sentence} ({self._counts[key]} of {self.compared} messages)'
             for key, sentence in self._sentences.items()
@@ -105,7 +104,7 @@ class Comparison:
         return sentences
 
     def _n_strange(self) -> int:
-        """Return how many outputs have a stamp that no input had, since we know of both."""
+        """Return the number of outputs whose stamp no input had."""
         return sum(self._first < stamp < self._last for stamp in self._outputs)
 
     def _take(self, sample: Sample, waiting: dict[Stamp, Sample]) -> None:
@@ -122,7 +121,7 @@ class Comparison:
             try:
                 expected = self._formulas(interface, values)
             except KeyError as error:
-                self._blame(interface, error.args[0], 'cannot be told: the input lacks it')
+                self._blame(interface, error.args[0], 'is unknown: the input lacks it')
                 continue
             for name in dict.fromkeys((*expected, *found)):
                 self._compare_value(interface, name, expected.get(name), found.get(name))
@@ -141,7 +140,7 @@ class Comparison:
             return
         scale = math.fsum(map(abs, terms))
         deviation = abs(found - value) / scale if scale else abs(found)
-        # Written so that NaN is a fault as well.
+        # NaN is a fault as well.
         if not deviation <= TOLERANCE:
             self._blame(interface, name, f'is {found!r}, the formulas give {value!r}')
         self.worst = max(self.worst, deviation)

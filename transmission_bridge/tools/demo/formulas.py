@@ -2,11 +2,11 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The example robot, by hand: what each joint and actuator of ``urdf/arm.urdf`` should be.
+The example robot, by hand: the values of the joints and actuators of ``urdf/arm.urdf``.
 
-Plain arithmetic with the robot's numbers typed in; nothing of the package is used, so that the
-demo compares two independent derivations. Each value is a tuple of terms. Their sum is the value,
-and the sum of their magnitudes is what an error is measured against.
+Plain arithmetic with the robot's numbers, without the package, so that the demo compares two
+independent derivations. Each value is a tuple of terms. Their sum is the value, and errors are
+relative to the sum of their magnitudes.
 
 Numbers: shoulder_pan 101 and offset 0.25; forearm_roll -72.5; four-bar actuators 64 and -80,
 joints 1.75 and 1.2, offsets -0.35 and 1.1; differential actuators 48 and -50, joints 1.25 and
@@ -81,12 +81,7 @@ def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[s
         return {
             'shoulder_pan_motor': (pan * 101.0, -0.25 * 101.0),
             'shoulder_lift_motor': (lift * 64.0 * 1.75, 0.35 * 64.0 * 1.75),
-            'elbow_motor': (
-                lift * -80.0,
-                0.35 * -80.0,
-                elbow * -80.0 * 1.2,
-                -1.1 * -80.0 * 1.2,
-            ),
+            'elbow_motor': (lift * -80.0, 0.35 * -80.0, elbow * -80.0 * 1.2, -1.1 * -80.0 * 1.2),
             'forearm_roll_motor': (forearm * -72.5,),
             'wrist_left_motor': (
                 pitch * 48.0 * 1.25,

@@ -19,10 +19,10 @@ from transmission_bridge.resources import resource
 
 __all__ = ['NODES', 'Child', 'Children', 'ros_environment', 'start_nodes']
 
-#: Seconds after which a process that was asked to end is asked more firmly.
+#: Seconds before the next signal to a process that does not end.
 _PATIENCE = 3.0
 
-#: Lines of output that are shown of a process that died.
+#: Lines of output shown of a process that died.
 _TAIL = 20
 
 # Domain ids that are safe on every system (the ports of higher ones collide with ephemeral ones).
@@ -31,7 +31,7 @@ _DOMAINS = range(1, 102)
 
 def ros_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """
-    Return the variables to add so that the demo meets nobody, where the user has not chosen.
+    Return variables that isolate the demo from other nodes, unless the user has set them.
 
     :param environment: The present environment.
     """
@@ -44,7 +44,7 @@ def ros_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _free_domain() -> int:
-    """Return a domain in which this machine has no participant yet."""
+    """Return a domain without participants on this machine."""
     for domain in reversed(_DOMAINS):
         # The port on which the first participant of a domain listens (DDSI-RTPS 9.6.1.1).
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -60,10 +60,10 @@ class Child:
     """
     A running process.
 
-    :param name: What to call it.
-    :param arguments: Command line behind ``python -m``.
+    :param name: Its name.
+    :param arguments: Command line after ``python -m``.
     :param environment: Its environment.
-    :param log: File that receives everything it prints.
+    :param log: File for its output.
     """
 
     def __init__(
@@ -87,16 +87,16 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         text = self._log.read_text(encoding='utf-8', errors='replace')
         return '\n'.join(text.splitlines()[-_TAIL:])
 
     def ask(self, number: signal.Signals) -> None:
-        """Send a signal if it still runs."""
+        """Send a signal, unless it has ended."""
         self._process.send_signal(number)
 
     def has_ended(self, within: float) -> bool:
-        """Wait for its end and tell whether it came."""
+        """Wait for its end; return whether it has ended."""
         try:
             self._process.wait(within)
         except subprocess.TimeoutExpired:
@@ -105,11 +105,7 @@ class Child:
 
 
 class Children:
-    """
-    Processes that end with the block, asked politely first.
-
-    Used as a context manager.
-    """
+    """Context manager for processes, which end with the block."""
 
     def __init__(self) -> None:
         self._all: list[Child] = []
@@ -121,7 +117,7 @@ class Children:
         self._all.append(Child(name, arguments, environment, log))
 
     def __iter__(self) -> Iterator[Child]:
-        """Iterate over all of them."""
+        """Iterate over the processes."""
         return iter(self._all)
 
     def dead(self) -> Child | None:
@@ -141,7 +137,7 @@ class Children:
         """
         End every process: SIGINT, then SIGTERM, then SIGKILL, and wait for each.
 
-        An interrupt meanwhile does not leave them behind: it makes us more firm.
+        An interrupt meanwhile sends the next signal.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(KeyboardInterrupt):
@@ -158,7 +154,7 @@ NODES = {
     'transmission_bridge': 'transmission_bridge.ros.bridge_main',
 }
 
-# Small motors: with the default inertia the efforts would be those of a crane.
+# Small motors, because efforts would be implausibly large with the default inertia.
 _PARAMETERS = """\
 /**:
   ros__parameters:
@@ -177,9 +173,9 @@ def start_nodes(children: Children, environment: Mapping[str, str], folder: Path
     """
     Start both nodes on the example robot, each as a process.
 
-    :param children: Which they are added to.
-    :param environment: Theirs.
-    :param folder: Where their parameters and output go; must outlive them.
+    :param children: They are added to these.
+    :param environment: Their environment.
+    :param folder: For their parameters and output; must outlive them.
     """
     description = resource('urdf', 'arm.urdf').read_text(encoding='utf-8')
     parameters = folder / 'parameters.yaml'

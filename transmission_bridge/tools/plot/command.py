@@ -51,16 +51,16 @@ POINTS = 401
 @dataclass(frozen=True, eq=False)
 class Curves:
     """
-    One coordinate moves through the domain, the others of its side stand in the middle.
+    Curves over one coordinate; the other coordinates of its side are in the middle.
 
     :param moved: Name of the joint or actuator that moves.
     :param x: Its positions, shape ``(points,)``.
-    :param names: The members of the other side.
+    :param names: The joints or actuators of the other side.
     :param positions: Their positions, shape ``(points, names)``.
     :param ratios: Their motion per motion of ``moved``, shape ``(points, names)``.
     :param limits: Bounds of ``moved``, infinite where there are none.
     :param other_limits: Bounds of each of ``names``.
-    :param held: Positions of the others of the moved side, by name.
+    :param held: Positions of the other coordinates of the moved side, by name.
     :param unit: Unit of ``x``.
     :param other_unit: Unit of ``positions``.
     """
@@ -84,8 +84,7 @@ def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
     Joints are moved where the domain is in joint space, or there is one joint and one actuator;
     else actuators.
 
-    :returns: One per joint or actuator that is moved; none for a constant ratio, or for a type
-        that does not tell its domain.
+    :returns: One per moved joint or actuator; none for a constant ratio or a type without domain.
     """
     transmission = binding.transmission
     if not isinstance(transmission, PositionDependentTransmission):
@@ -156,13 +155,13 @@ def _moved(
 #: Inches.
 MEMBER, TEXT_LINE, INSET, MARGIN = 0.44, 0.145, 0.85, 0.14
 
-#: Numbers of its own that a transmission shows.
+#: Most numbers of a type that are shown.
 MOST_NUMBERS = 6
 
-#: Characters of a name that fit into a box.
+#: Characters of a name that fit in a box.
 LONGEST_NAME = 30
 
-#: Characters of a line of numbers that fit into a box.
+#: Characters of a line of numbers that fit in a box.
 LONGEST_LINE = 40
 
 
@@ -179,8 +178,8 @@ class Block:
     """
     A transmission with its actuators and joints.
 
-    :param lines: What stands in its box below the name.
-    :param curves: Of a ratio that depends on position.
+    :param lines: Text below the name.
+    :param curves: Curves of a ratio that depends on position.
     """
 
     name: str
@@ -191,7 +190,7 @@ class Block:
 
     @property
     def height(self) -> float:
-        """Height in inches, the distance to the next one included."""
+        """Height in inches, with the distance to the next one."""
         members = MEMBER * max(len(self.actuators), len(self.joints))
         middle = TEXT_LINE * (1 + len(self.lines)) + 0.12
         return max(members, middle + (INSET if self.curves else 0.0)) + MARGIN
@@ -205,7 +204,7 @@ def blocks_of(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, .
 
 
 def shortened(name: str) -> str:
-    """Return a name that fits into a box, its middle left out if need be."""
+    """Return a name that fits in a box, shortened in the middle."""
     text = printable(name)
     if len(text) <= LONGEST_NAME:
         return text
@@ -235,7 +234,7 @@ def _block(robot: RobotTransmissions, binding: Binding) -> Block:
 
 
 def _own_numbers(tunables: Sequence[Tunable]) -> tuple[str, ...]:
-    """Return the numbers that only this type has, as many to a line as fit."""
+    """Return lines with the numbers of this type."""
     texts = []
     for tunable in tunables:
         if tunable.path[0] in ('joints', 'actuators'):
@@ -273,12 +272,12 @@ _LINES = ('#33638d', '#c06c2f', '#4a8c5c', '#8a5a9e', '#8c6d4a', '#5a8c8c')
 
 _SIDES = ('lower', 'upper')
 
-#: A limit this share of the domain outside of it is still drawn.
+#: Limits are drawn up to this share of the domain outside of it.
 _NEAR = 0.25
 
 _LIMIT = '#b03a3a'
 
-#: A ratio beyond so many times the typical one is next to a singular position: it is cut off.
+#: Ratios are cut off at this multiple of the typical one, next to singular positions.
 _CUT = 20.0
 
 
@@ -307,7 +306,7 @@ def _shown(curves: Curves) -> dict[str, float]:
 
 
 def _range(values: Array) -> tuple[float, float]:
-    """Return the ends of an axis: with a margin, and never so narrow that it shows rounding."""
+    """Return the ends of an axis with a margin, and wider than rounding errors."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     margin = max(0.05 * (high - low), 0.02 * max(abs(low), abs(high)), 1e-9)
@@ -372,7 +371,12 @@ TITLE = 0.55
 #: Width and height of the picture of a curve.
 PANEL = (4.1, 2.5)
 
-_COLOURS = {'actuator': '#e8eef7', 'joint': '#eaf4e6', 'constant': '#f6f6f6', 'bent': '#fdf3e1'}
+_COLOURS = {
+    'actuator': '#e8eef7',
+    'joint': '#eaf4e6',
+    'constant': '#f6f6f6',
+    'nonlinear': '#fdf3e1',
+}
 _EDGE = '#5a6270'
 
 
@@ -446,7 +450,7 @@ def _passed(names: Sequence[str], columns: int) -> list[str]:
 def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
     height = block.height - MARGIN
     centre = top - 0.5 * height
-    kind = 'bent' if block.curves else 'constant'
+    kind = 'nonlinear' if block.curves else 'constant'
     _box(axes, left + MIDDLE[0], top - height, MIDDLE[1], height, kind)
     middle = left + MIDDLE[0] + 0.5 * MIDDLE[1]
     inset = INSET if block.curves else 0.0
@@ -514,11 +518,7 @@ def _scaled(positions: np.ndarray) -> np.ndarray:
 
 
 def _draw_panel(
-    figure: Any,
-    name: str,
-    curves: Curves,
-    corner: tuple[float, float],
-    size: tuple[float, float],
+    figure: Any, name: str, curves: Curves, corner: tuple[float, float], size: tuple[float, float]
 ) -> None:
     pair = []
     for number in range(2):

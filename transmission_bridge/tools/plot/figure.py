@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as bytes: without a display, and the same bytes for the same data."""
+"""Pictures as bytes, without a display; the same data give the same bytes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FORMATS = ('svg', 'png')
 
 def format_of(file: str) -> str:
     """
-    Return the format that a file name asks for.
+    Return the format of a file name.
 
-    :raises UsageError: If it is none that is drawn.
+    :raises UsageError: If it is not supported.
     """
     suffix = os.path.splitext(file)[1].lower().removeprefix('.')
     if suffix not in _FORMATS:
@@ -44,18 +44,18 @@ def picture(
     :param draw: Draws on a figure of matplotlib.
     :param size: Width and height in inches.
     :param file_format: ``svg`` or ``png``.
-    :param layout: Who places the axes: matplotlib, or with ``None`` the caller.
+    :param layout: Layout engine of matplotlib; ``None``: the caller places the axes.
     """
     matplotlib = optional('matplotlib', 'plot')
     figure_module = optional('matplotlib.figure', 'plot')
-    # Neither a date nor random identifiers: the same robot gives the same file.
+    # Without date and random identifiers, so that the same robot gives the same file.
     settings = {'svg.hashsalt': 'transmission_bridge', 'svg.fonttype': 'path'}
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **settings}):
         figure = figure_module.Figure(figsize=size, dpi=dpi, layout=layout)
         output = io.BytesIO()
         metadata = {'Date': None} if file_format == 'svg' else {}
         with warnings.catch_warnings():
-            # A name may have characters that the font lacks; they are drawn as boxes.
+            # Characters that the font lacks are drawn as boxes.
             warnings.filterwarnings('ignore', message='Glyph')
             draw(figure)
             figure.savefig(output, format=file_format, metadata=metadata)
