@@ -10,6 +10,7 @@ absolute terms that they were made of, because that is what a rounding error is 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 import math
 from types import SimpleNamespace
@@ -104,6 +105,35 @@ DECLARED = {
     'velocity': (),
     'effort': (),
 }
+
+#: What :func:`limited_urdf` says of each joint, by field; a joint that is not there is free.
+LIMITS = {
+    'lift': {'position': (-2.0, 3.0), 'velocity': (-4.0, 4.0), 'effort': (-50.0, 50.0)},
+    'pitch': {'position': (-1.0, 1.5), 'velocity': (-2.0, 2.0), 'effort': (-30.0, 30.0)},
+    'shoulder': {'velocity': (-6.0, 6.0), 'effort': (-7.0, 7.0)},
+    # The block is narrower than the joint.
+    'elbow': {'position': (-1.25, 0.75), 'velocity': (-9.0, 9.0), 'effort': (-8.0, 8.0)},
+}
+
+
+def limited_urdf():
+    """Return the reference robot with limits."""
+    text = URDF
+    for name, kind, limit in (
+        ('lift', 'prismatic', 'lower="-2" upper="3" velocity="4" effort="50"'),
+        ('pitch', 'revolute', 'lower="-1" upper="1.5" velocity="2" effort="30"'),
+        ('shoulder', 'continuous', 'velocity="6" effort="7"'),
+        ('elbow', 'revolute', 'lower="-2" upper="0.75" velocity="9" effort="8"'),
+    ):
+        end = f'<child link="l_{name}"/>'
+        text = text.replace(end, f'{end}<limit {limit}/>').replace(
+            f'<joint name="{name}" type="continuous">', f'<joint name="{name}" type="{kind}">'
+        )
+    return text.replace(
+        '<joint name="elbow"><command_interface name="position"/>',
+        '<joint name="elbow"><command_interface name="position">'
+        '<param name="min">-1.25</param></command_interface>',
+    )
 
 
 @dataclass
@@ -434,24 +464,29 @@ def stamp_that_counts(stamp, clock):
 
 class ReferenceStates:
     """
-    Merges states: per number, who gave it last and what it was.
+    Merges states: per number, who gave it last, what it was, and when.
 
-    :ivar now: Time of receipt [s].
+    :param timeout: Seconds after which a number is unknown and a driver silent; 0: never.
+    :ivar now: The time at which it is asked [s].
     """
 
-    now = 0.0
-
-    def __init__(self, numbers, unknown_joints='omit'):
+    def __init__(self, numbers, unknown_joints='omit', timeout=0.0):
         self.numbers = numbers
         self.unknown_joints = unknown_joints
-        self.values = {(each, name): (None, None) for each in FIELDS for name in ACTUATORS}
-        self.stamps = {}
-        self.published = None
-        self.older_since = None
+        self.timeout = timeout
+        self.forget()
 
-    def update(self, source, message, names=None):
+    def forget(self):
+        """Forget everything."""
+        self.values = {(each, name): (None, None) for each in FIELDS for name in ACTUATORS}
+        self.heard = {}
+        self.spoke = {}
+        self.now = self.latest = -math.inf
+        self.set_clock()
+
+    def update(self, source, message, now=0.0, names=None):
         """
-        Take a message.
+        Take a message at a time.
 
         :param names: Driver's name to URDF name of what the robot has.
         :returns: A :class:`Refused`, or ``None``.
@@ -465,6 +500,9 @@ class ReferenceStates:
             reasons.add('foreign')
         if reasons:
             return Refused(reasons)
+        if now < self.latest:
+            self.forget()
+        self.latest = self.now = now
         for each, array in message.arrays.items():
             for place, driver_name in enumerate(message.names):
                 if driver_name not in names:
@@ -473,22 +511,26 @@ class ReferenceStates:
                 if array:
                     value = array[place] if math.isfinite(array[place]) else None
                     self.values[key] = (source, value)
+                    self.heard[key] = now
                 elif self.values[key][0] == source:
                     self.values[key] = (source, None)
         self.stamps[source] = message.stamp
+        self.spoke[source] = now
         return None
 
     def actuators(self, each):
         """Return the known values of a field by actuator."""
-        return {name: self.values[each, name][1] for name in ACTUATORS}
-
-    def positions(self):
-        """Return the joints' positions, ``None`` where unknown."""
-        found = {
-            name: joint_value(self.numbers, 'position', name, self.actuators('position')).value
-            for name in JOINTS
+        return {
+            name: self.values[each, name][1] if self._is_fresh(each, name) else None
+            for name in ACTUATORS
         }
-        return {name: None if math.isnan(value) else value for name, value in found.items()}
+
+    def _is_fresh(self, each, name):
+        if not self.timeout:
+            return True
+        if (each, name) not in self.heard or self.now < self.latest:
+            return False
+        return self.now - self.heard[each, name] <= self.timeout
 
     def joint_state(self):
         """Return what is to be published, or ``None``."""
@@ -521,9 +563,17 @@ class ReferenceStates:
         self.published = self.older_since = None
 
     def stamp(self):
-        """Return the stamp of what is published now: the newest, back only where time went."""
-        known = list(self.known_stamps())
-        if not known:
+        """
+        Return the stamp of what is published now: the newest, back only where time went.
+
+        Drivers that fell silent have none, and there is none before now's first message.
+        """
+        known = [
+            stamp
+            for source, stamp in self.stamps.items()
+            if not self.timeout or self.now - self.spoke[source] <= self.timeout
+        ]
+        if not known or self.now < self.latest:
             return None
         newest = max(known)
         if self.published is None or newest >= self.published:
@@ -535,45 +585,64 @@ class ReferenceStates:
             self.published, self.older_since = newest, None
         return self.published
 
-    def known_stamps(self):
-        """Return the newest stamps of drivers that count."""
-        return self.stamps.values()
-
 
 class ReferenceCommands:
-    """Checks, completes and maps commands: per joint, its last command by mode."""
+    """
+    Checks, limits, completes and maps commands: per joint, its last command by mode.
+
+    :param limits: What becomes of numbers beyond :data:`LIMITS`: ``clamp``, ``reject`` or ``off``.
+    :param timeout: Seconds after which a command is over; 0: never.
+    """
 
     def __init__(
         self,
         numbers,
         *,
+        limits='off',
         mixed_commands='split',
         partial_commands='hold',
+        timeout=0.0,
         on_stop='zero_rates',
         zero_effort=False,
     ):
         self.numbers = numbers
+        self.limits = limits
         self.mixed_commands = mixed_commands
         self.partial_commands = partial_commands
+        self.timeout = timeout
         self.stopped = {'velocity', 'effort'} if zero_effort else {'velocity'}
         if on_stop == 'nothing':
             self.stopped = set()
+        self.clamped, self.limited, self.contested = Counter(), Counter(), Counter()
         self.reset()
 
     def reset(self):
         """Forget every command."""
         self.held = {name: {} for name in COMMANDABLE}
         self.sent = {name: set() for name in ACTUATORS}
+        self.received = {}
+        self.commanded_by = {}
+        self.latest = -math.inf
 
-    def command(self, message, measured):
+    def array(self, interface, names, values, stamp, measured, source, now):
+        """Return what a plain array of one interface leads to."""
+        self._notice(now)
+        if len(values) != len(names):
+            return Refused({'size'})
+        if not all(map(math.isfinite, values)):
+            return Refused({'not_finite'})
+        message = Message(tuple(names), stamp=stamp, **{interface: tuple(values)})
+        return self.command(message, measured, source, now)
+
+    def command(self, message, measured, source='joint_commands', now=0.0):
         """
         Return what a message leads to.
 
         :param measured: Joint positions, ``None`` where unknown.
         :returns: The messages to be sent, or a :class:`Refused`.
         """
-        reasons = set()
-        wanted = {}
+        self._notice(now)
+        reasons, wanted = set(), {}
         if any(name not in JOINTS for name in message.names):
             reasons.add('unknown_joint')
         if len(set(message.names)) != len(message.names):
@@ -595,22 +664,55 @@ class ReferenceCommands:
             reasons.add('not_commandable')
         if reasons:
             return Refused(reasons)
+        given = tuple(wanted)
+        if (
+            self.mixed_commands == 'reject'
+            and len({frozenset(wanted[name]) for name in given}) > 1
+        ):
+            return Refused({'mixed'})
+        outside = self._bound(wanted)
+        if outside and self.limits == 'reject':
+            self._count(self.limited, source, outside)
+            return Refused({'limit'})
         for _, joints in COUPLED:
             refusal = self._complete(wanted, joints, measured)
             if refusal:
                 reasons.add(refusal)
         if reasons:
             return Refused(reasons)
-        sent = {}
-        for each in FIELDS:
-            joints = {name: modes[each] for name, modes in wanted.items() if each in modes}
-            for actuator in ACTUATORS:
-                number = actuator_value(self.numbers, each, actuator, joints)
-                if number is not UNKNOWN:
-                    sent.setdefault(actuator, {})[each] = number
-        self.held.update(wanted)
-        self.sent.update({name: set(modes) for name, modes in sent.items()})
-        return self._messages(sent, message.stamp)
+        self._count(self.clamped, source, outside)
+        for name in given:
+            if self.commanded_by.get(name, source) != source:
+                self._count(self.contested, source, [name])
+            self.commanded_by[name] = source
+            self.received[name] = now
+        return self._send(wanted, message.stamp)
+
+    def _notice(self, now):
+        """What was commanded before time went back is over."""
+        if now < self.latest:
+            for name, modes in self.held.items():
+                self.held[name] = {
+                    each: value
+                    for each, value in modes.items()
+                    if each != 'position' and self.timeout
+                }
+            self.received = dict.fromkeys(self.received, -math.inf)
+        self.latest = now
+
+    def _bound(self, wanted):
+        """Bring numbers inside the limits; return the joints whose numbers were not."""
+        outside = []
+        for name, modes in wanted.items() if self.limits != 'off' else ():
+            for each, value in modes.items():
+                least, most = LIMITS.get(name, {}).get(each, (-math.inf, math.inf))
+                modes[each] = min(max(value, least), most)
+                if modes[each] != value and name not in outside:
+                    outside.append(name)
+        return outside
+
+    def _count(self, counter, source, names):
+        counter.update((source, name) for name in names)
 
     def _complete(self, wanted, joints, measured):
         commanded = [name for name in joints if name in wanted]
@@ -634,6 +736,35 @@ class ReferenceCommands:
             wanted[name] = fill
         return None
 
+    def expire(self, stamp, now):
+        """Return what ends the commands that are too old."""
+        self._notice(now)
+        if not self.timeout:
+            return []
+        over = [name for name in JOINTS if now - self.received.get(name, now) > self.timeout]
+        wanted = {}
+        for name in over:
+            del self.received[name]
+            rates = {each: 0.0 for each in self.held[name] if each != 'position'}
+            if rates:
+                wanted[name] = rates
+        for _, joints in COUPLED:
+            ending = [name for name in joints if name in wanted]
+            for name in joints if ending else ():
+                if name not in wanted:
+                    held = {} if name in over else self.held[name]
+                    wanted[name] = {each: held.get(each, 0.0) for each in wanted[ending[0]]}
+        result = self._send(wanted, stamp)
+        for name in over:
+            self.held[name] = {}
+        for _, joints in COUPLED:
+            # With nobody's command alive, what a partner was made to hold is over as well.
+            if any(name in over for name in joints) and not any(
+                name in self.received for name in joints
+            ):
+                self.held.update({name: {} for name in joints})
+        return result
+
     def stop(self, stamp):
         """Return what is to be sent before falling silent."""
         zeros = {
@@ -642,6 +773,19 @@ class ReferenceCommands:
         }
         self.reset()
         return self._messages({name: modes for name, modes in zeros.items() if modes}, stamp)
+
+    def _send(self, wanted, stamp):
+        """Map commands that are complete, and hold them."""
+        sent = {}
+        for each in FIELDS:
+            joints = {name: modes[each] for name, modes in wanted.items() if each in modes}
+            for actuator in ACTUATORS:
+                number = actuator_value(self.numbers, each, actuator, joints)
+                if number is not UNKNOWN:
+                    sent.setdefault(actuator, {})[each] = number
+        self.held.update(wanted)
+        self.sent.update({name: set(modes) for name, modes in sent.items()})
+        return self._messages(sent, stamp)
 
     def _messages(self, sent, stamp):
         names = tuple(name for name in ACTUATORS if name in sent)
@@ -718,21 +862,18 @@ def changes(draw):
     }
 
 
-def draw_steps(commands=True):
-    """Return a strategy for what happens to a bridge: a list of (what, ...) tuples."""
-    kinds = [
-        st.tuples(
-            st.just('state'),
-            st.sampled_from(['one', 'two', 'three']),
-            messages(ACTUATORS),
+def draw_steps():
+    """Return a strategy for what happens to a state path: a list of (what, ...) tuples."""
+    return st.lists(
+        st.one_of(
+            st.tuples(
+                st.just('state'), st.sampled_from(['one', 'two', 'three']), messages(ACTUATORS)
+            ),
+            st.tuples(st.just('tune'), changes()),
+            st.tuples(st.just('reset')),
         ),
-        st.tuples(st.just('tune'), changes()),
-        st.tuples(st.just('reset')),
-    ]
-    if commands:
-        command = st.tuples(st.just('command'), messages(COMMANDABLE, ('dial', 'stranger')))
-        kinds = [kinds[0], command, command, kinds[1], st.tuples(st.just('stop'))]
-    return st.lists(st.one_of(kinds), max_size=12)
+        max_size=12,
+    )
 
 
 strategies = SimpleNamespace(messages=messages, changes=changes, steps=draw_steps)

@@ -1,120 +1,378 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The command path against the reference model."""
+"""The command path against the reference model: by example, and whatever may happen to it."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
+from pathlib import Path
+import sys
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import (
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    RuleBasedStateMachine,
+    run_state_machine_as_test,
+)
+import numpy as np
 import pytest
 
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.transmissions import RobotTransmissions
+
+
+def _reference():
+    """Return the module of the fixture, which rules need before there are fixtures."""
+    name = 'bridge_reference'
+    if name not in sys.modules:
+        path = Path(__file__).with_name('reference.py')
+        spec = importlib.util.spec_from_file_location(name, path)
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+reference = _reference()
+
+ROBOT = RobotTransmissions(load_description(reference.URDF))
+LIMITED = RobotTransmissions(load_description(reference.limited_urdf()))
+
+#: Seconds. Multiples of a quarter, so that sums of them are exact.
+TIMEOUT = 1.0
+
+#: The order of the plain arrays: a coupled pair, one of another, and one by itself.
+ARRAY = ('pitch', 'roll', 'elbow', 'lift')
+
+#: Joints of one command: mostly of coupled transmissions, whole and in part.
+CHOICES = (
+    *(('roll',), ('pitch',), ('roll', 'pitch'), ('pitch', 'lift')),
+    *(('shoulder',), ('elbow',), ('elbow', 'shoulder')),
+    *(('lift',), ('finger', 'lift'), ('lift', 'shoulder', 'elbow', 'pitch', 'roll', 'finger')),
+)
+MODES = (
+    *(('position',), ('velocity',), ('effort',)),
+    *(('position',), ('velocity',), ('position', 'velocity')),
+)
+
+#: Some are beyond the limits.
+NUMBERS = st.sampled_from([0.5, -0.75, 0.25, -0.5, 1.25, 40.0, -40.0, 0.0])
+SOURCES = st.sampled_from(['joint_commands', 'planner'])
+STAMPS = st.tuples(st.integers(1, 5), st.integers(0, 3))
+
+
+@st.composite
+def plain_commands(draw):
+    """Draw a command that is accepted unless something stands against it."""
+    names = draw(st.sampled_from(CHOICES))
+    arrays = {each: tuple(draw(NUMBERS) for _ in names) for each in draw(st.sampled_from(MODES))}
+    return reference.Message(names, stamp=draw(STAMPS), **arrays)
+
+
+@st.composite
+def mixed_commands(draw):
+    """Draw a command in which each joint has its modes, and numbers are missing."""
+    names = draw(st.sampled_from(CHOICES))
+    holes = st.sampled_from([0.5, -0.25, 1.0, math.nan, math.nan])
+    arrays = {each: tuple(draw(holes) for _ in names) for each in ('position', 'velocity')}
+    return reference.Message(names, stamp=draw(STAMPS), **arrays)
+
+
+@st.composite
+def whole_states(draw):
+    """Draw a state that makes every joint known."""
+    values = tuple(draw(st.floats(-5.0, 5.0)) for _ in reference.ACTUATORS)
+    return reference.Message(reference.ACTUATORS, position=values, stamp=draw(STAMPS))
+
+
+ANY_COMMANDS = st.one_of(
+    mixed_commands(),
+    reference.strategies.messages(reference.COMMANDABLE, ('dial', 'stranger')),
+)
+ANY_STATES = st.one_of(whole_states(), reference.strategies.messages(reference.ACTUATORS))
+ARRAYS = st.one_of(
+    *2 * [st.tuples(*len(ARRAY) * [NUMBERS])],
+    st.sampled_from([(0.5, 0.5, 0.5), (0.5, math.nan, 0.5, 0.5), (0.5, 0.5, 0.5, math.inf)]),
+)
+
+
+def outcome(act):
+    """Return what an action returns and ``None``, or ``None`` and why it was refused."""
+    try:
+        return act(), None
+    except MessageError as error:
+        return None, error.reason
 
 
 class Bridge:
-    """Both paths and both reference models, fed alike and compared after every message."""
+    """
+    Both paths and both reference models, fed alike and compared after every message.
 
-    def __init__(self, reference, robot, **options):
-        self.reference = reference
+    :param state_timeout: That of the state path.
+    :param options: Those of the command path.
+    :ivar now: The time [s].
+    """
+
+    def __init__(self, robot=ROBOT, state_timeout=0.0, **options):
         self.robot = robot
-        self.states = StatePath(robot)
+        self.now = 100.0
+        self.states = StatePath(robot, timeout=state_timeout, stamp_hold=reference.STAMP_HOLD)
         self.commands = CommandPath(robot, **options)
-        self.model_states = reference.ReferenceStates(reference.Numbers())
-        self.model = reference.ReferenceCommands(reference.Numbers(), **options)
+        numbers = reference.Numbers()
+        self.model_states = reference.ReferenceStates(numbers, timeout=state_timeout)
+        self.model = reference.ReferenceCommands(numbers, **options)
         self.layouts = LayoutTable()
 
     def state(self, source, message):
-        """Send a state to both."""
-        refused = self.model_states.update(source, message)
+        """Hear a driver."""
+        refused = self.model_states.update(source, message, self.now)
         layout = self.layouts.get(message.names, message.lengths)
-        reason = None
-        try:
-            self.states.update(source, layout, message.received, message.stamp)
-        except MessageError as error:
-            reason = error.reason
+        _, reason = outcome(
+            lambda: self.states.update(source, layout, message.received, message.stamp, self.now)
+        )
         assert reason in (refused.reasons if refused else {None})
-        self.states.joint_state()
-
-    def command(self, message):
-        """Send a command to both; return what is sent, or the reason of the refusal."""
-        expected = self.model.command(message, self.model_states.positions())
-        layout = self.layouts.get(message.names, message.lengths)
-        try:
-            found = self.commands.command(
-                layout, message.received, self.states.joint_position(), message.stamp
-            )
-        except MessageError as error:
-            found = error.reason
-        if isinstance(expected, self.reference.Refused):
-            assert found in expected.reasons
-        else:
-            self.compare(expected, found)
-        return found
-
-    def stop(self, stamp=(9, 9)):
-        """Stop both."""
-        found = self.commands.stop(stamp)
-        self.compare(self.model.stop(stamp), found)
-        return found
 
     def tune(self, changes):
-        """Exchange the maps of both."""
-        self.robot = self.robot.with_parameters(self.reference.nested(changes))
+        """Exchange the maps."""
+        self.robot = self.robot.with_parameters(reference.nested(changes))
         self.states.use(self.robot)
         self.commands.use(self.robot)
         self.model.numbers = self.model.numbers.tuned(changes)
         self.model_states.numbers = self.model.numbers
 
-    def compare(self, expected, found):
-        """Check messages one by one."""
-        assert not isinstance(found, str), found
+    def command(self, message, source='joint_commands'):
+        """Command joints; return what is sent, or the reason of the refusal."""
+        measured = self.measured()
+        layout = self.layouts.get(message.names, message.lengths)
+        return self.compare(
+            self.model.command(message, self.known(measured), source, self.now),
+            lambda: self.commands.command(
+                layout, message.received, measured, message.stamp, source=source, now=self.now
+            ),
+        )
+
+    def array(self, interface, names, values, stamp):
+        """Command joints by a plain array."""
+        measured = self.measured()
+        source = f'{interface}_commands'
+        self.compare(
+            self.model.array(
+                interface, names, values, stamp, self.known(measured), source, self.now
+            ),
+            lambda: self.commands.command_interface(
+                interface, names, np.array(values), measured, stamp, source=source, now=self.now
+            ),
+        )
+
+    def expire(self, stamp=(1, 0)):
+        """Look for commands that are too old, as the timer does."""
+        measured = self.measured()
+        self.compare(
+            self.model.expire(stamp, self.now),
+            lambda: self.commands.expire(measured, stamp, self.now),
+        )
+
+    def stop(self, stamp=(9, 9)):
+        """Fall silent; return what is sent before."""
+        return self.compare(self.model.stop(stamp), lambda: self.commands.stop(stamp))
+
+    def measured(self):
+        """Return the path's joint positions, having compared them with the model's."""
+        self.model_states.now = self.now
+        found = self.states.joint_position(self.now)
+        positions = self.model_states.actuators('position')
+        for name, value in zip(reference.JOINTS, found, strict=True):
+            assert reference.joint_value(self.model.numbers, 'position', name, positions).equals(
+                value
+            ), name
+        return found
+
+    def known(self, measured):
+        """Return positions as the model takes them."""
+        return {
+            name: None if math.isnan(value) else value
+            for name, value in zip(reference.JOINTS, measured.tolist(), strict=True)
+        }
+
+    def compare(self, expected, act):
+        """Compare what comes of an action with what the model says; return it."""
+        found, reason = outcome(act)
+        if isinstance(expected, reference.Refused):
+            assert reason in expected.reasons
+            return reason
+        assert reason is None
         assert len(found) == len(expected)
         for one, other in zip(expected, found, strict=True):
             one.check(other)
+        return found
 
 
-OPTIONS = st.fixed_dictionaries(
-    {
-        'mixed_commands': st.sampled_from(['split', 'nan']),
-        'partial_commands': st.sampled_from(['hold', 'hold', 'reject']),
-        'on_stop': st.sampled_from(['zero_rates', 'nothing']),
-        'zero_effort': st.booleans(),
-    }
-)
+class CommandMachine(RuleBasedStateMachine):
+    """A bridge that anything may happen to, in any order."""
+
+    @initialize(
+        message=whole_states(),
+        state_timeout=st.sampled_from([2 * TIMEOUT, 0.0]),
+        options=st.fixed_dictionaries(
+            {
+                'limits': st.sampled_from(['clamp', 'clamp', 'reject', 'off']),
+                'mixed_commands': st.sampled_from(['split', 'nan', 'reject']),
+                'partial_commands': st.sampled_from(['hold', 'hold', 'hold', 'reject']),
+                'timeout': st.sampled_from([TIMEOUT, TIMEOUT, 0.0]),
+                'on_stop': st.sampled_from(['zero_rates', 'zero_rates', 'nothing']),
+                'zero_effort': st.booleans(),
+            }
+        ),
+    )
+    def configure(self, message, state_timeout, options):
+        """Make a bridge to which every joint is known."""
+        self.bridge = Bridge(LIMITED, state_timeout, **options)
+        self.bridge.state('one', message)
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    @rule(seconds=st.sampled_from([0.25, 1.0, 1.25, 3.0, -0.25, -50.0]))
+    def wait(self, seconds):
+        """Let time pass, or jump back."""
+        self.bridge.now += seconds
+
+    @rule(changes=reference.strategies.changes())
+    def tune(self, changes):
+        """Exchange the maps."""
+        self.bridge.tune(changes)
+
+    @rule(source=st.sampled_from(['one', 'two']), message=ANY_STATES)
+    def state(self, source, message):
+        """Hear a driver."""
+        self.bridge.state(source, message)
+
+    @rule(source=SOURCES, message=plain_commands(), seconds=st.sampled_from([0.0, TIMEOUT / 2]))
+    def command(self, source, message, seconds):
+        """Command some joints."""
+        self.bridge.command(message, source)
+        self.bridge.now += seconds
+
+    @rule(
+        source=SOURCES,
+        pair=st.sampled_from([joints for _, joints in reference.COUPLED]),
+        mode=st.sampled_from(reference.FIELDS),
+        values=st.lists(NUMBERS, min_size=2, max_size=5),
+        backwards=st.booleans(),
+    )
+    def command_one_of_a_pair(self, source, pair, mode, values, backwards):
+        """Command a pair once, then one of it alone, while time passes and is looked at."""
+        names = pair[::-1] if backwards else pair
+        self.bridge.command(reference.Message(names, **{mode: (values[0],) * 2}), source)
+        for value in values[1:]:
+            self.bridge.now += TIMEOUT / 2
+            self.bridge.command(reference.Message(names[:1], **{mode: (value,)}), source)
+            self.bridge.expire()
+        self.bridge.now += 0.75 * TIMEOUT
+        self.bridge.expire()
+
+    @rule(source=SOURCES, message=ANY_COMMANDS)
+    def command_anything(self, source, message):
+        """Command what nobody should."""
+        self.bridge.command(message, source)
+
+    @rule(interface=st.sampled_from(reference.FIELDS), values=ARRAYS, stamp=STAMPS)
+    def command_array(self, interface, values, stamp):
+        """Command joints by a plain array."""
+        self.bridge.array(interface, ARRAY, values, stamp)
+
+    @rule(stamp=STAMPS, seconds=st.sampled_from([0.0, 0.25, 0.75]))
+    def expire(self, stamp, seconds):
+        """Look for commands that are too old."""
+        self.bridge.now += seconds
+        self.bridge.expire(stamp)
+
+    @precondition(lambda self: self.bridge.model.received or any(self.bridge.model.held.values()))
+    @rule(stamp=STAMPS, forget=st.booleans())
+    def stop(self, stamp, forget):
+        """Fall silent, and perhaps begin anew."""
+        self.bridge.stop(stamp)
+        if forget:
+            self.bridge.states.reset()
+            self.bridge.model_states.forget()
+
+    # -- what must hold --------------------------------------------------------------------------
+
+    @invariant()
+    def published_state(self):
+        """What would be published now is what the model would publish."""
+        self.bridge.model_states.now = self.bridge.now
+        expected, found = (
+            self.bridge.model_states.joint_state(),
+            self.bridge.states.joint_state(self.bridge.now),
+        )
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            expected.check(found)
+
+    @invariant()
+    def held_commands(self):
+        """What is held is what the model holds."""
+        held = self.bridge.commands.held
+        for place, name in enumerate(reference.JOINTS):
+            for row, each in enumerate(reference.FIELDS):
+                value = self.bridge.model.held.get(name, {}).get(each, math.nan)
+                assert held[row, place] == value or math.isnan(held[row, place] + value)
+
+    @invariant()
+    def counts(self):
+        """What is counted is what the model counts, in all and by source."""
+        for expected, total, kind in (
+            (self.bridge.model.clamped, self.bridge.commands.limits.clamped, 'clamped'),
+            (self.bridge.model.limited, self.bridge.commands.limits.rejected, 'limited'),
+            (self.bridge.model.contested, self.bridge.commands.contested, 'contested'),
+        ):
+            by_source = {
+                (source, name): count
+                for source, counts in self.bridge.commands.counts.items()
+                for name, count in getattr(counts, kind).items()
+            }
+            assert by_source == expected
+            for name in reference.JOINTS:
+                assert total[name] == sum(
+                    count for (_, joint), count in expected.items() if joint == name
+                )
+
+
+def test_any_sequence():
+    """Whatever happens in whatever order, all that is sent, held and counted is the model's."""
+    run_state_machine_as_test(
+        CommandMachine,
+        settings=settings(
+            max_examples=150, stateful_step_count=25, deadline=None, derandomize=True
+        ),
+    )
 
 
 @pytest.fixture
-def bridge(reference, robot):
+def bridge():
     """Return a :class:`Bridge` with the default options."""
-    return Bridge(reference, robot)
-
-
-@settings(max_examples=300)
-@given(data=st.data(), options=OPTIONS)
-def test_any_sequence(reference, robot, data, options):
-    """Whatever states, commands, tunings and stops come, what is sent is what the model sends."""
-    bridge = Bridge(reference, robot, **options)
-    for what, *rest in data.draw(reference.strategies.steps()):
-        getattr(bridge, what)(*rest)
-    bridge.stop()
+    return Bridge()
 
 
 @settings(max_examples=200)
 @given(data=st.data())
-def test_no_other_joint_moves(reference, robot, data):
+def test_no_other_joint_moves(data):
     """
     Position commands to some joints leave the targets of all others where they are.
 
     Targets are what the joints would be if every actuator reached its command, by the formulas
     from actuator to joint; before its first command an actuator's target is where it is.
     """
-    bridge = Bridge(reference, robot)
+    bridge = Bridge()
     plain = st.floats(-10.0, 10.0)
     start = {name: data.draw(plain, label=name) for name in reference.ACTUATORS}
     bridge.state('one', reference.Message(tuple(start), position=tuple(start.values())))
@@ -142,7 +400,7 @@ def test_no_other_joint_moves(reference, robot, data):
             assert number.value == pytest.approx(aim, rel=0.0, abs=1e-13 * size), name
 
 
-def test_formulas_by_hand(reference, bridge):
+def test_formulas_by_hand(bridge):
     """A command to every joint gives the numbers that a pocket calculator gives."""
     (sent,) = bridge.command(
         reference.Message(
@@ -164,7 +422,7 @@ def test_formulas_by_hand(reference, bridge):
     assert list(sent.velocity) == list(sent.effort) == []
 
 
-def test_nothing_commanded(reference, bridge):
+def test_nothing_commanded(bridge):
     """A message of no joints, of no numbers, or of NaN alone sends nothing."""
     nan = math.nan
     for message in (
@@ -175,7 +433,7 @@ def test_nothing_commanded(reference, bridge):
         assert bridge.command(message) == []
 
 
-def test_not_commandable(reference, bridge):
+def test_not_commandable(bridge):
     """A joint that is only read, or not there, costs the whole message."""
     assert bridge.command(reference.Message(('lift', 'dial'), position=(1.0, 1.0))) in (
         'not_commandable',
@@ -188,7 +446,7 @@ def test_not_commandable(reference, bridge):
     assert bridge.stop() == []
 
 
-def test_hold_in_every_order(reference, bridge):
+def test_hold_in_every_order(bridge):
     """A partner holds its last command, else where it is, else the message is refused."""
     roll = reference.Message(('roll',), position=(0.5,))
     pitch = reference.Message(('pitch',), position=(0.4,))
@@ -212,7 +470,7 @@ def test_hold_in_every_order(reference, bridge):
     assert len(bridge.command(rate)) == 1
 
 
-def test_partner_in_another_mode_is_not_held_there(reference, bridge):
+def test_partner_in_another_mode_is_not_held_there(bridge):
     """After a velocity command a position is held where the joint is, not where it once was."""
     bridge.state('one', reference.Message(('left', 'right'), position=(0.0, 0.0)))
     bridge.command(reference.Message(('roll', 'pitch'), position=(1.0, 2.0)))
@@ -225,15 +483,15 @@ def test_partner_in_another_mode_is_not_held_there(reference, bridge):
     )
 
 
-def test_mixed_modes(reference, robot):
+def test_mixed_modes():
     """Joints in different modes become one message per interface, or one with NaN."""
     message = reference.Message(
         ('lift', 'finger'), position=(1.0, math.nan), velocity=(2.0, 3.0), stamp=(4, 5)
     )
-    first, second = Bridge(reference, robot).command(message)
+    first, second = Bridge().command(message)
     assert (first.names, second.names) == (('winch',), ('winch', 'finger'))
     assert (list(first.velocity), list(second.position)) == ([], [])
-    (sent,) = Bridge(reference, robot, mixed_commands='nan').command(message)
+    (sent,) = Bridge(mixed_commands='nan').command(message)
     assert sent.names == ('winch', 'finger')
     assert list(sent.velocity) == [-8.0, 3.0]
     assert sent.position[0] == -4.0 * 0.7
@@ -241,7 +499,7 @@ def test_mixed_modes(reference, robot):
     assert list(sent.effort) == []
 
 
-def test_coupled_in_different_modes(reference, bridge):
+def test_coupled_in_different_modes(bridge):
     """Coupled joints commanded in different modes are refused, and so is all else with them."""
     bridge.state('one', reference.Message(reference.ACTUATORS, position=(0.0,) * 6))
     message = reference.Message(
@@ -254,9 +512,9 @@ def test_coupled_in_different_modes(reference, bridge):
 
 
 @pytest.mark.parametrize('zero_effort', [False, True])
-def test_stop(reference, robot, zero_effort):
+def test_stop(zero_effort):
     """Stopping sends zero once, to what was commanded a rate last, and to nothing else."""
-    bridge = Bridge(reference, robot, zero_effort=zero_effort)
+    bridge = Bridge(zero_effort=zero_effort)
     assert bridge.stop() == []
     bridge.command(reference.Message(('lift', 'finger'), velocity=(1.0, 2.0)))
     bridge.command(reference.Message(('finger',), position=(3.0,)))
@@ -270,14 +528,14 @@ def test_stop(reference, robot, zero_effort):
     assert bridge.stop() == []
 
 
-def test_stop_forgets_what_was_held(reference, bridge):
+def test_stop_forgets_what_was_held(bridge):
     """After a stop nothing is held any more."""
     bridge.command(reference.Message(('roll', 'pitch'), position=(1.0, 2.0)))
     bridge.stop()
     assert bridge.command(reference.Message(('roll',), position=(1.0,))) == 'partial'
 
 
-def test_tuning_sends_nothing_by_itself(reference, robot, bridge):
+def test_tuning_sends_nothing_by_itself(bridge):
     """Exchanging the maps returns nothing, and what is held and measured follows the new maps."""
     bridge.state('one', reference.Message(('left', 'right'), position=(1.0, 2.0)))
     bridge.tune({('offset', 'pitch'): 1.0, ('reduction', 'right'): 6.0})
@@ -289,7 +547,7 @@ def test_tuning_sends_nothing_by_itself(reference, robot, bridge):
     )
 
 
-def test_results_are_its_own(reference, bridge):
+def test_results_are_its_own(bridge):
     """What was returned does not change with the next command."""
     (first,) = bridge.command(reference.Message(('lift',), position=(1.0,)))
     kept = first.position.copy()

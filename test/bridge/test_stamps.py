@@ -116,8 +116,7 @@ def test_published_stamp(reference, robot, feed, messages):
             model.set_clock()
         message = reference.Message(('winch',), position=(1.0,), stamp=counts)
         feed(path, message, source, clock.received)
-        model.now = clock.received
-        model.update(source, message)
+        model.update(source, message, clock.received)
         published = path.joint_state(clock.received).stamp
         assert published == model.joint_state().stamp
         assert published[0] * BILLION + published[1] <= clock.nanoseconds + BILLION // 2

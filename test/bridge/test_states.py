@@ -65,7 +65,7 @@ class Driver:
 
     def update(self, source, message):
         """Send a message to both; return why it was refused, or ``None``."""
-        refused = self.model.update(source, message, self.names)
+        refused = self.model.update(source, message, names=self.names)
         layout = self.layouts.get(message.names, message.lengths)
         reason = None
         try:
@@ -101,7 +101,7 @@ def test_any_sequence(reference, robot, data, unknown_joints):
     """After any sequence of messages, tunings and resets the output is that of the model."""
     driver = Driver(reference, robot, unknown_joints)
     present = robot
-    for step in data.draw(reference.strategies.steps(commands=False)):
+    for step in data.draw(reference.strategies.steps()):
         if step[0] == 'state':
             driver.update(*step[1:])
         elif step[0] == 'tune':

@@ -15,9 +15,18 @@ from dataclasses import dataclass, replace
 import math
 import time
 
-# Loaded from their files, under these names, by whoever loads this one.
-from bridge_command_model import LIMITS, TimedCommands
-from bridge_reference import ACTUATORS, COMMANDABLE, COUPLED, FIELDS, JOINTS, Message, Numbers
+# Loaded from its file, under this name, by whoever loads this one.
+from bridge_reference import (
+    ACTUATORS,
+    COMMANDABLE,
+    COUPLED,
+    FIELDS,
+    JOINTS,
+    LIMITS,
+    Message,
+    Numbers,
+    ReferenceCommands,
+)
 
 #: Names in the longest messages.
 MANY = 10_000
@@ -146,8 +155,12 @@ class StateFaults:
     def _unstamped(self) -> Injected:
         return Injected(replace(self._of(ACTUATORS), stamp=(0, 0)))
 
+    def _within(self, least: int, most: int) -> int:
+        """Draw a second; how many draws that takes must not depend on what time it is."""
+        return least + int(self._random.random() * (most - least))
+
     def _late(self) -> Injected:
-        seconds = int(self._random.integers(1, time.time_ns() // 10**9))
+        seconds = self._within(1, time.time_ns() // 10**9)
         return Injected(replace(self._of(ACTUATORS), stamp=(seconds, 7)))
 
     def _impossible(self) -> Injected:
@@ -156,7 +169,7 @@ class StateFaults:
         return Injected(replace(self._of(ACTUATORS), stamp=(seconds, nanoseconds)))
 
     def _future(self) -> Injected:
-        seconds = int(self._random.integers(time.time_ns() // 10**9 + 3600, 2**31))
+        seconds = self._within(time.time_ns() // 10**9 + 3600, 2**31)
         return Injected(replace(self._of(ACTUATORS), stamp=(seconds, 7)))
 
     def _cut(self) -> Injected:
@@ -188,7 +201,7 @@ class CommandFaults:
         self._random = random
         self._number = 0
         # Tells only whether a command is refused, which no parameter of a transmission changes.
-        self._model = TimedCommands(Numbers())
+        self._model = ReferenceCommands(Numbers(), limits='clamp')
 
     def sequence(self, count: int) -> Iterator[Injected]:
         """Return so many messages: each kind, then at random."""
@@ -196,9 +209,7 @@ class CommandFaults:
             kind = self.KINDS[number] if number < len(self.KINDS) else None
             injected = getattr(self, f'_{kind or self._random.choice(self.KINDS)}')()
             if injected.reason is None:
-                refused = self._model.take(
-                    injected.message, dict.fromkeys(JOINTS, 1.0), 'joint_commands', 0.0
-                )
+                refused = self._model.command(injected.message, dict.fromkeys(JOINTS, 1.0))
                 (reason,) = getattr(refused, 'reasons', (None,))
                 injected = replace(injected, reason=reason)
             yield injected

@@ -16,14 +16,15 @@ from dataclasses import replace
 import math
 import time
 
-# Loaded from their files, under these names, by whoever loads this one.
-from bridge_command_model import TimedCommands, TimedStates
+# Loaded from its file, under this name, by whoever loads this one.
 from bridge_reference import (
     ACTUATORS,
     FIELDS,
     joint_value,
     JOINTS,
     Message,
+    ReferenceCommands,
+    ReferenceStates,
     Refused,
     stamp_that_counts,
 )
@@ -97,25 +98,25 @@ def replay_states(injected, found, numbers):
     :returns: How many messages each generation made.
     """
     generations = Generations(numbers)
-    model = TimedStates(generations.present)
+    model = ReferenceStates(generations.present)
     rest = iter(found)
     for each in injected:
         if each.reason is not None:
             if not each.cut:
-                refused = model.take('driver', each.message, 0.0)
+                refused = model.update('driver', each.message)
                 assert refused.reasons == {each.reason}
             continue
         counts, _ = stamp_that_counts(each.message.stamp, time.time_ns())
         is_replaced = counts != each.message.stamp
         message = replace(each.message, stamp=(0, 0)) if is_replaced else each.message
-        assert model.take('driver', message, 0.0) is None
+        assert model.update('driver', message) is None
         if model.joint_state() is None:
             continue
         answer = next(rest, None)
         assert answer is not None, f'no answer to {each}'
         if is_replaced:  # by the time of receipt, as the system's clock tells it
             assert 0 <= counts[0] - answer.stamp[0] < LONGEST
-            assert model.take('driver', replace(message, stamp=answer.stamp), 0.0) is None
+            assert model.update('driver', replace(message, stamp=answer.stamp)) is None
 
         def make(numbers, model=model):
             model.numbers = numbers
@@ -134,7 +135,7 @@ def replay_commands(injected, found, numbers, actuators):
     :returns: How many messages each generation made, and the model, for its counts.
     """
     generations = Generations(numbers)
-    model = TimedCommands(generations.present)
+    model = ReferenceCommands(generations.present, limits='clamp')
     done = 0
     for each in injected:
         if each.cut:
@@ -146,7 +147,7 @@ def replay_commands(injected, found, numbers, actuators):
             measured = {
                 name: joint_value(numbers, 'position', name, actuators).value for name in JOINTS
             }
-            return changed.take(message, measured, 'joint_commands', 0.0), changed
+            return changed.command(message, measured), changed
 
         expected, changed = make(generations.present)
         if isinstance(expected, Refused):
@@ -177,7 +178,7 @@ def replay_driver(heard, found, numbers, gaps):
     for number, answer in enumerate(found):
         expected = None
         while place is not None and place < len(heard) and expected is None:
-            if model.take('driver', as_message(heard[place]), 0.0) is None:
+            if model.update('driver', as_message(heard[place])) is None:
                 expected = model.joint_state()
             place += 1
         if expected is None or expected.stamp != answer.stamp:
@@ -189,8 +190,8 @@ def replay_driver(heard, found, numbers, gaps):
                 assert place >= latest, 'published twice'
                 message = as_message(heard[place])
                 place += 1
-            model = TimedStates(numbers)
-            assert model.take('driver', message, 0.0) is None
+            model = ReferenceStates(numbers)
+            assert model.update('driver', message) is None
             expected = model.joint_state()
         expected.check(answer)
         latest = latest if place is None else place

@@ -61,9 +61,7 @@ BETWEEN = 30
 def campaign(load, reference):
     """Return what the campaign is made of, by module."""
     here = Path(__file__).parent
-    model = load('bridge_command_model', here.parent / 'bridge' / 'command_model.py')
     return SimpleNamespace(
-        model=model,
         faults=load('campaign_faults', here / 'campaign_faults.py'),
         replay=load('campaign_replay', here / 'campaign_replay.py'),
     )
@@ -232,7 +230,7 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     stamps that are late, impossible or ahead, while sets of parameters come that are valid and
     that are not.
     """
-    process = launch(BRIDGE, campaign.model.limited_urdf(), f'--executor={executor}')
+    process = launch(BRIDGE, reference.limited_urdf(), f'--executor={executor}')
     peer = meet(NODE)
     reports = Reports(peer)
     ends = connect(peer, harness, reference)
@@ -598,12 +596,12 @@ def test_clock_that_jumps(meet, harness, reference, campaign, launch, executor):
             clock.run(0.1)
     send_until_answered_at(clock.nanoseconds)
     peer.spin_until(lambda: len(ends.joints) == len(sent), 'the last answer')
-    model = campaign.model.TimedStates(reference.Numbers(), timeout)
+    model = reference.ReferenceStates(reference.Numbers(), timeout=timeout)
     sizes = set()
     for message, answer in zip(sent, ends.joints, strict=True):
         now = float(answer.stamp[0] * 1_000_000_000 + answer.stamp[1]) * 1e-9
         stamped = reference.Message(message.names, message.position, stamp=answer.stamp)
-        assert model.take('driver', stamped, now) is None
+        assert model.update('driver', stamped, now) is None
         model.now = now
         model.joint_state().check(answer)
         sizes.add(len(answer.names))
