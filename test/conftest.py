@@ -15,6 +15,7 @@ import sys
 import warnings
 
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 import pytest
 
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
@@ -26,6 +27,10 @@ os.environ.pop('PYTEST_ADDOPTS', None)
 # is slow without being wrong.
 settings.register_profile('suite', deadline=None, derandomize=True)
 settings.load_profile('suite')
+# Hypothesis also draws the constants of whichever modules are loaded by then: the examples of a
+# test would depend on which tests ran before it in the same process.
+if hasattr(providers, 'is_local_module_file'):
+    providers.is_local_module_file = lambda path: False
 
 # A runner in the background ignores these, and every process that a test starts would inherit it.
 for _number, _handler in (

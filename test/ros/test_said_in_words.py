@@ -331,8 +331,13 @@ def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
     bridge = witness('--urdf', urdf(with_slide), '--ros-args', '-p', 'autostart:=true')
     bridge.becomes_active()
     driver = bridge.peer.publisher('actuator_states')
-    bridge.peer.send(driver, reference.Message(('slide_motor',), position=(0.3,)))
-    bridge.process.wait_for(f"none of the names is bridged: 'slide_motor' ({REFUSED})")
+
+    def is_said():
+        bridge.peer.send(driver, reference.Message(('slide_motor',), position=(0.3,)))
+        said = f"none of the names is bridged: 'slide_motor' ({REFUSED})"
+        return said in bridge.process.output
+
+    bridge.peer.spin_until(is_said, 'the refusal')
     assert bridge.process.stop() == 0
     assert 'the parameter actuator_names' not in bridge.process.output
 
