@@ -209,6 +209,7 @@ def stand(meet, start_process, harness, reference, tmp_path):
 # -- no driver -----------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (0.5, ERROR)])
 def test_no_driver(stand, timeout, level):
     """That no driver is there is said with what to do, once in the log, until there is one."""
@@ -238,6 +239,7 @@ def test_driver_in_another_namespace(stand):
     assert "'/actuator_torque_sensors'" not in message
 
 
+@pytest.mark.once
 def test_driver_of_other_names(stand):
     """Where every message is refused, the status says why as long as it is so."""
     stand.start()
@@ -248,6 +250,7 @@ def test_driver_of_other_names(stand):
     stand.is_said('actuator_states', words)
 
 
+@pytest.mark.once
 def test_an_actuator_that_no_driver_gives(stand):
     """An actuator that no driver gives, and the unknown name that it may have, are named."""
     stand.start()
@@ -261,6 +264,7 @@ def test_an_actuator_that_no_driver_gives(stand):
 # -- a driver that ends --------------------------------------------------------------------------
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ('number', 'timeout', 'level'),
     [(signal.SIGKILL, 0.0, WARN), (signal.SIGINT, 0.0, WARN), (signal.SIGKILL, 0.5, ERROR)],
@@ -353,6 +357,7 @@ def test_a_simulator_that_pauses(stand):
 # -- two of a kind -------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_two_drivers_on_two_topics(stand):
     """Two topics that give one actuator are said with their drivers."""
     stand.start(actuator_state_topics='[a, b]')
@@ -364,6 +369,7 @@ def test_two_drivers_on_two_topics(stand):
     assert stand.in_log("'winch', 'hip' on 'a'") == 1
 
 
+@pytest.mark.once
 def test_two_drivers_in_turn_on_one_topic(stand):
     """Two drivers of one topic that give one actuator in turn are said, until one ends."""
     stand.start()
@@ -379,6 +385,7 @@ def test_two_drivers_in_turn_on_one_topic(stand):
     stand.is_over('actuator_states')
 
 
+@pytest.mark.once
 def test_two_drivers_of_one_topic(stand):
     """Two drivers of one topic that have motors of their own, and an idle third, are fine."""
     from sensor_msgs.msg import JointState
@@ -410,16 +417,17 @@ def test_another_publisher(stand, topic):
     stand.is_over(topic)
 
 
+@pytest.mark.once
 def test_two_bridges_of_one_name(stand):
     """Another bridge of one name is said, until it ends; one that was killed is not."""
     stand.start()
     stand.source('driver')
     stand.settle()
-    stand.mistake()
     second = stand.start_process(BRIDGE, autostart='false')
+    stand.wait(lambda: stand.peer.node.get_node_names().count(NODE) > 1, 'the other bridge')
+    stand.mistake()
     words = f"another node has the name '/{NODE}' too"
-    # Of which a process takes two to start.
-    stand.is_said('life cycle', words, 'another namespace', seconds=SOON + 2.0)
+    stand.is_said('life cycle', words, 'another namespace')
     stand.wait(lambda: stand.in_log(words), 'the log')
     second.stop(signal.SIGKILL)
     stand.process.stop(signal.SIGKILL)
@@ -431,6 +439,7 @@ def test_two_bridges_of_one_name(stand):
 # -- clock and listeners -------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_no_clock(stand):
     """That nobody publishes the clock is said, until somebody does."""
     from rosgraph_msgs.msg import Clock
@@ -444,6 +453,7 @@ def test_no_clock(stand):
     stand.is_over('life cycle')
 
 
+@pytest.mark.once
 def test_nobody_listens_to_commands(stand):
     """That nobody listens is said when a command is accepted."""
     from sensor_msgs.msg import JointState
@@ -462,6 +472,7 @@ def test_nobody_listens_to_commands(stand):
     stand.is_over(name)
 
 
+@pytest.mark.once
 def test_a_refused_command_is_seen(stand):
     """One refused command is shown for five seconds, with what its reason means."""
     stand.start()
