@@ -1,10 +1,14 @@
 # Needs Python 3 and make; everything else is installed into virtual environments beside this file.
 
 PYTHON ?= python3
+# Everything is tested with Kilted on the newest Python that is here, and what touches rclpy and the
+# installation on $(PYTHON) as well.
+KILTED_PYTHON ?= $(shell .ci/newest_python $(PYTHON))
 VENV ?= .venv
 PYTEST_ARGS ?=
-# Most tests wait more than they compute. Each process has a ROS domain of its own.
-JOBS ?= 2
+# Tests of nodes wait more than they compute, so there are more jobs than processors. Each process
+# has a ROS domain of its own.
+JOBS ?= 4
 
 # Nothing that runs here may talk to other machines.
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
@@ -28,13 +32,13 @@ test-jazzy: $(VENV)-jazzy/jazzy.installed
 soak: $(VENV)/kilted.installed
 	$(VENV)/bin/python benchmarks/soak.py --seconds 60 --gate
 
-# As users without ROS install it: a wheel in a fresh environment, tested without the source.
-test-wheel:
-	.ci/wheel $(PYTHON) $(VENV)-wheel
+# As users without ROS install it: a wheel, tested without the source.
+test-wheel: $(VENV)-installed/dependencies.installed
+	.ci/wheel $(VENV)-installed
 
 # As users of ROS install it: colcon build and colcon test, with the example package beside it.
-test-colcon: $(VENV)-colcon/colcon.installed
-	.ci/colcon $(VENV)-colcon
+test-colcon: $(VENV)-installed/dependencies.installed
+	.ci/colcon $(VENV)-installed
 
 lint: $(VENV)/test.installed
 	$(VENV)/bin/ruff check .
@@ -42,7 +46,7 @@ lint: $(VENV)/test.installed
 	$(VENV)/bin/mypy
 
 $(VENV)/kilted.installed: setup.py
-	$(PYTHON) -m venv $(VENV)
+	$(KILTED_PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --editable '.[kilted]'
 	touch $@
 
@@ -55,13 +59,14 @@ $(VENV)-jazzy/jazzy.installed: setup.py
 	$(VENV)-jazzy/bin/python -m pip install --quiet --editable '.[jazzy,test-core]'
 	touch $@
 
-# Only the dependencies: the package itself comes from the workspace.
-$(VENV)-colcon/colcon.installed: setup.py
-	$(PYTHON) -m venv $(VENV)-colcon
-	$(VENV)-colcon/bin/python -m pip install --quiet '.[kilted,test-core]' colcon-common-extensions
-	$(VENV)-colcon/bin/python -m pip uninstall --quiet --yes transmission_bridge
+# Only the dependencies, of this package and of colcon: the package itself comes from its wheel, or
+# from the workspace.
+$(VENV)-installed/dependencies.installed: setup.py
+	$(PYTHON) -m venv $(VENV)-installed
+	$(VENV)-installed/bin/python -m pip install --quiet '.[kilted,test-core]' colcon-common-extensions
+	$(VENV)-installed/bin/python -m pip uninstall --quiet --yes transmission_bridge
 	rm -rf build
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-jazzy $(VENV)-wheel $(VENV)-colcon build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-jazzy $(VENV)-installed build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
