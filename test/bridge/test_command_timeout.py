@@ -215,22 +215,3 @@ def test_partner_goes_on_where_another_cannot(reference, robots):
     assert path.expire(12.0) == {
         'velocity': {'upper': 0.0, 'lower': 0.0, 'port': 0.0, 'starboard': 0.0}
     }
-
-
-def test_time_going_backwards(path):
-    """What was commanded before ends at the next look; what is commanded after lives on."""
-    path.command(100.0, velocity={'lift': 1.0, 'finger': 2.0}, position={'shoulder': 1.0})
-    path.command(50.0, velocity={'finger': 3.0})
-    assert not path.commands.held_positions.any()
-    assert path.expire(50.25) == {'velocity': {'winch': 0.0}}
-    assert path.expire(51.5) == {'velocity': {'finger': 0.0}}
-
-
-def test_time_going_backwards_without_a_timeout(reference, robot):
-    """Nothing is held across it: a partner stays where it is measured."""
-    path = Path(reference, robot)
-    path.commands = CommandPath(robot)
-    path.command(100.0, position={'roll': 1.0, 'pitch': 2.0})
-    path.command(50.0, velocity={'lift': 1.0})
-    assert np.isnan(path.commands.held[0]).all()
-    assert path.expire(1000.0) == {}

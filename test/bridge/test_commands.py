@@ -422,30 +422,6 @@ def test_formulas_by_hand(bridge):
     assert list(sent.velocity) == list(sent.effort) == []
 
 
-def test_nothing_commanded(bridge):
-    """A message of no joints, of no numbers, or of NaN alone sends nothing."""
-    nan = math.nan
-    for message in (
-        reference.Message(()),
-        reference.Message(('lift', 'roll')),
-        reference.Message(('lift', 'roll'), position=(nan, nan), effort=(nan, nan)),
-    ):
-        assert bridge.command(message) == []
-
-
-def test_not_commandable(bridge):
-    """A joint that is only read, or not there, costs the whole message."""
-    assert bridge.command(reference.Message(('lift', 'dial'), position=(1.0, 1.0))) in (
-        'not_commandable',
-        'unknown_joint',
-    )
-    assert (
-        bridge.command(reference.Message(('lift', 'nobody'), position=(1.0, 1.0)))
-        == 'unknown_joint'
-    )
-    assert bridge.stop() == []
-
-
 def test_hold_in_every_order(bridge):
     """A partner holds its last command, else where it is, else the message is refused."""
     roll = reference.Message(('roll',), position=(0.5,))
@@ -470,19 +446,6 @@ def test_hold_in_every_order(bridge):
     assert len(bridge.command(rate)) == 1
 
 
-def test_partner_in_another_mode_is_not_held_there(bridge):
-    """After a velocity command a position is held where the joint is, not where it once was."""
-    bridge.state('one', reference.Message(('left', 'right'), position=(0.0, 0.0)))
-    bridge.command(reference.Message(('roll', 'pitch'), position=(1.0, 2.0)))
-    bridge.command(reference.Message(('roll', 'pitch'), velocity=(0.1, 0.2)))
-    bridge.state('one', reference.Message(('left', 'right'), position=(3.0, 3.0)))
-    (sent,) = bridge.command(reference.Message(('roll',), position=(0.1,)))
-    q_pitch = (3 / 2 + 3 / 3) / 1.4
-    assert list(sent.position) == pytest.approx(
-        [0.7 * q_pitch * 2.0, -0.7 * q_pitch * -3.0], rel=1e-14
-    )
-
-
 def test_mixed_modes():
     """Joints in different modes become one message per interface, or one with NaN."""
     message = reference.Message(
@@ -497,18 +460,6 @@ def test_mixed_modes():
     assert sent.position[0] == -4.0 * 0.7
     assert math.isnan(sent.position[1])
     assert list(sent.effort) == []
-
-
-def test_coupled_in_different_modes(bridge):
-    """Coupled joints commanded in different modes are refused, and so is all else with them."""
-    bridge.state('one', reference.Message(reference.ACTUATORS, position=(0.0,) * 6))
-    message = reference.Message(
-        ('lift', 'roll', 'pitch'),
-        position=(1.0, 1.0, math.nan),
-        velocity=(math.nan, math.nan, 1.0),
-    )
-    assert bridge.command(message) == 'mixed_coupled'
-    assert bridge.stop() == []
 
 
 @pytest.mark.parametrize('zero_effort', [False, True])
@@ -526,25 +477,6 @@ def test_stop(zero_effort):
         else [(('winch',), [0.0], [])]
     )
     assert bridge.stop() == []
-
-
-def test_stop_forgets_what_was_held(bridge):
-    """After a stop nothing is held any more."""
-    bridge.command(reference.Message(('roll', 'pitch'), position=(1.0, 2.0)))
-    bridge.stop()
-    assert bridge.command(reference.Message(('roll',), position=(1.0,))) == 'partial'
-
-
-def test_tuning_sends_nothing_by_itself(bridge):
-    """Exchanging the maps returns nothing, and what is held and measured follows the new maps."""
-    bridge.state('one', reference.Message(('left', 'right'), position=(1.0, 2.0)))
-    bridge.tune({('offset', 'pitch'): 1.0, ('reduction', 'right'): 6.0})
-    (sent,) = bridge.command(reference.Message(('roll',), position=(0.5,)))
-    # pitch stays where the new numbers say that it is: its own q does not see the offset.
-    q_roll, q_pitch = 0.4, (1 / 2 - 2 / 6) / 1.4
-    assert list(sent.position) == pytest.approx(
-        [(1.5 * q_roll + 0.7 * q_pitch) * 2.0, (1.5 * q_roll - 0.7 * q_pitch) * 6.0], rel=1e-14
-    )
 
 
 def test_results_are_its_own(bridge):

@@ -175,16 +175,6 @@ def test_a_driver_that_counts_from_its_start(reference, robot, feed):
     assert published((5, 1), 21.5) == (5, 1)
 
 
-def test_time_going_back(reference, robot, feed):
-    """The stamp follows at once, and there is none before the first message of the new time."""
-    path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
-    feed(path, reference.Message(('winch',), (1.0,), stamp=(100, 0)), now=100.0)
-    assert path.joint_state(100.0).stamp == (100, 0)
-    assert path.joint_state(40.0) is None
-    feed(path, reference.Message(('winch',), (1.0,), stamp=(40, 0)), now=40.0)
-    assert path.joint_state(40.0).stamp == (40, 0)
-
-
 def test_the_clock_is_asked_now_and_then():
     """Of a driver at 1 kHz whose clock is right it costs two readings a second."""
     clock = Clock()

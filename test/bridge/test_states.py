@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from hypothesis import given
@@ -146,19 +145,6 @@ def test_name_of_another_actuator(robot):
         StatePath(robot, actuator_names=names)
 
 
-def test_refused_message_changes_nothing(reference, driver):
-    """Ragged and doubled messages leave values, stamp and ownership as they were."""
-    good = reference.Message(('winch', 'left'), position=(1.0, 2.0), velocity=(3.0, 4.0))
-    driver.update('one', good)
-    for bad in (
-        reference.Message(('winch', 'left'), position=(8.0,), stamp=(9, 0)),
-        reference.Message(('winch', 'winch'), position=(8.0, 9.0), stamp=(9, 0)),
-        reference.Message((), position=(8.0,), stamp=(9, 0)),
-    ):
-        assert driver.update('one', bad) in ('ragged', 'duplicate_name')
-    assert driver.path.joint_state().stamp == good.stamp
-
-
 def test_same_layout_is_refused_again(reference, driver):
     """A layout that was refused once is refused each time, with a reason of its own."""
     bad = reference.Message(('winch', 'winch'), position=(8.0, 9.0))
@@ -172,20 +158,6 @@ def test_same_layout_is_refused_again(reference, driver):
     assert len({id(error) for error in errors}) == 3
 
 
-def test_forgotten_by_its_own_source_only(reference, driver):
-    """An interface that a driver leaves out is unknown, unless another driver gave it since."""
-    both = reference.Message(('winch',), position=(1.0,), velocity=(2.0,))
-    without = reference.Message(('winch',), position=(1.5,))
-    driver.update('one', both)
-    driver.update('two', without)
-    assert list(driver.path.joint_state().velocity) != []
-    driver.update('two', both)
-    driver.update('one', without)
-    assert list(driver.path.joint_state().velocity) != []
-    driver.update('two', without)
-    assert list(driver.path.joint_state().velocity) == []
-
-
 def test_other_actuators_stay(reference, driver):
     """What a message does not name stays as it was, whoever said it."""
     driver.update('one', reference.Message(('winch', 'left'), position=(4.0, 2.0)))
@@ -195,17 +167,6 @@ def test_other_actuators_stay(reference, driver):
     # pitch = (2/2 + 3/-3)/(2*0.7) - 0.2, in the order of the URDF.
     assert found.names == ('dial', 'roll', 'lift', 'pitch')
     assert list(found.position) == pytest.approx([0.35, 2 / 3 + 0.1, -0.7, -0.2], rel=1e-15)
-
-
-def test_unknown_values(reference, driver):
-    """NaN and inf take away what was known, of the joints that depend on it and of no others."""
-    message = reference.Message(reference.ACTUATORS, position=(1.0,) * 6)
-    driver.update('one', message)
-    for value in (math.nan, math.inf, -math.inf):
-        driver.update('one', reference.Message(('left',), position=(value,)))
-        assert set(driver.path.joint_state().names) == set(reference.JOINTS) - {'roll', 'pitch'}
-        driver.update('one', message)
-        assert driver.path.joint_state().names == reference.JOINTS
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
@@ -227,20 +188,6 @@ def test_too_large_is_unknown(feed, unknown_rates):
     assert found.position.tolist() == [1e3]
     assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
     assert found.effort.tolist() == [1e305]
-
-
-def test_stamp(reference, driver):
-    """The stamp is the newest of the drivers' newest, and does not go back with one of them."""
-    for source, stamp, expected in (
-        ('one', (5, 0), (5, 0)),
-        ('two', (4, 999_999_999), (5, 0)),
-        ('two', (5, 1), (5, 1)),
-        ('two', (1, 0), (5, 1)),
-        ('one', (2, 0), (5, 1)),
-        ('one', (5, 2), (5, 2)),
-    ):
-        driver.update(source, reference.Message(('winch',), position=(1.0,), stamp=stamp))
-        assert driver.path.joint_state().stamp == expected
 
 
 def test_message_of_strangers(reference, driver):

@@ -11,36 +11,7 @@ import pytest
 from transmission_bridge.bridge.diagnostics import ERROR
 from transmission_bridge.bridge.driver_watch import DriverWatch
 from transmission_bridge.bridge.inputs import TopicStatistics
-from transmission_bridge.bridge.states import PublishPolicy, StatePath
-
-
-@pytest.fixture
-def heard(reference, robot, feed):
-    """Return a function that makes a path that has heard of every actuator at 100 s."""
-
-    def make(**options):
-        path = StatePath(robot, **options)
-        feed(path, reference.Message(reference.ACTUATORS, position=(1.0,) * 6), now=100.0)
-        return path
-
-    return make
-
-
-def test_states_with_a_timeout(heard):
-    """With a timeout, states from before are stale at once, and fresh again with a message."""
-    path = heard(timeout=0.5)
-    assert np.isfinite(path.joint_position(100.25)).all()
-    assert np.isnan(path.joint_position(40.0)).all()
-    assert path.merged.stale(40.0).all()
-    assert path.joint_state(40.0) is None
-
-
-def test_states_after_a_message(reference, heard, feed):
-    """The first message afterwards is all that is known."""
-    for options in ({}, {'timeout': 0.5}):
-        path = heard(**options)
-        feed(path, reference.Message(('winch',), position=(1.0,)), now=40.0)
-        assert path.joint_state(40.25).names == ('dial', 'lift')
+from transmission_bridge.bridge.states import PublishPolicy
 
 
 def test_trigger():
