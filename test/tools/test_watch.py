@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import re
 import sys
 import threading
@@ -302,14 +301,14 @@ def test_without_ros_the_user_is_told_in_one_sentence(run, monkeypatch):
 
 @pytest.mark.ros
 @pytest.mark.once
-def test_once_shows_what_is_published(run, monkeypatch):
+def test_once_shows_what_is_published(run, monkeypatch, harness):
     """States of both sides in another context are heard, and the snapshot ends the command."""
     rclpy = pytest.importorskip('rclpy')
     from rclpy.context import Context
     from sensor_msgs.msg import JointState
 
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(60 + os.getpid() % 40))
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
     context = Context()
     rclpy.init(args=[], context=context)
     node = rclpy.create_node('publishers', context=context, namespace='left')

@@ -19,13 +19,11 @@ import pytest
 #: Longest wait for anything that is bound to happen [s].
 PATIENCE = 30.0
 
-DOMAIN = 1 + os.getpid() % 100
-
 
 class Child:
     """A child process whose output is read as it comes."""
 
-    def __init__(self, args):
+    def __init__(self, args, domain):
         self.process = subprocess.Popen(
             [sys.executable, '-u', *args],
             stdin=subprocess.PIPE,
@@ -35,7 +33,7 @@ class Child:
             env={
                 **os.environ,
                 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-                'ROS_DOMAIN_ID': str(DOMAIN),
+                'ROS_DOMAIN_ID': str(domain),
             },
         )
         self.output = ''
@@ -78,12 +76,12 @@ class Child:
 
 
 @pytest.fixture
-def start():
+def start(harness):
     """Start ``python <args>`` in the tests' domain; what is left of it ends with the test."""
     children = []
 
     def start_child(*args):
-        children.append(Child([str(arg) for arg in args]))
+        children.append(Child([str(arg) for arg in args], harness.DOMAIN))
         return children[-1]
 
     yield start_child
@@ -97,7 +95,7 @@ def start():
 
 
 @pytest.fixture
-def peer(monkeypatch):
+def peer(monkeypatch, harness):
     """Node in the tests' domain, with ``spin_until(condition)``."""
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     with warnings.catch_warnings():
@@ -107,7 +105,7 @@ def peer(monkeypatch):
         from rclpy.executors import SingleThreadedExecutor
 
         context = rclpy.Context()
-        rclpy.init(context=context, domain_id=DOMAIN)
+        rclpy.init(context=context, domain_id=harness.DOMAIN)
         node = rclpy.create_node('peer', context=context)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
