@@ -281,6 +281,11 @@ class HeldCommands:
             np.copyto(self.joints, command, where=pattern.joints)
             np.copyto(self.actuators, sent, where=pattern.actuators)
 
+    def end(self, command: Array, sent: Array) -> None:
+        """Hold what ends commands; other modes of its joints stay."""
+        np.copyto(self.joints, command, where=~np.isnan(command))
+        np.copyto(self.actuators, sent, where=~np.isnan(sent))
+
     def schedule(self, end: TrajectoryEnd) -> None:
         """Add a trajectory; it cancels those of its joints that have not started."""
         self._cancel_upcoming(end.joints)
@@ -609,6 +614,7 @@ class CommandPath:
             if error.reason == 'unmapped':
                 self._end_rates(command)
             raise
+        self._held.replace(command, sent, pattern)
         self.limits.count_clamped(changed, counts)
         effects.count(counts)
         if self._any_first and pattern.has_positions:
@@ -640,12 +646,11 @@ class CommandPath:
         measured_position: Array,
         effects: LimitEffects,
     ) -> Array:
-        """Map and hold a command that is complete; one that is refused changes nothing."""
+        """Map a command that is complete."""
         sent = self._mapper.map_command(command, measured_position, self.report)
         self.actuator_limits.apply(sent, effects)
         if np.isfinite(sent, self._mapped).tobytes() != pattern.result:
             _zero_rates_or_reject(self._robot, command, sent, self._mapped, pattern.result)
-        self._held.replace(command, sent, pattern)
         return sent
 
     def adopt(self, end: TrajectoryEnd, *, source: str, now: float) -> None:
@@ -718,6 +723,7 @@ class CommandPath:
                 for binding in _unmapped_by(self._robot, ending, self._mapped):
                     ending[:, list(binding.joints)] *= 0.0
                 sent = self._map(ending, pattern, measured_position, effects)
+            self._held.end(ending, sent)
         self._held.forget(self._ended_rows, expired)
         return pattern.records(sent, stamp)
 

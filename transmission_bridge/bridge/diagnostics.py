@@ -429,8 +429,8 @@ def left_effort_status(joints: Sequence[str]) -> Status:
     troubles = []
     if joints:
         words = (
-            f'the last effort of {shortened(joints)} stays in force, though nobody commands it any '
-            'more: command it, or set zero_effort where no load can fall'
+            f'the last effort of {shortened(joints)} stays in force, though nobody commands it: '
+            'command it, or set zero_effort where no load can fall'
         )
         troubles.append(Trouble(ERROR, words, 'left effort'))
     return judged('efforts in force', troubles, {'left': len(joints)})

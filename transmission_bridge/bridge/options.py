@@ -62,7 +62,7 @@ class Range:
     @property
     def least(self) -> float:
         """The smallest value that is allowed."""
-        return min(self.minimum, *self.others)
+        return min((self.minimum, *self.others))
 
     def __contains__(self, value: float) -> bool:
         """Return whether a value is in the range; NaN never is."""

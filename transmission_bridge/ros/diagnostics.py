@@ -330,9 +330,7 @@ class _ActiveWatch:
         self._clock_time: float | None = None
         merged = session.states.merged
         self._drivers = {
-            topic: DriverWatch(
-                node.resolve_topic_name(topic), partial(merged.timeout_of, topic)
-            )
+            topic: DriverWatch(node.resolve_topic_name(topic), partial(merged.timeout_of, topic))
             for topic in session.state_topics
         }
         self._shared = {
