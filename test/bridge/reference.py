@@ -610,7 +610,8 @@ class ReferenceCommands:
         self.mixed_commands = mixed_commands
         self.partial_commands = partial_commands
         self.timeout = timeout
-        self.stopped = {'velocity', 'effort'} if zero_effort else {'velocity'}
+        self.ended = ('velocity', 'effort') if zero_effort else ('velocity',)
+        self.stopped = set(self.ended)
         if on_stop == 'nothing':
             self.stopped = set()
         self.clamped, self.limited, self.contested = Counter(), Counter(), Counter()
@@ -619,7 +620,7 @@ class ReferenceCommands:
     def reset(self):
         """Forget every command."""
         self.held = {name: {} for name in COMMANDABLE}
-        self.sent = {name: set() for name in ACTUATORS}
+        self.sent = {name: {} for name in ACTUATORS}
         self.received = {}
         self.commanded_by = {}
         self.latest = -math.inf
@@ -680,6 +681,10 @@ class ReferenceCommands:
                 reasons.add(refusal)
         if reasons:
             return Refused(reasons)
+        outward = self._outward(wanted, measured)
+        if outward and self.limits == 'reject':
+            self._count(self.limited, source, outward)
+            return Refused({'limit'})
         self._count(self.clamped, source, outside)
         for name in given:
             if self.commanded_by.get(name, source) != source:
@@ -711,6 +716,19 @@ class ReferenceCommands:
                     outside.append(name)
         return outside
 
+    def _outward(self, wanted, measured):
+        """Have no velocity lead further beyond a position limit; return the joints of such."""
+        outward = []
+        for name, modes in wanted.items() if self.limits != 'off' else ():
+            least, most = LIMITS.get(name, {}).get('position', (-math.inf, math.inf))
+            rate, position = modes.get('velocity', 0.0), measured[name]
+            if position is not None and (
+                (position > most and rate > 0.0) or (position < least and rate < 0.0)
+            ):
+                modes['velocity'] = 0.0
+                outward.append(name)
+        return outward
+
     def _count(self, counter, source, names):
         counter.update((source, name) for name in names)
 
@@ -736,39 +754,52 @@ class ReferenceCommands:
             wanted[name] = fill
         return None
 
-    def expire(self, stamp, now):
-        """Return what ends the commands that are too old."""
+    def expire(self, stamp, measured, now):
+        """Return what ends the commands that are too old; positions are held on."""
         self._notice(now)
-        if not self.timeout:
-            return []
-        over = [name for name in JOINTS if now - self.received.get(name, now) > self.timeout]
+        over = [
+            name
+            for name, received in self.received.items()
+            if received == -math.inf or (self.timeout and now - received > self.timeout)
+        ]
         wanted = {}
         for name in over:
             del self.received[name]
-            rates = {each: 0.0 for each in self.held[name] if each != 'position'}
+            rates = {each: 0.0 for each in self.ended if each in self.held[name]}
             if rates:
                 wanted[name] = rates
         for _, joints in COUPLED:
-            ending = [name for name in joints if name in wanted]
-            for name in joints if ending else ():
-                if name not in wanted:
-                    held = {} if name in over else self.held[name]
-                    wanted[name] = {each: held.get(each, 0.0) for each in wanted[ending[0]]}
+            for each in {each for name in joints for each in wanted.get(name, ())}:
+                for name in joints:
+                    kept = self.held[name].get(each, 0.0)
+                    wanted.setdefault(name, {}).setdefault(each, kept)
+        self._outward(wanted, measured)
         result = self._send(wanted, stamp)
         for name in over:
-            self.held[name] = {}
-        for _, joints in COUPLED:
-            # With nobody's command alive, what a partner was made to hold is over as well.
-            if any(name in over for name in joints) and not any(
-                name in self.received for name in joints
-            ):
-                self.held.update({name: {} for name in joints})
+            for each in self.ended:
+                self.held[name].pop(each, None)
         return result
+
+    def tune(self, changes):
+        """Take other numbers; a joint that holds a position holds that of its actuators."""
+        self.numbers = self.numbers.tuned(changes)
+        changed = {_MEMBERS[name][0] for _, name in changes}
+        actuators = {
+            name: modes['position'].value if 'position' in modes else None
+            for name, modes in self.sent.items()
+        }
+        for name, modes in self.held.items():
+            if 'position' in modes and name in _MEMBERS and _MEMBERS[name][0] in changed:
+                number = joint_value(self.numbers, 'position', name, actuators)
+                if number is not UNKNOWN:
+                    modes['position'] = number.value
 
     def stop(self, stamp):
         """Return what is to be sent before falling silent."""
         zeros = {
-            name: {each: Number(0.0, 0.0) for each in FIELDS if each in modes & self.stopped}
+            name: {
+                each: Number(0.0, 0.0) for each in FIELDS if each in modes and each in self.stopped
+            }
             for name, modes in self.sent.items()
         }
         self.reset()
@@ -784,7 +815,7 @@ class ReferenceCommands:
                 if number is not UNKNOWN:
                     sent.setdefault(actuator, {})[each] = number
         self.held.update(wanted)
-        self.sent.update({name: set(modes) for name, modes in sent.items()})
+        self.sent.update(sent)
         return self._messages(sent, stamp)
 
     def _messages(self, sent, stamp):

@@ -146,7 +146,7 @@ class Bridge:
         self.robot = self.robot.with_parameters(reference.nested(changes))
         self.states.use(self.robot)
         self.commands.use(self.robot)
-        self.model.numbers = self.model.numbers.tuned(changes)
+        self.model.tune(changes)
         self.model_states.numbers = self.model.numbers
 
     def command(self, message, source='joint_commands'):
@@ -177,7 +177,7 @@ class Bridge:
         """Look for commands that are too old, as the timer does."""
         measured = self.measured()
         self.compare(
-            self.model.expire(stamp, self.now),
+            self.model.expire(stamp, self.known(measured), self.now),
             lambda: self.commands.expire(measured, stamp, self.now),
         )
 
@@ -332,7 +332,7 @@ class CommandMachine(RuleBasedStateMachine):
             [self.bridge.model.held.get(name, {}).get(each, math.nan) for name in reference.JOINTS]
             for each in reference.FIELDS
         ]
-        np.testing.assert_array_equal(self.bridge.commands.held, held)
+        np.testing.assert_allclose(self.bridge.commands.held, held, rtol=1e-12, atol=1e-12)
 
     @invariant()
     def counts(self):
