@@ -733,7 +733,7 @@ def test_a_fast_mechanism_is_followed_without_arrays(robot_of, step: float, monk
         foot = low + (high - low) * (0.5 + 0.4 * np.sin([angle, 1.3 * angle]))
         rows = np.zeros((3, 3))
         rows[0, order] = ankle.joint_to_actuator('position', foot)
-        assert np.abs(stream.of_instant(rows, report)[0, places] - foot).max() <= 1e-12
+        assert np.abs(stream.map_state(rows, report)[0, places] - foot).max() <= 1e-12
     assert len(looked) == 1
     assert not report.counts
     assert not report.counts

@@ -414,7 +414,7 @@ def test_without_a_description_anywhere_that_is_said(run, bags, tmp_path):
     source = bags.write(tmp_path / 'in', topics)
     result = run('convert', source, tmp_path / 'out')
     assert result.code == 2
-    assert '--description FILE gives the robot' in result.err
+    assert 'give the robot with --description FILE' in result.err
 
 
 @pytest.mark.parametrize('name', OUTPUTS)
