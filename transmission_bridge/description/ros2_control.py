@@ -303,7 +303,7 @@ def _completed(draft: Draft, unique: bool, findings: Findings) -> Draft:
         findings.warning(
             draft.element,
             f"actuator '{name}' is implied",
-            expected=f"'{_NAME}', were it unique in the robot",
+            expected=f"'{_NAME}' unique in the robot",
             found='more than one',
             subject=spec.name,
         )

@@ -127,12 +127,12 @@ class Crossing(NamedTuple):
 
 class JointSource(NamedTuple):
     """
-    Where a device's vectors hold a joint, ``q_joint = multiplier * q[position] + offset``.
+    The coordinates of a joint in a device, ``q_joint = multiplier * q[position] + offset``.
 
-    :param position: Place of its first coordinate in ``q``.
-    :param dof: Place of its first degree of freedom in ``dq``, its column in Jacobians.
-    :param multiplier: Motion of a joint that follows per motion of the joint that it follows.
-    :param offset: Position of a joint that follows at zero [rad or m].
+    :param position: Index of its first coordinate in ``q``.
+    :param dof: Index of its first degree of freedom in ``dq``, its column in Jacobians.
+    :param multiplier: Of a joint with ``<mimic>``, else 1.
+    :param offset: Of a joint with ``<mimic>`` [rad or m], else 0.
     """
 
     position: int
@@ -143,13 +143,13 @@ class JointSource(NamedTuple):
 
 class KinematicTree:
     """
-    Which joint carries which link, and which joint follows which.
+    The links that joints connect, and the joints that follow others.
 
-    Links are frames; a joint's frame is that of its child link, as URDF has it, ``link2`` of a
-    :class:`Joint`. A part that is not a tree costs only the ways that lead through it, and a
-    ``<joint>`` that makes no joint only those that need it to move.
+    Links are frames; a joint's frame is that of its child link, as in URDF, ``link2`` of a
+    :class:`Joint`. A part that is not a tree affects only the paths through it, and a ``<joint>``
+    without a joint model only the paths in which it has to move.
 
-    :param joints: The joints of the robot, as described or made.
+    :param joints: The joints of the robot, as specs or joints.
     :param links: Names of links, also of those without a joint.
     """
 
@@ -182,7 +182,7 @@ class KinematicTree:
         Return a joint by name.
 
         :param name: Name of a joint.
-        :returns: The joint, made from its description where that is what the tree has.
+        :returns: The joint, made from its spec if necessary.
         :raises UnknownNameError: If there is none of this name.
         :raises DescriptionError: As :func:`joint_from_spec`.
         """
@@ -193,12 +193,12 @@ class KinematicTree:
 
     def root(self, link: LinkId) -> LinkId:
         """
-        Return the link that carries all links above and including this one.
+        Return the root link above a link.
 
         :param link: Name of a link.
-        :returns: Name of the root; the link itself if no joint carries it.
+        :returns: Name of the root; the link itself if it has no parent.
         :raises UnknownNameError: If the robot has no such link.
-        :raises DescriptionError: If two joints carry one link, or the joints form a loop.
+        :raises DescriptionError: If a link has two parents, or the joints form a loop.
         """
         above = self._joints_above(link)
         return _ends(above[-1])[0] if above else link
@@ -211,8 +211,8 @@ class KinematicTree:
         :param goal: Name of the link where it ends.
         :returns: The joints in order; none if both are the same.
         :raises UnknownNameError: If the robot has no such link.
-        :raises DescriptionError: If the links are in different trees, two joints carry one link,
-            or the joints form a loop.
+        :raises DescriptionError: If the links are in different trees, a link has two parents, or
+            the joints form a loop.
         """
         if self.root(start) != self.root(goal):
             raise DescriptionError(f"no joints lead from link '{start}' to link '{goal}'")
@@ -227,7 +227,7 @@ class KinematicTree:
 
     def owner(self, name: str) -> str:
         """
-        Return the joint that a joint follows in the end; itself if it has no ``<mimic>``.
+        Return the joint at the end of a chain of ``<mimic>``; the joint itself without one.
 
         :param name: Name of a joint.
         :returns: Name of the joint that moves it.
@@ -242,11 +242,11 @@ class KinematicTree:
 
     def sources(self, joints: Sequence[Joint]) -> dict[str, JointSource]:
         """
-        Return how every joint that a device moves follows its coordinates.
+        Return the coordinates of every joint that a device moves.
 
-        A joint that the device has uses its own coordinates, even if it has a ``<mimic>``: what a
-        device is told to command is independent. Every other joint with one coordinate and a
-        ``<mimic>``, directly or through further mimics, of such a joint of the device follows it.
+        A joint of the device has its own coordinates, even if it has a ``<mimic>``. Every other
+        joint with one coordinate and a ``<mimic>``, directly or through further mimics, of such a
+        joint of the device follows it.
 
         :param joints: The joints of the device, numbered.
         :returns: The source of each joint that moves; joints that do not move are absent.
@@ -267,7 +267,7 @@ class KinematicTree:
     def _followed(
         self, joint: JointSpec | Joint
     ) -> Iterator[tuple[JointSpec | Joint, float, float]]:
-        """Yield the joint and those that it follows: ``q = multiplier * q_yielded + offset``."""
+        """Yield the joint and its leaders: ``q = multiplier * q_yielded + offset``."""
         multiplier, offset = 1.0, 0.0
         current: JointSpec | Joint | None = joint
         for _ in range(len(self._joints) + 1):
@@ -299,16 +299,15 @@ class KinematicTree:
 
 def rest_of(joint: JointSpec | Joint) -> Array:
     """
-    Return ``parent_H_child`` of a joint at rest, also of one that could not move.
+    Return ``parent_H_child`` of a joint at rest, also of a type without joint model.
 
-    :param joint: The joint, as described or made.
+    :param joint: The joint or its spec.
     :returns: Shape ``(4, 4)`` [translation in m].
     """
     return joint.rest if isinstance(joint, Joint) else transform_from_pose(joint.origin)
 
 
 def _ends(joint: JointSpec | Joint) -> tuple[LinkId, LinkId]:
-    """Return parent and child."""
     if isinstance(joint, Joint):
         return joint.link1, joint.link2
     return joint.parent, joint.child
@@ -371,7 +370,7 @@ class Segment:
     :param before: Constant transform from the previous motion frame to this one's, shape
         ``(4, 4)`` [translation in m].
     :param joint: The joint.
-    :param position: Place of its first coordinate in the device's positions.
+    :param position: Index of its first coordinate in the device's positions.
     :param dof: Its first column in the device's Jacobians.
     :param gain: Its motion along the path per unit of its coordinate; -1 for a joint with several
         degrees of freedom on the way up.
@@ -387,7 +386,7 @@ class Segment:
 @dataclass(frozen=True, eq=False)
 class CompiledPath:
     """
-    Constants of the way from a base to a frame.
+    Constants of the path from a base to a frame.
 
     :param segments: The moving joints in path order.
     :param last: Constant transform after the last one, shape ``(4, 4)`` [translation in m].
@@ -400,7 +399,7 @@ class CompiledPath:
 
     @cached_property
     def places(self) -> Index:
-        """Where the device's positions hold the joints with one coordinate."""
+        """Indices of the joints with one coordinate in the device's positions."""
         scalars = [each.position for each in self.segments if each.joint.is_scalar]
         return np.array(scalars, dtype=np.intp)
 
@@ -433,10 +432,10 @@ def compile_path(
     n_columns: int,
 ) -> CompiledPath:
     """
-    Return the constants of a way through the tree.
+    Return the constants of a path through the tree.
 
-    :param way: The way.
-    :param sources: Where the device's vectors hold the joints that move; the others stay at rest.
+    :param way: The joints of the path.
+    :param sources: Coordinates of the joints that move; the others stay at rest.
     :param joint_of: Returns the joint of a name.
     :param n_columns: Number of degrees of freedom of the device.
     :returns: The constants.

@@ -106,15 +106,15 @@ def _run(name: str, arguments: list[str], console: Console) -> Exit:
     )
     command.add_arguments(parser)
     try:
-        # Intermixed: ``name=value`` may stand before, between and behind the options.
+        # Intermixed: ``name=value`` may be before, between and after the options.
         options = parser.parse_intermixed_args(arguments)
-    except SystemExit:  # help was asked for, and given
+    except SystemExit:  # help was printed
         return Exit.OK
     return command.run(options, console)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that complains in one sentence, and answers on our own console."""
+    """A parser that raises :class:`UsageError`, and prints help on the console."""
 
     def __init__(self, console: Console, **settings: Any) -> None:
         super().__init__(**settings)

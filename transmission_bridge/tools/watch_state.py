@@ -148,8 +148,8 @@ class WatchState:
         """
         Take a message.
 
-        :param arrays: By ``position``, ``velocity`` and ``effort``; an empty one is no news, and
-            so is NaN in a command.
+        :param arrays: By ``position``, ``velocity`` and ``effort``; empty arrays, and NaN in a
+            command, change nothing.
         """
         self._heard[topic] = now
         self._begun.setdefault(topic, now)
@@ -166,16 +166,16 @@ class WatchState:
 
     def take_diagnostics(self, statuses: Iterable[Status], now: float) -> None:
         """
-        Take a message of diagnostics, of whatever node.
+        Add a message of diagnostics, of any node.
 
-        :param statuses: With the names of the nodes in front, as they come.
+        :param statuses: Statuses whose names begin with those of the nodes.
         """
         by_node: dict[str, dict[str, Status]] = defaultdict(dict)
         for status in statuses:
             node, _, part = status.name.partition(': ')
             by_node[node][part] = status
         for node, parts in by_node.items():
-            # Whatever the bridge is called, this it says in every state of life.
+            # Bridges have this in every lifecycle state, whatever their names are.
             if _LIFE_CYCLE in parts and _STATE in dict(parts[_LIFE_CYCLE].values):
                 self._bridges[node] = Bridge(node, parts, now)
 

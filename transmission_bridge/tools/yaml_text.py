@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""YAML through PyYAML, which the ROS installations and rclpy's wheels bring along."""
+"""YAML through PyYAML, which is part of ROS installations and of rclpy's wheels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compose_yaml(text: str) -> Any:
     """
     Return the root node of a document, ``None`` where it is empty.
 
-    Nodes tell what plain values do not: where they stand, and whether a text was quoted.
+    Unlike plain values, nodes have line numbers, and quotes of texts.
 
     :raises YamlError: If it is not YAML.
     :raises UsageError: If PyYAML is missing.

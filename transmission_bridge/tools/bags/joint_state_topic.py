@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Topics for joint states that come from no bag, and joint states that the fast reader leaves."""
+"""Joint states without a bag's topic, and messages that the fast reader does not read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ['joint_state_topic', 'read_unusual']
 
 def joint_state_topic(name: str) -> Topic:
     """
-    Return a topic for joint states, with their definition where rosbags is installed to give it.
+    Return a topic for joint states, with their definition if rosbags is installed.
 
     :param name: Name of the topic.
     """
@@ -37,7 +37,7 @@ def joint_state_topic(name: str) -> Topic:
 
 def read_unusual(data: bytes) -> JointStateRecord:
     """
-    Return a joint state in a form that only a general decoder reads, such as big endian.
+    Return a joint state that needs a general decoder, such as a big-endian one.
 
     :raises MessageError: If it cannot be decoded at all (``undecodable``).
     :raises UsageError: If rosbags is not installed.

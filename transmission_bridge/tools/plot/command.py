@@ -422,7 +422,7 @@ def diagram(
 
 
 def columns_of(blocks: Sequence[Block]) -> list[list[Block]]:
-    """Share the blocks out so that the picture is about as wide as high."""
+    """Distribute the blocks so that the picture is about as wide as high."""
     total = sum(block.height for block in blocks)
     count = max(1, round(math.sqrt(total / COLUMN) + 0.3))
     columns: list[list[Block]] = [[]]
@@ -510,7 +510,7 @@ def _draw_inset(axes: Any, curves: Curves, place: tuple[float, float, float, flo
 
 
 def _scaled(positions: np.ndarray) -> np.ndarray:
-    """Return the columns in shares of their range: an inset shows shapes, not sizes."""
+    """Return the columns scaled to their range, because an inset shows shapes only."""
     with np.errstate(all='ignore'):
         low = np.nanmin(positions, axis=0, initial=np.inf)
         high = np.nanmax(positions, axis=0, initial=-np.inf)
@@ -535,7 +535,7 @@ def _draw_panel(
 
 def _text(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
     style = {'va': 'center', **style}
-    # Text is never read as a formula: names may hold any character.
+    # Names may contain any character, also those of formulas.
     axes.text(x, y, printable(text), parse_math=False, zorder=4, **style)
 
 
