@@ -774,7 +774,11 @@ class ReferenceCommands:
                     kept = self.held[name].get(each, 0.0)
                     wanted.setdefault(name, {}).setdefault(each, kept)
         self._outward(wanted, measured)
+        held, actuators = self.held.copy(), self.sent.copy()
         result = self._send(wanted, stamp)
+        # Modes that do not end stay in force.
+        self.held = {name: held[name] | modes for name, modes in self.held.items()}
+        self.sent = {name: actuators[name] | modes for name, modes in self.sent.items()}
         for name in over:
             for each in self.ended:
                 self.held[name].pop(each, None)
