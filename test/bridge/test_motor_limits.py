@@ -146,6 +146,19 @@ def test_reject_refuses(mode: str) -> None:
     assert off(**{mode: {'lift': 0.9}}) == Path(robot())(**{mode: {'lift': 0.9}})
 
 
+def test_what_ends_is_never_refused() -> None:
+    """A partner that would exceed a limit alone is slowed, so that the other joint does end."""
+    path = Path(robot(left='velocity="15"'), limits='reject', timeout=1.0)
+    path(now=0.0, velocity={'pitch': 1.0, 'roll': -1.0})
+    path(now=0.9, velocity={'pitch': 1.0, 'roll': -1.0})
+    path(now=1.0, velocity={'pitch': 1.0})
+    (ended,) = path.commands.expire(path.position, (1, 0), 1.95)
+    sent = dict(zip(ended.names, ended.velocity.tolist(), strict=True))
+    assert sent == pytest.approx({'left': 15.0, 'right': -15.0})
+    assert np.isnan(path.commands.held[1, 2])
+    assert path.commands.held[1, 1] == 1.0
+
+
 def test_limits_are_live() -> None:
     """A limit is a parameter of the transmission, and infinity takes it away."""
     made = robot(winch='velocity="1"')

@@ -279,20 +279,24 @@ class ActuatorLimits:
         self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
         self._none_outside = bytes(self._outside.size)
 
-    def apply(self, sent: Array, effects: LimitEffects) -> None:
+    def apply(self, sent: Array, effects: LimitEffects, *, may_refuse: bool = True) -> None:
         """
         Hold an actuator command within the limits, in place.
 
         :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
         :param effects: Takes up what changed.
+        :param may_refuse: Whether velocity and effort are refused where the policy says so, and
+            not scaled.
         :raises MessageError: If the command is refused (``actuator_limit``).
         """
         if not self._groups or self._is_inside(sent):
             return
         for row in range(len(FIELDS)):
-            self.apply_row(sent[row], row, effects)
+            self.apply_row(sent[row], row, effects, may_refuse=may_refuse)
 
-    def apply_row(self, sent: Array, row: int, effects: LimitEffects) -> None:
+    def apply_row(
+        self, sent: Array, row: int, effects: LimitEffects, *, may_refuse: bool = True
+    ) -> None:
         """
         Do the same with one interface, of one sample or of many.
 
@@ -305,7 +309,8 @@ class ActuatorLimits:
             outside = (own < lower) | (own > upper)
             if not outside.any():
                 continue
-            if self._policy == 'reject' or (row == _POSITION and not group.is_single):
+            refuses = self._policy == 'reject' and may_refuse
+            if refuses or (row == _POSITION and not group.is_single):
                 self._refuse(group, row, own, outside)
             if row == _POSITION:
                 effects.clamped.update(group.joints)
