@@ -183,7 +183,7 @@ def _cardan(t: Cardan):
 
 def _ankle(t: ParallelAnkleTransmission):
     """Return the cranks' angles, each solved for the length of its rod."""
-    p = t.p
+    p, rods = t.p, (0.24, 0.15)
 
     def cranks(q):
         pitch, roll = q - np.array(t.joint_offset)
@@ -201,7 +201,7 @@ def _ankle(t: ParallelAnkleTransmission):
                 crank = p.crank[leg] * (np.cos(angle) * ahead + np.sin(angle) * beside)
                 across = p.crank[leg] * (np.cos(angle) * beside - np.sin(angle) * ahead)
                 rod = way - crank
-                angle = angle + (rod @ rod - p.rod[leg] ** 2) / (2.0 * rod @ across)
+                angle = angle + (rod @ rod - rods[leg] ** 2) / (2.0 * rod @ across)
             angles.append(ratio * angle)
         return np.array(angles)
 
