@@ -283,6 +283,14 @@ class Extrapolates(Crank):
         return super().map(direction, interface, values, at=at, **options)
 
 
+class Unlimited(Crank):
+    """Multiplies by whatever there is."""
+
+    def with_max_gain(self, max_gain):
+        """Return the same."""
+        return self
+
+
 class CannotBeCopied(Wrist):
     """Holds what cannot be pickled."""
 
@@ -341,6 +349,7 @@ BROKEN = {
     TakesAnyShape: 'shape_errors',
     AssumesZero: 'missing_position',
     Extrapolates: 'outside',
+    Unlimited: 'max_gain',
     CannotBeCopied: 'pickling',
     Claims: 'interfaces',
     Lost: 'solved_everywhere',

@@ -12,6 +12,11 @@ from transmission_bridge.description.specs import Finding, TransmissionSpec
 from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
+from transmission_bridge.transmissions.position_dependent import (
+    LARGEST_MAX_GAIN,
+    MAX_GAIN,
+    PositionDependentTransmission,
+)
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import Transmission
@@ -83,6 +88,17 @@ def build(
             found=f'{found[0]} and {found[1]}',
         )
     reader.actuator_limits()
+    if isinstance(transmission, PositionDependentTransmission):
+        transmission = transmission.with_max_gain(
+            reader.number(
+                'max_gain',
+                description='By how many times its median over the domain a velocity or an effort '
+                'may be multiplied; beyond, it is singular.',
+                default=MAX_GAIN,
+                minimum=1.0,
+                maximum=LARGEST_MAX_GAIN,
+            )
+        )
     # Asked here, so that a type that cannot say what it maps is refused for itself alone.
     bool(transmission.is_constant)
     for direction in DIRECTIONS:

@@ -266,12 +266,12 @@ class EquationTransmission(PositionDependentTransmission):
     @property
     def watched(self) -> list[float]:
         """What a sample is held against, in the order of :class:`Watch`."""
-        seeds, bounds = self._mechanism.seeds, self.domain.bounds
+        bounds = self.domain.bounds
         return [
             *(low for low, _ in bounds),
             *(high for _, high in bounds),
             *self.domain.span.tolist(),
-            *seeds.watched(self.condition_limit),
+            *self._mechanism.watched,
             *([] if self._assembly is None else self._assembly.steps),
         ]
 

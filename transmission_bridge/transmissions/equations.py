@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.mechanism import SURE
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.types import Array
 
@@ -88,9 +89,11 @@ class Watch:
     :param lowest: What ``y`` may be at least.
     :param highest: What ``y`` may be at most.
     :param y_span: Range of ``y``.
-    :param branch: Sign of the determinant on the branch, times the condition limit.
-    :param gain: Typical singular value of ``G``.
-    :param largest: Largest singular value allowed.
+    :param scale: What the entries of ``G`` are multiplied by before singular values are taken.
+    :param branch: Sign of the determinant on the branch.
+    :param typical: Median of the smallest singular value.
+    :param least: Smallest singular value that may be divided by.
+    :param most: Largest singular value that may be multiplied by.
     :param x_near: How far a closure alone is followed in ``x`` at once; else without an element.
     :param y_near: The same in ``y``.
     """
@@ -101,19 +104,23 @@ class Watch:
     lowest: Expression
     highest: Expression
     y_span: Expression
+    scale: Expression
     branch: Expression
-    gain: Expression
-    largest: Expression
+    typical: Expression
+    least: Expression
+    most: Expression
     x_near: Expression
     y_near: Expression
 
     @classmethod
     def symbols(cls, n: int, is_implicit: bool) -> tuple[Expression, Watch]:
         """Return the symbols in one vector, and each by its name."""
-        counts = [n] * 6 + [1] * 3 + [n if is_implicit else 0] * 2
+        counts = [n] * 6 + [n * n] + [1] * 4 + [n if is_implicit else 0] * 2
         vector = ca.SX.sym('watch', sum(counts))
         ends = np.cumsum([0, *counts]).tolist()
-        return vector, cls(*(vector[ends[k] : ends[k + 1]] for k in range(len(counts))))
+        parts = [vector[ends[k] : ends[k + 1]] for k in range(len(counts))]
+        parts[6] = ca.reshape(parts[6], n, n).T
+        return vector, cls(*parts)
 
 
 class Sample(NamedTuple):
@@ -125,7 +132,8 @@ class Sample(NamedTuple):
     :param effort: Effort there.
     :param is_known: Whether there is a position to begin with.
     :param is_inside: Whether it is in the domain, as far as that can be told.
-    :param is_singular: Whether what needs the vanished lever is lost.
+    :param rate_is_lost: Whether the velocity would be multiplied by too much.
+    :param effort_is_lost: Whether the effort would be multiplied by too much.
     :param is_fine: Whether the sample may be used; else somebody has to look closely.
     :param is_nearing: Whether more steps from ``following`` may make it fine.
     :param following: Where the next solution begins: the one found, the position that it belongs
@@ -137,7 +145,8 @@ class Sample(NamedTuple):
     effort: Expression
     is_known: Expression
     is_inside: Expression
-    is_singular: Expression
+    rate_is_lost: Expression
+    effort_is_lost: Expression
     is_fine: Expression
     is_nearing: Expression
     following: Expression
@@ -373,11 +382,13 @@ class Equations:
         else:
             value, slope = self._value, self._slope
             reached = all_of(is_known(each) for each in ca.vertsplit(value))
-        regular, singular = _levers(slope, watch)
-        fine = ca.logic_and(ca.logic_or(regular, singular), reached)
-        force = known_if(ca.logic_not(singular), _solve(slope.T, effort))
-        speed = ca.mtimes(slope, rate)
-        mapped = (value, speed, force, known, inside, singular, fine, nearing, following)
+        levers = _levers(slope, watch)
+        placed = ca.logic_or(levers.is_sure, levers.is_dead)
+        fine = all_of((levers.is_decided, placed, reached))
+        speed = known_if(ca.logic_not(levers.is_long), ca.mtimes(slope, rate))
+        force = known_if(ca.logic_not(levers.is_short), _solve(slope.T, effort))
+        lost = levers.is_long, levers.is_short
+        mapped = (value, speed, force, known, inside, *lost, fine, nearing, following)
         return Sample(*ca.substitute(mapped, [self.x], [x]))
 
     def back(
@@ -411,13 +422,17 @@ class Equations:
             inverse = _inverse(slope)
             following = ca.vertcat(x, self.y, *_entries(inverse))
             speed = ca.mtimes(inverse, rate)
-        regular, singular = _levers(slope, watch)
-        # A position that is solved for needs the lever as well.
-        decided = regular if self._inverse is None else ca.logic_or(regular, singular)
-        fine = all_of((converged, _within(x, watch.lower, watch.upper), decided))
-        speed = known_if(ca.logic_not(singular), speed)
-        force = ca.mtimes(slope.T, effort)
-        mapped = (x, speed, force, known, near, singular, fine, nearing, following)
+        levers = _levers(slope, watch)
+        # At a dead centre a position that is solved for is a matter of rounding.
+        placed = levers.is_sure
+        if self._inverse is not None:
+            placed = ca.logic_or(placed, levers.is_dead)
+        inside = _within(x, watch.lower, watch.upper)
+        fine = all_of((converged, inside, placed, levers.is_decided))
+        speed = known_if(ca.logic_not(levers.is_short), speed)
+        force = known_if(ca.logic_not(levers.is_long), ca.mtimes(slope.T, effort))
+        lost = levers.is_short, levers.is_long
+        mapped = (x, speed, force, known, near, *lost, fine, nearing, following)
         return Sample(*ca.substitute(mapped, [self.y], [y]))
 
     def _ahead(
@@ -553,36 +568,57 @@ def _within(vector: Expression, lower: Expression, upper: Expression) -> Express
     )
 
 
-def _levers(slope: Expression, watch: Watch) -> tuple[Expression, Expression]:
+class _Levers(NamedTuple):
     """
-    Return whether ``G`` is surely regular and on the branch, and whether it is surely singular.
+    What is certain of ``G``.
 
-    Neither, where it is near a limit or too large. Singular values are those of
-    :func:`~transmission_bridge.transmissions.mechanism.singular_values`; of more than two unknowns
-    there are bounds only, and none is called singular: the product of the singular values is the
-    determinant, and none is larger than the norm.
+    :param is_sure: It is on the branch, and no dead centre.
+    :param is_dead: It is so near to a dead centre that rounding decides on which side.
+    :param is_long: It is too large to be multiplied by.
+    :param is_short: It is too small to be divided by.
+    :param is_decided: Whether the last two are certain either way.
     """
-    n, limit = slope.shape[0], ca.fabs(watch.branch)
-    determinant = ca.det(slope)
+
+    is_sure: Expression
+    is_dead: Expression
+    is_long: Expression
+    is_short: Expression
+    is_decided: Expression
+
+
+def _levers(slope: Expression, watch: Watch) -> _Levers:
+    """
+    Return what is certain of ``G``; near a limit nothing is.
+
+    Singular values are those of :meth:`~transmission_bridge.transmissions.mechanism.Seeds`; of
+    more than two unknowns there are bounds only, by the norms of ``G`` and its inverse, which are
+    not more than ``sqrt(n)`` times as large.
+    """
+    n, scaled = slope.shape[0], slope * watch.scale
+    determinant = ca.det(scaled)
     largest: Expression
     smallest: Expression
     if n == 1:
-        largest = smallest = ca.fabs(slope)
+        largest = smallest = ca.fabs(scaled)
     elif n == 2:
-        a, b, c, d = _entries(slope)
+        a, b, c, d = _entries(scaled)
         largest = 0.5 * (ca.hypot(a + d, b - c) + ca.hypot(a - d, b + c))
         smallest = ca.fabs(determinant) / ca.fmax(largest, np.finfo(np.float64).tiny)
     else:
-        largest = ca.norm_fro(slope)
-        smallest = ca.fabs(determinant) / largest ** (n - 1)
-    is_bounded = (1.0 + MARGIN) * largest <= watch.largest
-    needed, lever = ca.fmax(largest, watch.gain), limit * smallest
-    is_long = (1.0 + MARGIN) * needed <= lever
-    is_short = needed > (1.0 + MARGIN) * lever
-    return (
-        all_of((is_bounded, is_long, determinant * watch.branch > 0.0)),
-        ca.logic_and(is_bounded, is_short) if n <= 2 else ca.SX(0.0),
+        largest = ca.norm_fro(scaled)
+        smallest = 1.0 / ca.norm_fro(_inverse(scaled))
+    slack = 1.0 + MARGIN
+    bound = slack * (math.sqrt(n) if n > 2 else 1.0)
+    is_sure = slack * ca.fmax(largest, watch.typical) <= SURE * smallest
+    is_dead = ca.fmax(largest / bound, watch.typical) > bound * SURE * smallest
+    is_long = largest > bound * watch.most
+    is_short = ca.logic_or(is_dead, bound * smallest < watch.least)
+    is_decided = ca.logic_and(
+        ca.logic_or(is_long, slack * largest <= watch.most),
+        ca.logic_or(is_short, ca.logic_and(is_sure, smallest >= slack * watch.least)),
     )
+    on_branch = determinant * watch.branch > 0.0
+    return _Levers(ca.logic_and(is_sure, on_branch), is_dead, is_long, is_short, is_decided)
 
 
 def _solve(matrix: Expression, right: Expression) -> Expression:

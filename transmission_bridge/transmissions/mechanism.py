@@ -28,6 +28,7 @@ from transmission_bridge.types import Array, Mask
 
 __all__ = [
     'POSITIONS',
+    'SURE',
     'Evaluation',
     'Mechanism',
     'Seeds',
@@ -39,6 +40,10 @@ __all__ = [
 ]
 
 POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
+
+#: A smallest singular value that is less than the largest or the typical one by this factor is a
+#: matter of rounding, and so is the sign of its determinant. No gain may be allowed beyond it.
+SURE = 1e8
 
 
 class Evaluation(Protocol):
@@ -78,15 +83,18 @@ class Mechanism:
 
     :param form: The map.
     :param domain: Positions ``x`` that are mapped.
-    :param condition_limit: How singular ``G`` may be.
-    :raises TransmissionError: If no position can be reached.
+    :param seeds: The table of the map over the domain.
+    :param max_gain: By how many times its median over the domain a rate or an effort may be
+        multiplied.
     """
 
-    def __init__(self, form: Evaluation, domain: Domain, condition_limit: float) -> None:
+    def __init__(self, form: Evaluation, domain: Domain, seeds: Seeds, max_gain: float) -> None:
         self._form = form
         self._domain = domain
-        self._limit = condition_limit
-        self.seeds = Seeds.over(domain, form.evaluate, condition_limit)
+        self.seeds = seeds
+        self.max_gain = max_gain
+        #: The largest and the smallest singular value that are used.
+        self._most, self._least = seeds.largest * max_gain, seeds.smallest / max_gain
         pattern = form.pattern
         self.n_y, self.n_x = pattern.shape
         inverted = inverse_pattern(pattern.astype(float))
@@ -124,10 +132,11 @@ class Mechanism:
         x, y, slope = self._locate(along, at, guess, report)
         if quantity in POSITIONS:
             return y if along else x
-        if quantity is Quantity.EFFORT:
-            return self._turn(self._regular(x, slope, along, report), value, along, True)
-        inverts = not along
-        slope = self._regular(x, slope, inverts, report)
+        transposes = quantity is Quantity.EFFORT
+        inverts = along if transposes else not along
+        (slope,) = self._usable(x, slope, (inverts,), report)
+        if transposes:
+            return self._turn(slope, value, inverts, True)
         if quantity is Quantity.VELOCITY:
             return self._turn(slope, value, inverts)
         speed = self._turn(slope, rate, inverts) if inverts else rate
@@ -147,19 +156,18 @@ class Mechanism:
     ) -> tuple[Array, Array, Array]:
         """Map position, velocity and effort that belong together; the position is found once."""
         x, y, slope = self._locate(along, position, guess, report)
-        here = self._regular(x, slope, False, report)
-        steep = self._regular(x, here, True, report)
+        fast, strong = self._usable(x, slope, (not along, along), report)
         return (
             y if along else x,
-            self._turn(here if along else steep, velocity, not along),
-            self._turn(steep if along else here, effort, along, True),
+            self._turn(fast, velocity, not along),
+            self._turn(strong, effort, along, True),
         )
 
     def jacobian(self, along: bool, at: Array) -> Array:
-        """Return ``G`` at ``x``, or ``G^-1`` at ``y``; NaN where it does not exist."""
+        """Return ``G`` at ``x``, or ``G^-1`` at ``y``; NaN where velocities are not mapped."""
         report = MapReport()
         x, _, slope = self._locate(along, at, None, report)
-        slope = self._regular(x, slope, not along, report)
+        (slope,) = self._usable(x, slope, (not along,), report)
         return slope if along else inverse(slope)
 
     def _turn(self, slope: Array, value: Array, inverts: bool, transposes: bool = False) -> Array:
@@ -215,10 +223,10 @@ class Mechanism:
         if lost.any():
             start = self.seeds.closest(y[lost])
             x[lost], slope[lost], converged[lost] = self._from_start(y[lost], start)
+        # At a dead centre rounding decides what is found, and on which side.
+        converged &= self._is_sure(*self.seeds.singular_values(slope))
         report.count('no_convergence', may_reach & ~converged)
         x = _choose(converged, x, np.nan)
-        slope = self._regular(x, slope, True, report)
-        x = _choose(np.isfinite(slope[:, 0, 0]), x, np.nan)
         x, slope = self._on_branch(x, slope, report)
         return self._inside(x, known(x), report), slope
 
@@ -247,25 +255,49 @@ class Mechanism:
 
     def _on_branch(self, x: Array, slope: Array, report: MapReport) -> tuple[Array, Array]:
         # The sign of a singular determinant is a matter of rounding.
-        off = (orientation(slope) * self.seeds.branch < 0.0) & self._is_regular(slope)
+        is_sure = self._is_sure(*self.seeds.singular_values(slope))
+        off = (orientation(slope) * self.seeds.branch < 0.0) & is_sure
         report.count('branch', off & known(x))
         return _choose(~off, x, np.nan), _choose(~off, slope, np.nan)
 
-    def _regular(self, x: Array, slope: Array, inverts: bool, report: MapReport) -> Array:
-        """Return ``G``, NaN where it does not exist or is too singular for its use."""
-        largest, _ = singular_values(slope)
-        regular = largest <= self._limit * self.seeds.gain
-        if inverts:
-            regular &= self._is_regular(slope)
+    def _usable(
+        self, x: Array, slope: Array, inverts: Sequence[bool], report: MapReport
+    ) -> list[Array]:
+        """
+        Return ``G`` for each of its uses, NaN where it does not exist or multiplies by too much.
+
+        :param inverts: For each use, whether it multiplies by ``G^-1`` or by ``G``.
+        """
+        largest, smallest = self.seeds.singular_values(slope)
+        fit = {
+            False: largest <= self._most,
+            True: self._is_sure(largest, smallest) & (smallest >= self._least),
+        }
+        uses = [fit[each] for each in inverts]
         missing = np.isnan(largest)
         report.count('domain', known(x) & missing)
-        report.count('singular', known(x) & ~missing & ~regular)
-        return _choose(regular, slope, np.nan)
+        report.count('singular', known(x) & ~missing & ~np.logical_and.reduce(uses))
+        return [_choose(each, slope, np.nan) for each in uses]
 
-    def _is_regular(self, slope: Array) -> Mask:
-        largest, smallest = singular_values(slope)
-        regular: Mask = np.maximum(largest, self.seeds.gain) <= self._limit * smallest
-        return regular
+    def _is_sure(self, largest: Array, smallest: Array) -> Mask:
+        """Whether rounding decides neither the smallest one nor the sign of the determinant."""
+        sure: Mask = np.maximum(largest, self.seeds.smallest) <= SURE * smallest
+        return sure
+
+    @cached_property
+    def watched(self) -> tuple[float, ...]:
+        """What a sample is held against beside the domain, in the order of ``Watch``."""
+        seeds = self.seeds
+        return (
+            *seeds.lowest.tolist(),
+            *seeds.highest.tolist(),
+            *seeds.y_span.tolist(),
+            *seeds.scale.ravel().tolist(),
+            seeds.branch,
+            seeds.smallest,
+            self._least,
+            self._most,
+        )
 
     def _slope_rate(self, x: Array, rate: Array, report: MapReport) -> Array:
         result = self._form.slope_rate(x, rate)
@@ -285,10 +317,13 @@ CELLS = (257, 33, 9, 5)
 @dataclass(frozen=True)
 class Seeds:
     """
-    Positions on the branch, with what they map to: starts for the solver, typical gain, branch.
+    Positions on the branch, with what they map to: starts for the solver, typical gains, branch.
 
     Everything that the solver takes from it depends on the mechanism alone, never on what was
     mapped before.
+
+    Singular values are those of ``G`` in shares of the ranges of ``x`` and ``y``, so that neither
+    units nor reductions decide which of several unknowns is the fast one.
 
     :param x: Shape ``(n_seeds, n)``.
     :param y: Shape ``(n_seeds, m)``.
@@ -297,7 +332,10 @@ class Seeds:
         side and the whole domain on the branch, as ``y`` is then monotone; otherwise half of the
         range is added, as the table does not hold the extremes.
     :param highest: What ``y`` may be at most.
-    :param gain: Median of the singular values of the Jacobian: what "large" and "small" mean.
+    :param scale: What the entries of ``G`` are multiplied by before their singular values are
+        taken: range of ``x`` over range of ``y``, shape ``(m, n)``.
+    :param largest: Median of the largest singular value.
+    :param smallest: Median of the smallest singular value.
     :param branch: Sign of the determinant on the branch.
     :param is_whole: Whether every grid point of the domain was reachable and on the branch.
     """
@@ -307,7 +345,9 @@ class Seeds:
     y_span: Array
     lowest: Array
     highest: Array
-    gain: float
+    scale: Array
+    largest: float
+    smallest: float
     branch: float
     is_whole: bool
 
@@ -351,31 +391,18 @@ class Seeds:
         """Tell cheaply whether ``y`` may be reachable; what is far from every seed is not."""
         return np.asarray(((y >= self.lowest) & (y <= self.highest)).all(axis=-1))
 
-    def watched(self, condition_limit: float) -> list[float]:
-        """Return what a sample is held against beside the domain, in the order of ``Watch``."""
-        return [
-            *self.lowest.tolist(),
-            *self.highest.tolist(),
-            *self.y_span.tolist(),
-            condition_limit * self.branch,
-            self.gain,
-            condition_limit * self.gain,
-        ]
+    def singular_values(self, slope: Array) -> tuple[Array, Array]:
+        """Return the largest and the smallest one of each ``G``, in shares of the ranges."""
+        return singular_values(slope * self.scale)
 
     @classmethod
-    def over(
-        cls,
-        domain: Domain,
-        evaluate: Callable[[Array], tuple[Array, Array]],
-        condition_limit: float,
-    ) -> Seeds:
+    def over(cls, domain: Domain, evaluate: Callable[[Array], tuple[Array, Array]]) -> Seeds:
         """
         Lay a grid over the domain and keep what is on the mechanism's branch.
 
         The branch is that of the reachable grid point nearest to the middle of the domain.
 
         :param evaluate: ``g`` and its Jacobian ``G``.
-        :param condition_limit: Seeds more singular than this are left out.
         :raises TransmissionError: If no point of the domain can be reached.
         """
         grid = domain.grid(points_of(len(domain.lower)))
@@ -395,9 +422,11 @@ class Seeds:
         branch = orientation(slope)
         home = branch[np.argmin(np.where(regular, off_middle, np.inf))]
         on_branch = regular & (branch == home)
-        gain = float(np.median(np.concatenate([largest[on_branch], smallest[on_branch]])))
+        scale = domain.span / _width(y[on_branch])[:, np.newaxis]
+        largest, smallest = singular_values(slope * scale)
+        typical = float(np.median(smallest[on_branch]))
         # Rounding gives a singular position, as on the bounds of a full stroke, either sign.
-        singular = reachable & ~(np.maximum(largest, gain) <= condition_limit * smallest)
+        singular = reachable & ~(np.maximum(largest, typical) <= SURE * smallest)
         seeds = on_branch & ~singular
         mapped = on_branch | singular
         is_whole = bool(mapped.all())
@@ -406,13 +435,26 @@ class Seeds:
         arrays = (
             grid[seeds],
             y[seeds],
-            np.where(high > low, high - low, 1.0),
+            _width(y[mapped]),
             low - margin,
             high + margin,
+            scale,
         )
         for array in arrays:
             array.setflags(write=False)
-        return cls(*arrays, gain=gain, branch=float(home), is_whole=is_whole)
+        return cls(
+            *arrays,
+            largest=float(np.median(largest[on_branch])),
+            smallest=typical,
+            branch=float(home),
+            is_whole=is_whole,
+        )
+
+
+def _width(y: Array) -> Array:
+    """Return the range of each component, 1 where it does not move."""
+    width = np.ptp(y, axis=0)
+    return np.where(width > 0.0, width, 1.0)
 
 
 def points_of(n: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,19 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
     quantity_of,
 )
-from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS, Seeds
+from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS, Seeds, SURE
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 from transmission_bridge.types import Array
 
-__all__ = ['PositionDependentTransmission']
+__all__ = ['LARGEST_MAX_GAIN', 'MAX_GAIN', 'PositionDependentTransmission']
+
+#: ``max_gain`` of a transmission that says nothing else. None of the mechanisms in the
+#: documentation loses more than 1 % of its domain by it.
+MAX_GAIN = 50.0
+
+#: What lies beyond is rounding.
+LARGEST_MAX_GAIN = SURE
 
 #: Samples mapped at a time; what the solver needs for them stays in the cache.
 CHUNK_ROWS = 2048
@@ -60,12 +67,16 @@ class PositionDependentTransmission(Transmission):
     ``domain``
         The position is outside :attr:`domain`, or the mechanism does not reach it.
     ``singular``
-        The output needs ``G^-1``, as a solved position does, and ``G`` is singular: its smallest
-        singular value times :attr:`condition_limit` is below the largest one, or below the
-        typical gain (the median over the domain). Likewise where ``G`` itself is above the
-        typical gain by that factor.
+        A velocity, an acceleration or an effort would be multiplied by more than :attr:`max_gain`
+        times what is typical: by ``G`` or ``G^T`` where the largest singular value of ``G`` is
+        more than ``max_gain`` times its median over the domain, by ``G^-1`` or ``G^-T`` where the
+        smallest one is less than its median divided by ``max_gain``, or than 1e-8 of the largest.
+        A position never is. With several unknowns ``G`` is taken in shares of the ranges of ``x``
+        and ``y``, so that units and reductions do not matter.
     ``no_convergence``
-        The solver found no solution.
+        The solver found no solution; or the one found is so near to a dead centre (the smallest
+        singular value is less than 1e-8 of its median, or of the largest one) that rounding
+        decides on which side it is.
     ``branch``
         The solution is on another assembly branch: the determinant of ``G`` has another sign.
 
@@ -79,8 +90,16 @@ class PositionDependentTransmission(Transmission):
         gives does not fit together. Call this constructor last: it evaluates the function.
     """
 
-    #: How singular a Jacobian may be before outputs that divide by it are NaN.
-    condition_limit: ClassVar[float] = 1e8
+    def __init_subclass__(cls) -> None:
+        """Refuse what earlier versions had, which would have no effect."""
+        super().__init_subclass__()
+        if 'condition_limit' in vars(cls):
+            raise TransmissionError(
+                f'{cls.__name__} states condition_limit, which no longer exists',
+                expected='max_gain, a parameter of every transmission whose ratio varies, or '
+                'with_max_gain()',
+                found=f'condition_limit = {vars(cls)["condition_limit"]!r}',
+            )
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
@@ -88,7 +107,8 @@ class PositionDependentTransmission(Transmission):
         with np.errstate(all='ignore'):
             n_y = self._checked_length(domain)
             self._pattern = self._slope_pattern(n_y, len(domain.lower))
-            self._mechanism = Mechanism(self, domain, self.condition_limit)
+            seeds = Seeds.over(domain, self.evaluate)
+        self._mechanism = Mechanism(self, domain, seeds, MAX_GAIN)
 
     # -- what a plugin gives ---------------------------------------------------------------------
 
@@ -136,6 +156,31 @@ class PositionDependentTransmission(Transmission):
     def domain(self) -> Domain:
         """The positions that are mapped."""
         return self._domain
+
+    @property
+    def max_gain(self) -> float:
+        """By how many times its median over the domain a rate or an effort may be multiplied."""
+        return self._mechanism.max_gain
+
+    def with_max_gain(self, max_gain: float) -> PositionDependentTransmission:
+        """
+        Return the same transmission with another :attr:`max_gain`.
+
+        A description gives it as the parameter ``max_gain``, which every type has without asking.
+
+        :param max_gain: From 1 to :data:`LARGEST_MAX_GAIN`.
+        :raises TransmissionError: If it is not.
+        """
+        if not 1.0 <= max_gain <= LARGEST_MAX_GAIN:
+            raise TransmissionError(
+                'max_gain cannot be accepted',
+                parameter='max_gain',
+                expected=f'a number in [1, {LARGEST_MAX_GAIN:g}]',
+                found=str(max_gain),
+            )
+        other = copy(self)
+        other._mechanism = Mechanism(other, self._domain, self._mechanism.seeds, max_gain)
+        return other
 
     @property
     def pattern(self) -> npt.NDArray[np.bool_]:
@@ -217,7 +262,8 @@ class PositionDependentTransmission(Transmission):
         """
         Return ``J = df/da``, NaN where it does not exist; see :class:`Transmission`.
 
-        Where the domain is in joint space, the position is solved first and the matrix inverted.
+        Likewise where the velocity that is mapped by it would be ``singular``. Where the domain is
+        in joint space, the position is solved first and the matrix inverted.
         """
         position = as_values('actuator_position', actuator_position, self.n_actuators)
         flat = position.reshape(-1, self.n_actuators)

@@ -210,7 +210,7 @@ def _compiled(
         sample = each.equations.sample(each.along)
         if commands:
             at = [places[[row * n_in + place for place in picks]] for row in range(2)]
-            found, doubt, after = _commanded(sample, each.along, rows, at, own_start, own)
+            found, doubt, after = _commanded(sample, rows, at, own_start, own)
         else:
             found, doubt, after = _instant(sample, rows, own_start, own[0])
         for row, vector in enumerate(found):
@@ -261,16 +261,16 @@ def _instant(
     sample: Any, rows: Sequence[Expression], start: Expression, numbers: Expression
 ) -> tuple[list[Expression], Expression, Expression]:
     """Return three rows, what is said, and where the next solution begins."""
-    *found, known, inside, singular, fine, nearing, following = sample(*rows, start, numbers)
+    *found, known, inside, slow, weak, fine, nearing, following = sample(*rows, start, numbers)
     good = all_of((known, inside, fine))
-    said = _said(known, inside, good) + _either(ca.logic_and(good, singular), SINGULAR, 0.0)
+    lost = ca.logic_and(good, ca.logic_or(slow, weak))
+    said = _said(known, inside, good) + _either(lost, SINGULAR, 0.0)
     after = _after(start, following, ca.logic_or(good, nearing), said)
     return [known_if(good, row) for row in found], said, after
 
 
 def _commanded(
     sample: Any,
-    along: bool,
     rows: Sequence[Expression],
     at: Sequence[Expression],
     start: Expression,
@@ -282,8 +282,8 @@ def _commanded(
         sample(place, velocity, effort, start, own)
         for place, own in zip(at, (numbers[0], numbers[-1]), strict=True)
     )
-    places, speeds, _, known, inside, slow, fine, nearing, following = one
-    _, _, forces, there, within, weak, usable, _, _ = other
+    places, speeds, _, known, inside, slow, _, fine, nearing, following = one
+    _, _, forces, there, within, _, weak, usable, _, _ = other
     good, holds = all_of((known, inside, fine)), all_of((there, within, usable))
     is_placed = all_of(is_known(each) for each in ca.vertsplit(position))
     is_moving = ca.sum1(ca.vertcat(*(is_known(each) for each in ca.vertsplit(velocity))))
@@ -298,7 +298,7 @@ def _commanded(
     after = _after(start, following, ca.logic_or(good, nearing), first)
     # Where one of two positions is outside, the other may still have to be looked at.
     is_doubtful = ca.logic_or(first == DOUBTFUL, second == DOUBTFUL)
-    lost = all_of((holds, weak, is_pushed) if along else (good, slow, is_moving))
+    lost = ca.logic_or(all_of((good, slow, is_moving)), all_of((holds, weak, is_pushed)))
     decided = ca.fmax(first, second) + _either(lost, SINGULAR, 0.0)
     said = _either(is_doubtful, DOUBTFUL, decided)
     return found, said, _either(is_placed, after, start)

@@ -85,13 +85,6 @@ class TabulatedTransmission(PositionDependentTransmission):
         self._curve = MonotoneCubic(x, y)
         ends = sorted((self._actuator_ratio * x[[0, -1]]).tolist())
         super().__init__(Domain('actuator', (ends[0],), (ends[1],)))
-        #: What a robot's compiled function is given, whichever piece of the curve it is.
-        self._fixed = (
-            *self._mechanism.seeds.watched(self.condition_limit),
-            self._actuator_ratio,
-            self._joint_ratio,
-            joint_offset,
-        )
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
@@ -172,7 +165,10 @@ class TabulatedTransmission(PositionDependentTransmission):
             low - slack,
             high + slack,
             high - low,
-            *self._fixed,
+            *self._mechanism.watched,
+            ratio,
+            self._joint_ratio,
+            self._offset,
             x,
             y,
             *coefficients,

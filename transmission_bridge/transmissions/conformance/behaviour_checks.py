@@ -13,7 +13,7 @@ import numpy.typing as npt
 from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.conformance.formal_checks import maps_of
 from transmission_bridge.transmissions.conformance.mapping_checks import inputs, reverse
-from transmission_bridge.transmissions.conformance.samples import Subject
+from transmission_bridge.transmissions.conformance.samples import slope_of, Subject
 from transmission_bridge.transmissions.interfaces import (
     Direction,
     DIRECTIONS,
@@ -21,6 +21,8 @@ from transmission_bridge.transmissions.interfaces import (
     INTERFACES,
     Quantity,
 )
+from transmission_bridge.transmissions.mechanism import points_of
+from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.stream import Step, Stream
 
@@ -32,6 +34,9 @@ BATCH = 1e-12
 
 #: Samples that are mapped one by one.
 LOOP_COUNT = 64
+
+#: By how much the medians of a domain may differ.
+MEDIAN = 1.2
 
 
 def check_batch_equals_loop(subject: Subject) -> None:
@@ -204,6 +209,46 @@ def check_outside(subject: Subject) -> None:
                 assert np.isnan(answer).all(), f'{interface} is mapped outside the domain'
 
 
+def check_max_gain(subject: Subject) -> None:
+    """What ``max_gain`` refuses is refused, in that interface and direction only, no position."""
+    transmission = subject.transmission
+    if not isinstance(transmission, PositionDependentTransmission):
+        return
+    grid = transmission.domain.grid(points_of(subject.x.shape[1]))
+    reached = transmission.map(subject.along, 'position', grid)
+    slope = slope_of(transmission, subject.along, grid)
+    exists = np.isfinite(slope).all(axis=(-2, -1)) & np.isfinite(reached).all(axis=-1)
+    width = np.ptp(reached[exists], axis=0)
+    # In shares of the ranges, so that units and reductions do not matter.
+    scale = transmission.domain.span / np.where(width > 0.0, width, 1.0)[:, np.newaxis]
+    typical, values = (
+        np.linalg.svd(each * scale, compute_uv=False) for each in (slope[exists], subject.slope)
+    )
+    steep = values[:, 0] / np.median(typical[:, 0])
+    flat = np.median(typical[:, -1]) / values[:, -1]
+    for max_gain in (1.0, 5.0):
+        limited = transmission.with_max_gain(max_gain)
+        for direction in DIRECTIONS:
+            at = subject.positions(direction)
+            position = limited.map(direction, 'position', at)
+            assert np.array_equal(position, transmission.map(direction, 'position', at)), (
+                f'max_gain changes positions {direction}'
+            )
+            for interface in ('velocity', 'effort'):
+                if not transmission.supports(interface, direction):
+                    continue
+                mapped = limited.map(direction, interface, np.ones_like(at), at=at)
+                lost = np.asarray(np.isnan(mapped).any(axis=-1))
+                along = direction == subject.along
+                factor = steep if along == (interface == 'velocity') else flat
+                assert lost[factor > MEDIAN * max_gain].all(), (
+                    f'{interface} {direction} is multiplied by more than max_gain allows'
+                )
+                assert not lost[factor < max_gain / MEDIAN].any(), (
+                    f'{interface} {direction} is lost where max_gain allows it'
+                )
+
+
 def check_pickling(subject: Subject) -> None:
     """A copy through pickle maps to the last bit as the original does."""
     part = subject.first(LOOP_COUNT)
@@ -242,5 +287,6 @@ BEHAVIOUR_CHECKS = {
     'no_mutation': check_no_mutation,
     'nan_locality': check_nan_locality,
     'outside': check_outside,
+    'max_gain': check_max_gain,
     'pickling': check_pickling,
 }

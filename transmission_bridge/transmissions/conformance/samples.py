@@ -16,10 +16,14 @@ from transmission_bridge.transmissions.interfaces import (
     Direction,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.position_dependent import (
+    LARGEST_MAX_GAIN,
+    PositionDependentTransmission,
+)
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
 
-__all__ = ['CONDITION', 'COUNT', 'Subject', 'subject_of']
+__all__ = ['CONDITION', 'COUNT', 'Subject', 'slope_of', 'subject_of']
 
 #: Points per check.
 COUNT = 10_000
@@ -101,6 +105,9 @@ def subject_of(
     """
     Draw positions, uniform over the domain (standard normal where the Jacobian is constant).
 
+    Where the Jacobian varies the transmission is checked with the largest ``max_gain``, so that
+    all that it maps is checked; what ``max_gain`` does is a check of its own.
+
     :param domain: Where to draw; by default the transmission's own ``domain``.
     :param count: How many to draw; unreachable ones and those beyond :data:`CONDITION` are left
         out.
@@ -108,6 +115,8 @@ def subject_of(
         the positions drawn can be used.
     """
     random = np.random.default_rng(seed)
+    if isinstance(transmission, PositionDependentTransmission):
+        transmission = transmission.with_max_gain(LARGEST_MAX_GAIN)
     if domain is None:
         domain = getattr(transmission, 'domain', None)
     if domain is None:
@@ -121,13 +130,7 @@ def subject_of(
     y = transmission.map(along, 'position', x)
     reachable = np.asarray(np.isfinite(y).all(axis=-1))
     x, y = x[reachable], y[reachable]
-    slope = np.stack(
-        [
-            transmission.map(along, 'velocity', np.broadcast_to(unit, x.shape).copy(), at=x)
-            for unit in np.eye(x.shape[1])
-        ],
-        axis=-1,
-    )
+    slope = slope_of(transmission, along, x)
     exists = np.asarray(np.isfinite(slope).all(axis=(-2, -1)))
     values = np.linalg.svd(np.where(exists[:, None, None], slope, 0.0), compute_uv=False)
     typical = np.nan if transmission.is_constant else np.median(values[exists])
@@ -142,4 +145,15 @@ def subject_of(
         )
     return Subject(
         transmission, along, x[usable], y[usable], slope[usable], condition[usable], domain
+    )
+
+
+def slope_of(transmission: Transmission, along: Direction, x: Array) -> Array:
+    """Return ``dy/dx`` from the velocity map, shape ``(n, n_y, n_x)``."""
+    return np.stack(
+        [
+            transmission.map(along, 'velocity', np.broadcast_to(unit, x.shape).copy(), at=x)
+            for unit in np.eye(x.shape[1])
+        ],
+        axis=-1,
     )

@@ -1,0 +1,468 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Near singular positions: what ``max_gain`` refuses, and that it refuses nothing else."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+import re
+from typing import ClassVar
+
+import casadi as ca
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge import conformance
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import ParameterError, TransmissionError
+from transmission_bridge.transmissions import (
+    Domain,
+    equation_transmission,
+    EquationTransmission,
+    MapReport,
+    PositionDependentTransmission,
+    robot_function,
+    RobotTransmissions,
+)
+from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
+from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.mechanism import points_of
+from transmission_bridge.transmissions.stream import Step, Stream
+
+FIELDS = ('position', 'velocity', 'effort')
+
+DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
+
+
+def stream_of(t: PositionDependentTransmission, direction: str) -> Stream:
+    """Return what maps one instant after the other."""
+    n_in, n_out = (t.n_actuators, t.n_joints)[:: 1 if direction == 'actuator_to_joint' else -1]
+    places = np.arange(n_out)
+    step = Step('t', t, np.arange(n_in), places, places, places)
+    return Stream(direction, [(AffineMap(np.zeros((n_out, n_in))), [step])] * 3)
+
+
+# -- against singular values ---------------------------------------------------------------------
+
+
+class Mixed(EquationTransmission):
+    """``q = Dq M f(a / Da)``, with ``f' = cos`` or ``1 / (1 - t)`` in each coordinate."""
+
+    api_version = 2
+
+    def range(self):
+        """Return what ends before the positions at which ``f'`` vanishes or has no end."""
+        ends = (np.array(self.p.unit) * bound for bound in (0.0, self.p.end))
+        return self.bare_range('actuator', *ends)
+
+    @classmethod
+    def curve(cls, a, p):
+        """Return ``f``."""
+        t = [a[k] / p.unit[k] for k in range(cls.members[0])]
+        return ca.vertcat(*(ca.sin(each) if p.kind == 'flat' else -ca.log(1 - each) for each in t))
+
+
+def _mixed(n: int) -> type[Mixed]:
+    class OfSize(Mixed):
+        """The same with as many actuators as joints."""
+
+        members: ClassVar = (n, n)
+
+        @staticmethod
+        def joint_position(a, p):
+            """Return ``q``."""
+            values = OfSize.curve(a, p)
+            return [
+                p.joint_unit[row] * sum(p.mix[row][k] * values[k] for k in range(n))
+                for row in range(n)
+            ]
+
+    return OfSize
+
+
+MIXED = {n: _mixed(n) for n in (1, 2, 3)}
+
+
+class Arrays(PositionDependentTransmission):
+    """The same without an equation, as a function of arrays."""
+
+    api_version = 2
+
+    def __init__(self, mixed: Mixed) -> None:
+        self._mixed = mixed
+        super().__init__(mixed.domain)
+
+    def evaluate(self, x):
+        """Return ``q`` and its Jacobian."""
+        return self._mixed.evaluate(x)
+
+
+def slopes_of(t: Mixed, x: np.ndarray) -> np.ndarray:
+    """Return ``dq/da``, written down by hand."""
+    p = t.p
+    at = x / np.array(p.unit)
+    inner = np.cos(at) if p.kind == 'flat' else 1.0 / (1.0 - at)
+    mixed = np.array(p.mix) * inner[:, np.newaxis, :]
+    return np.array(p.joint_unit)[:, np.newaxis] * mixed / np.array(p.unit)
+
+
+def factors_of(t: Mixed, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how much ``G`` and ``G^-1`` multiply, in shares of their medians."""
+    grid = t.domain.grid(points_of(len(t.p.unit)))
+    scale = t.domain.span / np.ptp(t.evaluate(grid)[0], axis=0)[:, np.newaxis]
+    typical, values = (
+        np.linalg.svd(slopes_of(t, each) * scale, compute_uv=False) for each in (grid, x)
+    )
+    medians = np.median(typical, axis=0)
+    return values[:, 0] / medians[0], medians[-1] / values[:, -1]
+
+
+@st.composite
+def mechanisms(draw) -> Mixed:
+    """Return a mechanism with random dimensions, in units from micrometres to kilometres."""
+    n = draw(st.sampled_from(list(MIXED)))
+    random = np.random.default_rng(draw(st.integers(0, 10**6)))
+    kind = draw(st.sampled_from(['flat', 'steep']))
+    end = 0.5 * math.pi if kind == 'flat' else 1.0
+    joint_unit = 10.0 ** random.uniform(-6.0, 3.0, n)
+    mix = np.linalg.qr(random.normal(size=(n, n)))[0] * random.uniform(0.5, 2.0, n)
+    return MIXED[n](
+        {
+            'unit': tuple(10.0 ** random.uniform(-6.0, 3.0, n)),
+            'joint_unit': tuple(joint_unit),
+            'mix': tuple(map(tuple, mix)),
+            'end': end - 10.0 ** draw(st.floats(-3.5, -0.3)),
+        },
+        choices={'kind': kind},
+        actuator_reduction=random.choice([-50.0, 1.0, 300.0], n),
+        joint_offset=joint_unit * random.normal(size=n),
+    )
+
+
+@settings(max_examples=60)
+@given(t=mechanisms(), max_gain=st.floats(0.0, 3.0).map(lambda e: 10.0**e), seed=st.integers(0))
+@pytest.mark.parametrize('is_equation', [True, False])
+def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(
+    is_equation: bool, t: Mixed, max_gain: float, seed: int
+) -> None:
+    """Each interface and direction by itself is as numpy's singular values say; a stream too."""
+    random = np.random.default_rng(seed)
+    n = t.n_actuators
+    share = 1.0 - 10.0 ** random.uniform(-4.0, 0.0, (40, n))
+    bare = share * (np.array(t.domain.upper) - np.array(t.domain.lower))
+    ratios = np.array(t.actuator_reduction)
+    x = np.where(ratios > 0.0, np.array(t.domain.lower) + bare, np.array(t.domain.upper) - bare)
+    # Reductions and offsets are neither here nor there: the slopes are those of bare positions.
+    bare_one = MIXED[n](
+        {name: value for name, value in vars(t.p).items() if name != 'kind'},
+        choices={'kind': t.p.kind},
+    )
+    steep, flat = factors_of(bare_one, x / ratios)
+    limited = (t if is_equation else Arrays(t)).with_max_gain(max_gain)
+    y = limited.actuator_to_joint('position', x)
+    rates, efforts = random.normal(size=(2, 40, n))
+    for direction, at, other in zip(DIRECTIONS, (x, y), (y, x), strict=True):
+        mapped = {}
+        for interface in ('position', 'velocity', 'acceleration', 'effort', 'torque', 'force'):
+            report = MapReport()
+            given_values = {'position': at, 'velocity': rates}.get(interface, efforts)
+            found = limited.map(
+                direction, interface, given_values, at=at, rate=rates, guess=other, report=report
+            )
+            mapped[interface] = found
+            lost = np.isnan(found).any(axis=-1)
+            assert np.isnan(found[lost]).all()
+            if interface == 'position':
+                assert not lost.any()
+                continue
+            assert report.counts == ({('', 'singular'): lost.sum()} if lost.any() else {})
+            forward = direction == 'actuator_to_joint'
+            factor = steep if forward == (interface in ('velocity', 'acceleration')) else flat
+            certain = np.abs(factor / max_gain - 1.0) > 1e-3
+            assert np.array_equal(lost[certain], (factor > max_gain)[certain])
+        stream, report = stream_of(limited, direction), MapReport()
+        instants = zip(at, rates, efforts, strict=True)
+        one_by_one = np.array(
+            [stream.map_state(np.array(each), report).copy() for each in instants]
+        )
+        # From a solution far away, a stream's solver does not find every corner of the domain.
+        is_found = np.isfinite(one_by_one[:, 0]).all(axis=-1)
+        assert is_found.mean() >= 0.9
+        certain = (np.abs(np.stack([steep, flat]) / max_gain - 1.0) > 1e-3).all(axis=0) & is_found
+        for row, interface in enumerate(FIELDS):
+            found, expected = one_by_one[certain, row], mapped[interface][certain]
+            assert np.array_equal(np.isnan(found), np.isnan(expected))
+            size = np.abs(expected).max(axis=-1, keepdims=True, initial=0.0)
+            assert (np.isnan(expected) | (np.abs(found - expected) <= 1e-6 * size)).all()
+        lost = np.isnan(one_by_one[is_found, 1:]).any(axis=(1, 2))
+        assert report.counts['t', 'singular'] == lost.sum()
+
+
+def test_what_is_singular_does_not_depend_on_units() -> None:
+    """A motor and a linear actuator on one pair of joints are limited at the same positions."""
+    numbers = {'mix': ((0.8, -0.6), (0.6, 0.8)), 'end': 1.57}
+    lost = []
+    for units in ((1.0, 1.0), (1e-6, 1e4)):
+        t = MIXED[2](
+            {**numbers, 'unit': units, 'joint_unit': units[::-1]}, choices={'kind': 'flat'}
+        )
+        x = t.domain.grid(60)
+        assert np.isfinite(t.actuator_to_joint('velocity', np.ones_like(x), at=x)).all()
+        lost.append(np.isnan(t.actuator_to_joint('effort', np.ones_like(x), at=x)).any(axis=-1))
+    assert np.array_equal(*lost)
+    assert 0.01 < lost[0].mean() < 0.1
+
+
+# -- the documented mechanisms -------------------------------------------------------------------
+
+
+class Cardan(EquationTransmission):
+    """A universal joint."""
+
+    api_version = 2
+
+    def range(self):
+        """Return a turn."""
+        return self.bare_range('actuator', (-math.pi,), (math.pi,))
+
+    @staticmethod
+    def joint_position(a, p):
+        """Return the angle behind the cross, bent by half a radian."""
+        c, s, b = ca.cos(a), ca.sin(a), math.cos(0.5)
+        return a + ca.atan2((1.0 - b) * s * c, b * c * c + s * s)
+
+
+KNEE = CrankSliderTransmission(GuidedSlider(0.04, 0.12, 0.015), 1.6, stroke_at_zero=0.08)
+
+
+def documented(name: str) -> PositionDependentTransmission:
+    """Return a mechanism of the document's table by its name there."""
+    if name == 'universal joint':
+        return Cardan()
+    if name == '`knee` between its dead centres':
+        return KNEE
+    text = DOCUMENT.read_text(encoding='utf-8')
+    name = name.strip('`')
+    (snippet,) = re.findall(rf'```xml\n(<transmission name="{name}">.*?)```', text, re.DOTALL)
+    joints = re.findall(r'<joint name="([^"]+)"', snippet)
+    declared = ''.join(f'<joint name="{joint}"/>' for joint in joints)
+    robot = RobotTransmissions(
+        load_description(
+            '<robot name="r"><ros2_control name="b" type="system"><hardware><plugin>p</plugin>'
+            f'</hardware>{declared}{snippet}</ros2_control></robot>'
+        )
+    )
+    return robot.transmissions[name]
+
+
+ROWS = re.findall(
+    r'^\| (.*) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$',
+    DOCUMENT.read_text(encoding='utf-8'),
+    re.MULTILINE,
+)
+
+
+def test_the_table_of_lost_shares_is_whole() -> None:
+    """Every mechanism of the document whose ratio varies is in it."""
+    text = DOCUMENT.read_text(encoding='utf-8')
+    names = [
+        name
+        for name, kind in re.findall(
+            r'<transmission name="(.*?)">\n  <plugin>(.*?)</plugin>', text
+        )
+        if kind.endswith(('CrankSliderTransmission', 'AnkleTransmission', 'TabulatedTransmission'))
+    ]
+    assert len(names) == 5
+    expected = {f'`{name}`' for name in names}
+    assert {name for name, *_ in ROWS} == expected | {
+        'universal joint',
+        '`knee` between its dead centres',
+    }
+
+
+@pytest.mark.parametrize('row', ROWS, ids=lambda row: row[0].strip('`'))
+def test_the_documented_mechanisms_lose_what_the_document_says(row: tuple[str, ...]) -> None:
+    """By default none loses more than 1 % of its domain, in any interface or direction."""
+    name, *shares = row
+    t = documented(name)
+    n = len(t.domain.lower)
+    x = t.domain.grid({1: 100_001, 2: 301}[n])
+    along, back = DIRECTIONS if t.domain.space == 'actuator' else DIRECTIONS[::-1]
+    y = t.map(along, 'position', x)
+    reached = np.isfinite(y).all(axis=-1)
+    x, y = x[reached], y[reached]
+    found = {}
+    for direction, at, guess in ((along, x, y), (back, y, x)):
+        for interface in ('velocity', 'effort'):
+            mapped = t.map(direction, interface, np.ones_like(at), at=at, guess=guess)
+            found[direction, interface] = 100.0 * np.isnan(mapped).any(axis=-1).mean()
+    order = [
+        (each, interface) for each in DIRECTIONS[::-1] for interface in ('velocity', 'effort')
+    ]
+    assert [found[each] for each in order] == pytest.approx(
+        [float(each) for each in shares], abs=0.011
+    )
+    assert max(found.values()) <= 1.0
+
+
+def test_the_force_of_a_crank_slider_near_its_dead_centre() -> None:
+    """10 N m at a crank that is 1 mrad from its dead centre were 3.7e5 N, and are refused."""
+    q, report = np.array(KNEE.domain.upper) - 1e-3, MapReport()
+    assert KNEE.with_max_gain(1e8).joint_to_actuator('effort', [10.0], at=q) == pytest.approx(
+        -3.684e5, rel=1e-3
+    )
+    assert np.isnan(KNEE.joint_to_actuator('effort', [10.0], at=q, report=report)).all()
+    assert report.counts == {('', 'singular'): 1}
+    a = KNEE.joint_to_actuator('position', q)
+    assert np.abs(KNEE.actuator_to_joint('position', a) - q).max() <= 1e-10
+    # What needs no lever is known as before.
+    assert np.isfinite(KNEE.joint_to_actuator('velocity', [1.0], at=q)).all()
+    assert np.isfinite(KNEE.actuator_to_joint('effort', [1.0], at=a)).all()
+    everywhere = KNEE.domain.grid(20_001)
+    force = KNEE.joint_to_actuator('effort', np.full_like(everywhere, 10.0), at=everywhere)
+    typical = np.median(np.abs(force[np.isfinite(force)]))
+    assert np.nanmax(np.abs(force)) <= 51.0 * typical
+
+
+# -- a parameter of every transmission -----------------------------------------------------------
+
+ROBOT = """
+<robot name="r"><ros2_control name="b" type="system">
+  <hardware><plugin>p</plugin></hardware>
+  <joint name="j1"/><joint name="j2"/><joint name="j3"/>
+  <transmission name="crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
+    <joint name="j1" role="joint1"/><actuator name="a1" role="actuator1"/>
+    <param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
+    <param name="crank_angle">1.5</param>{}
+  </transmission>
+  <transmission name="table"><plugin>transmission_bridge/TabulatedTransmission</plugin>
+    <joint name="j2" role="joint1"/><actuator name="a2" role="actuator1"/>
+    <param name="actuator">0 1 2</param><param name="joint">0 0.5 0.6</param>
+  </transmission>
+  <transmission name="gear"><plugin>transmission_interface/SimpleTransmission</plugin>
+    <joint name="j3" role="joint1"/><actuator name="a3" role="actuator1"/>{}
+  </transmission>
+</ros2_control></robot>"""
+
+
+def robot_with(crank: str = '', gear: str = '') -> RobotTransmissions:
+    """Return a robot of a crank, a table and a gear, with more in two of them."""
+    return RobotTransmissions(load_description(ROBOT.format(crank, gear)))
+
+
+def said(robot: RobotTransmissions) -> list:
+    """Return what is found, but for the joints that are not in the description."""
+    return [each for each in robot.findings if each.severity != 'info']
+
+
+def test_it_is_a_parameter_where_the_ratio_varies() -> None:
+    """The description gives it, 50 where it does not; a gear has none, and says so."""
+    given_one = '<param name="max_gain">{}</param>'
+    robot = robot_with(given_one.format(2000))
+    assert [robot.transmissions[name].max_gain for name in ('crank', 'table')] == [2000.0, 50.0]
+    found = {
+        name: [each.value for each in robot.tunables[name] if each.path == ('max_gain',)]
+        for name in ('crank', 'table', 'gear')
+    }
+    assert found == {'crank': [2000.0], 'table': [50.0], 'gear': []}
+    (finding,) = said(robot_with('', given_one.format(3)))
+    assert not said(robot)
+    assert finding.severity == 'warning'
+    assert "parameter 'max_gain' is not used" in finding.message
+    (finding,) = said(robot_with(given_one.format(0.5)))
+    assert finding.severity == 'error'
+    assert finding.expected == 'a number in [1, 1e+08]'
+
+
+def test_it_is_live_and_compiles_nothing() -> None:
+    """The same function maps with another limit, and an unfit one changes nothing."""
+    robot = robot_with()
+    domain = robot.transmissions['crank'].domain
+    position = np.array([domain.upper[0] - 1e-3, 0.3, 0.1])
+    rows = np.array([position, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    robot.stream('joint_to_actuator').map_state(rows, MapReport())
+    misses = [
+        each._compiled.cache_info().misses for each in (equation_transmission, robot_function)
+    ]
+    for max_gain, is_lost in ((50.0, True), (1e4, False), (10.0, True), (2e3, False)):
+        robot = robot.with_parameters({'crank.max_gain': max_gain})
+        report = MapReport()
+        mapped = robot.stream('joint_to_actuator').map_state(rows, report)
+        assert np.isnan(mapped[2]).tolist() == [is_lost, False, False]
+        assert np.isfinite(mapped[:2]).all()
+        assert report.counts == ({('crank', 'singular'): 1} if is_lost else {})
+        batch = robot.joint_to_actuator('effort', rows[2], at=position)
+        assert np.isnan(batch).tolist() == [is_lost, False, False]
+    assert misses == [
+        each._compiled.cache_info().misses for each in (equation_transmission, robot_function)
+    ]
+    for unfit in (0.5, 1e9, -3.0, math.nan):
+        with pytest.raises(ParameterError, match='max_gain'):
+            robot.with_parameters({'crank.max_gain': unfit})
+    with pytest.raises(ParameterError, match='max_gain'):
+        robot.with_parameters({'gear.max_gain': 10.0})
+
+
+@pytest.mark.parametrize('max_gain', [0.99, math.nan, math.inf, -5.0, 1.1e8])
+def test_a_limit_out_of_its_range_is_refused(max_gain: float) -> None:
+    """Below one the typical position would be lost, and beyond 1e8 there is rounding."""
+    with pytest.raises(TransmissionError, match='max_gain'):
+        KNEE.with_max_gain(max_gain)
+
+
+def test_a_copy_with_another_limit_leaves_the_original() -> None:
+    """Transmissions are immutable, and the copy maps by its own methods."""
+    other = KNEE.with_max_gain(7.0)
+    assert (KNEE.max_gain, other.max_gain) == (50.0, 7.0)
+    assert other._mechanism._form is other
+    assert other.equations is KNEE.equations
+    assert conformance.failures(other, count=500) == {}
+
+
+def test_condition_limit_names_what_took_its_place() -> None:
+    """A type that states it would be limited otherwise than it says."""
+    with pytest.raises(TransmissionError, match='max_gain'):
+
+        class Old(Arrays):
+            """Written for what there was before."""
+
+            condition_limit = 5.0
+
+
+# -- at the dead centre itself -------------------------------------------------------------------
+
+
+class Sine(PositionDependentTransmission):
+    """``a = sin(q)`` to its dead centre; the other direction is solved."""
+
+    api_version = 2
+
+    def __init__(self) -> None:
+        super().__init__(Domain('joint', (-1.0,), (0.5 * math.pi,)))
+
+    def evaluate(self, x):
+        """Return ``a`` and ``da/dq``."""
+        return np.sin(x), np.cos(x)[..., np.newaxis]
+
+
+@pytest.mark.parametrize('exponent', [2.0, 4.0, 6.0, 7.0, 7.5, 8.5, 10.0, math.inf])
+def test_a_position_is_never_singular(exponent: float) -> None:
+    """Given it is known; solved it is right, or nobody can tell on which side it is."""
+    t, lever = Sine(), 10.0**-exponent
+    q = np.array([0.5 * math.pi - lever])
+    report = MapReport()
+    a = t.joint_to_actuator('position', q, report=report)
+    assert a == pytest.approx(np.sin(q), abs=1e-15)
+    found = t.actuator_to_joint('position', a, report=report)
+    if exponent < 7.0:
+        assert np.isfinite(found).all()
+    if np.isfinite(found).all():
+        assert np.abs(found - q).max() <= 1e-15 / max(lever, 1e-8) + 3e-8 * (exponent >= 7.0)
+        assert not report.counts
+    else:
+        assert set(report.counts) <= {('', 'no_convergence'), ('', 'domain')}
