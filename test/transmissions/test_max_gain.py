@@ -29,6 +29,7 @@ from transmission_bridge.transmissions import (
     RobotTransmissions,
 )
 from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.interfaces import DIRECTIONS
 from transmission_bridge.transmissions.mechanism import points_of
@@ -408,6 +409,22 @@ def test_it_is_live_and_compiles_nothing() -> None:
         robot.with_parameters({'gear.max_gain': 10.0})
 
 
+def test_a_type_cannot_mean_something_else_by_it(make_spec) -> None:
+    """A number of this name would be two things at once."""
+
+    class Amplified(Sine):
+        """Reads an amplification."""
+
+        @classmethod
+        def from_spec(cls, reader):
+            """Build one."""
+            reader.number('max_gain', description='Amplification.', default=1.0)
+            return cls()
+
+    with pytest.raises(TransmissionError, match='reads max_gain, which every transmission'):
+        build(Amplified, make_spec('t', 'me/Amplified', ('j',), ('m',)))
+
+
 @pytest.mark.parametrize('max_gain', [0.99, math.nan, math.inf, -5.0, 1.1e8])
 def test_a_limit_out_of_its_range_is_refused(max_gain: float) -> None:
     """Below one the typical position would be lost, and beyond 1e8 there is rounding."""
@@ -448,6 +465,24 @@ class Sine(PositionDependentTransmission):
     def evaluate(self, x):
         """Return ``a`` and ``da/dq``."""
         return np.sin(x), np.cos(x)[..., np.newaxis]
+
+
+def test_a_mechanism_that_is_a_dead_centre_everywhere_is_refused() -> None:
+    """Rounding alone tells its joints apart, which is no lever to divide by."""
+
+    class Tied(PositionDependentTransmission):
+        """Two joints that only move together."""
+
+        api_version = 2
+
+        def evaluate(self, x):
+            """Return one sum twice."""
+            total = x.sum(axis=-1)
+            slope = np.tile([[1.0, 1.0], [0.3, 0.1 + 0.2]], (len(x), 1, 1))
+            return np.stack([total, 0.3 * total], axis=-1), slope
+
+    with pytest.raises(TransmissionError, match='every position of the domain is a dead centre'):
+        Tied(Domain('actuator', (0.0, 0.0), (1.0, 1.0)))
 
 
 @pytest.mark.parametrize('exponent', [2.0, 4.0, 6.0, 7.0, 7.5, 8.5, 10.0, math.inf])

@@ -89,6 +89,12 @@ def build(
         )
     reader.actuator_limits()
     if isinstance(transmission, PositionDependentTransmission):
+        if any(tunable.path == ('max_gain',) for tunable in reader.tunables):
+            raise reader.error(
+                f'{spec.type} reads max_gain, which every transmission has whose ratio varies',
+                parameter='max_gain',
+                expected='another name',
+            )
         transmission = transmission.with_max_gain(
             reader.number(
                 'max_gain',

@@ -590,7 +590,7 @@ def _levers(slope: Expression, watch: Watch) -> _Levers:
     """
     Return what is certain of ``G``; near a limit nothing is.
 
-    Singular values are those of :meth:`~transmission_bridge.transmissions.mechanism.Seeds`; of
+    Singular values are those of :class:`~transmission_bridge.transmissions.mechanism.Seeds`; of
     more than two unknowns there are bounds only, by the norms of ``G`` and its inverse, which are
     not more than ``sqrt(n)`` times as large.
     """

@@ -403,7 +403,7 @@ class Seeds:
         The branch is that of the reachable grid point nearest to the middle of the domain.
 
         :param evaluate: ``g`` and its Jacobian ``G``.
-        :raises TransmissionError: If no point of the domain can be reached.
+        :raises TransmissionError: If no point of the domain can be reached, or each is singular.
         """
         grid = domain.grid(points_of(len(domain.lower)))
         y, slope = evaluate(grid)
@@ -428,6 +428,13 @@ class Seeds:
         # Rounding gives a singular position, as on the bounds of a full stroke, either sign.
         singular = reachable & ~(np.maximum(largest, typical) <= SURE * smallest)
         seeds = on_branch & ~singular
+        if not seeds.any():
+            raise TransmissionError(
+                'every position of the domain is a dead centre',
+                expected='positions that follow from each other in both directions',
+                found=f'singular values of at most {largest[on_branch].max():g} and '
+                f'{smallest[on_branch].max():g}',
+            )
         mapped = on_branch | singular
         is_whole = bool(mapped.all())
         low, high = y[mapped].min(axis=0), y[mapped].max(axis=0)
