@@ -462,7 +462,7 @@ def _by(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
 #: Why a mechanism has no solution; always shown, also at zero.
 _REASONS = {
     'domain': 'outside the positions that the mechanism can reach',
-    'singular': 'at a dead centre, where the ratio is undefined',
+    'singular': 'near a dead centre, beyond max_gain',
     'no_convergence': 'no position of the mechanism was found',
     'branch': 'the mechanism is assembled the other way round',
     'exception': 'the transmission raised an error, see the log',
