@@ -227,16 +227,6 @@ def test_several_changes_are_accepted_together_or_not_at_all(t, wrist):
     assert same(t, RobotTransmissions(wrist))
 
 
-def test_values_that_only_together_make_no_transmission_are_refused(t):
-    """Values that are each in range but leave double precision together are refused."""
-    huge = {'mechanical_reduction': 1e200}
-    alone = t.with_parameters({'wrist': {'joints': {'roll': huge}}})
-    assert alone.transmissions['wrist'].joint_reduction == (1e200, -2.0)
-    with pytest.raises(ParameterError, match='double precision') as caught:
-        t.with_parameters({'wrist': {'joints': {'roll': huge}, 'actuators': {'left': huge}}})
-    assert caught.value.transmission == 'wrist'
-
-
 def test_nothing_to_change_changes_nothing(t):
     """No parameters, or the present values, give an equal robot."""
     assert same(t.with_parameters({}), t)

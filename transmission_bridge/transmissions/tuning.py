@@ -59,10 +59,10 @@ def resolved(
             continue
         (tunable,) = (each for each in item.tunables if each.path == path)
         number = _number(item, '.'.join(path), value)
-        _check_ratio(item, path, number)
         numbers.setdefault(transmission, {})[path] = tunable.check(
             number, transmission=transmission
         )
+        _check_ratio(item, path, number)
     return numbers, ignored
 
 
