@@ -421,6 +421,14 @@ def test_tuning_under_load(name: str, value: float, words: str) -> None:
     check_tuning(before, after, at, only_others)
 
 
+@given(st.floats(-100.0, 100.0))
+def test_tuning_by_as_much_as_is_allowed(place: float) -> None:
+    """It is accepted wherever the joint is, whatever its position is rounded to."""
+    before = robot()
+    for name, value in (('wrist.joints.roll.offset', 0.1), ('hoist.joints.lift.offset', 0.05)):
+        check_tuning(before, before.with_parameters({name: value}), np.full(3, place), ALL)
+
+
 @pytest.mark.parametrize('value', [1e-7, -1e-7, 1e7])
 def test_ratios_out_of_all_reason(value: float) -> None:
     """They are a slip of the hand, also where nothing is commanded."""

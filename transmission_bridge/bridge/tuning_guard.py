@@ -61,7 +61,7 @@ def check_tuning(
         _check_ratios(binding, *ratios)
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
-            if shift > limit:
+            if shift > limit * (1.0 + _ROUNDING):
                 raise _refused(
                     binding,
                     f'{member.name} would shift by {shift:.3g} {unit}, more than {limit:g} {unit}',
