@@ -310,7 +310,8 @@ class StallWatch:
             raise MessageError(
                 'stalled',
                 f'the node stood still for {self._stalled:.2f} s (a loaded or paused machine), '
-                f'so that commands handled in the next {self.period:g} s are out of date',
+                'and this may have waited as long; commands are taken again after '
+                f'{self.period:g} s',
             )
 
 
@@ -328,7 +329,7 @@ def check_age(stamp: Stamp, now: Stamp, limit: float) -> None:
     age = (_nanoseconds(now) - _nanoseconds(stamp)) / _BILLION
     if age > limit:
         raise MessageError(
-            'too_old', f'its stamp is {age:.3f} s old, max_command_age is {limit:g} s'
+            'too_old', f'header.stamp is {age:.3f} s old, max_command_age is {limit:g} s'
         )
 
 

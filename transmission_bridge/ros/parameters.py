@@ -483,6 +483,9 @@ def _descriptor(tunable: Tunable | None, value: float) -> ParameterDescriptor:
         )
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
     widest = max(widest, abs(tunable.default), abs(value))
+    if tunable.may_be_infinite:
+        # rclpy refuses what is outside the range.
+        widest = math.inf
     return ParameterDescriptor(
         description=tunable.description,
         additional_constraints='Not zero.' if tunable.nonzero else '',
