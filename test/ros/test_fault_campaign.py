@@ -49,6 +49,10 @@ LOSSLESS = {
     )
 }
 
+#: Options of a bridge in which nothing ends by itself and everything may be tuned. A test does not
+#: last for that timeout, so that a machine which stands still drops no command as ``stalled``.
+LASTING = {'command_timeout': 3600.0, 'state_timeout': 0.0, 'tuning_guard': 'false'}
+
 #: Seconds between messages of a stream.
 PERIOD = 0.005
 
@@ -230,7 +234,7 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     stamps that are late, impossible or ahead, while sets of parameters come that are valid and
     that are not.
     """
-    process = launch(BRIDGE, reference.limited_urdf(), f'--executor={executor}')
+    process = launch(BRIDGE, reference.limited_urdf(), f'--executor={executor}', **LASTING)
     peer = meet(NODE)
     reports = Reports(peer)
     ends = connect(peer, harness, reference)
@@ -436,7 +440,7 @@ def test_processes_that_come_and_go(
 
     Joint states go on by themselves, none is wrong, and no command is sent that nobody gave.
     """
-    options = {'autostart': 'true', 'state_timeout': 0.5}
+    options = {**LASTING, 'autostart': 'true', 'state_timeout': 0.5}
     driver = launch(DRIVER, reference.URDF, rate=100.0)
     peer = meet(DRIVE)
     heard = peer.listen('actuator_states')
@@ -635,7 +639,9 @@ def test_clock_that_jumps(meet, harness, reference, campaign, launch, executor):
 def test_two_robots(meet, harness, reference, campaign, launch):
     """Two robots in two namespaces share nothing: no state, command, parameter, count or death."""
     names = ('one', 'two')
-    processes = {name: launch(BRIDGE, reference.URDF, namespace=f'/{name}') for name in names}
+    processes = {
+        name: launch(BRIDGE, reference.URDF, namespace=f'/{name}', **LASTING) for name in names
+    }
     peer = meet(NODE)
     peer.spin_until(
         lambda: peer.node.get_node_names().count(NODE) == len(names), 'the other robot'

@@ -151,7 +151,7 @@ def check_traffic(sent, heard, generations, matches):
 @executors
 def test_tuning_under_traffic(meet, reference, robot, bridge_process, executor):
     """While parameters change, every message is made with the old set or with the new one."""
-    process = bridge_process('--executor', executor)
+    process = bridge_process('--executor', executor, ros=('-p', 'tuning_guard:=false'))
     peer = meet('transmission_bridge')
     peer.start()
     traffic = Traffic(peer, reference)
@@ -299,7 +299,8 @@ def moving(meet, command_each_mode, bridge_process, executor, **how):
     """Return a bridge that has sent commands of every mode, its peer, and what comes then."""
     process = bridge_process(
         *('--executor', executor),
-        ros=('-p', 'autostart:=true', '-p', 'zero_effort:=true'),
+        # Nothing else ends commands.
+        ros=('-p', 'autostart:=true', '-p', 'zero_effort:=true', '-p', 'command_timeout:=0.0'),
         **how,
     )
     peer = meet('transmission_bridge')

@@ -56,10 +56,15 @@ class Stand:
         self.statuses = {}
 
     def start(self, **parameters):
-        """Start a bridge that activates itself; return when it is active, with its first words."""
+        """
+        Start a bridge that activates itself; return when it is active, with its first words.
+
+        Without ``state_timeout``, which makes an error of what is warned of at the same time.
+        """
         from diagnostic_msgs.msg import DiagnosticArray
 
-        self.process = self.start_process(BRIDGE, autostart='true', **parameters)
+        parameters = {'autostart': 'true', 'state_timeout': 0.0, **parameters}
+        self.process = self.start_process(BRIDGE, **parameters)
         self.peer = self._meet(NODE)
         self.peer.node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 100)
         self.wait(lambda: self.peer.state(NODE) == 'active', 'active')
@@ -210,7 +215,7 @@ def stand(meet, start_process, harness, reference, tmp_path):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (0.5, ERROR)])
+@pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (0.5, ERROR), (-1.0, ERROR)])
 def test_no_driver(stand, timeout, level):
     """That no driver is there is said with what to do, once in the log, until there is one."""
     stand.start(state_timeout=timeout)

@@ -446,7 +446,7 @@ def test_integers_from_a_file_and_the_command_line(
 @pytest.mark.parametrize(
     ('name', 'value', 'span'),
     [
-        ('command_timeout', '1e300', '0, or 0.001 to 86400'),
+        ('command_timeout', '1e300', '-1, 0, or 0.001 to 86400'),
         ('publish_rate', '1e-300', '0.01 to 10000'),
         ('zero_positions', '[.nan]', '-1000000 to 1000000'),
     ],
