@@ -25,6 +25,8 @@ from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY
 
+DIAL = """<link name="d"/><joint name="dial" type="continuous"><parent link="base"/>
+<child link="d"/></joint>"""
 URDF = """<robot name="r"><link name="base"/><link name="a"/><link name="b"/><link name="c"/>
 <joint name="lift" type="prismatic"><parent link="base"/><child link="a"/>
   <limit lower="-1" upper="1" velocity="100" effort="1e6"/></joint>
@@ -64,8 +66,8 @@ class Path:
     def __init__(self, made: RobotTransmissions, **options: object) -> None:
         self.robot = made
         self.commands = CommandPath(made, **options)
-        self.position = np.zeros(3)
-        self.velocity = np.zeros(3)
+        self.position = np.zeros(len(made.joint_names))
+        self.velocity = np.zeros(len(made.joint_names))
         self._layouts = LayoutTable()
 
     def __call__(self, now: float = 0.0, **modes: dict[str, float]) -> dict:
@@ -264,6 +266,63 @@ def test_no_actuator_beyond_a_limit(values: tuple, bounds: tuple) -> None:
             assert np.abs(new - share * old).max() <= 1e-12 * largest * max(share, 1e-3)
 
 
+def test_what_ends_a_command_is_never_refused() -> None:
+    """With limits: reject, too: a partner that goes on alone is scaled where it would be."""
+    path = Path(robot(left='velocity="1"'), limits='reject', timeout=0.5)
+    path(velocity={'pitch': 0.5, 'roll': -1.0})  # which nearly cancel at the left motor
+    path.commands.command_interface(
+        'velocity', ['roll'], np.array([-1.0]), path.position, (0, 0), source='me', now=0.4
+    )
+    (message,) = path.commands.expire(path.position, (0, 0), 0.6)
+    assert dict(zip(message.names, message.velocity.tolist(), strict=True)) == pytest.approx(
+        {'left': -1.0, 'right': -1.0}
+    )
+
+
+def test_rounding_is_not_refused() -> None:
+    """A limit of a joint may be that of the motor; the product may differ in the last place."""
+    for place in range(1, 60):
+        q = place / 61.0
+        made = robot(left=f'upper="{20.0 * q!r}"', winch=f'upper="{50.0 * q!r}"')
+        for policy in ('clamp', 'reject'):
+            path = Path(made, limits=policy)
+            sent = path(position={'lift': q, 'pitch': q / 3.0, 'roll': q - 2.0 * (q / 3.0) + q})
+            assert sent['position']['left'] <= 20.0 * q
+            assert sent['position']['winch'] <= 50.0 * q
+            assert path.counts.clamped == {}
+
+
+def test_an_actuator_that_two_transmissions_read_has_the_limits_of_both() -> None:
+    """It is one motor, whichever of them commands it."""
+    text = URDF.format(winch='<limit upper="30"/>', left='', right='', plugin='a/B', offset=0.0)
+    text = text.replace('<link name="base"/>', f'<link name="base"/>{DIAL}')
+    second = """<joint name="dial"/><transmission name="gauge">
+      <plugin>transmission_interface/SimpleTransmission</plugin><joint name="dial"/>
+      <actuator name="winch"><limit upper="{upper}" velocity="1"/></actuator></transmission>"""
+    for upper, expected in ((20, 20.0), (40, 30.0)):
+        end = f'{second.format(upper=upper)}</ros2_control>'
+        made = RobotTransmissions(load_description(text.replace('</ros2_control>', end)))
+        assert [each for each in made.findings if each.severity == 'error'] == []
+        path = Path(made)
+        assert path(position={'lift': 0.9}) == {'position': {'winch': expected}}
+        assert path(velocity={'lift': 0.9}) == {'velocity': {'winch': 1.0}}
+    end = f'{second.format(upper=40)}</ros2_control>'.replace('upper', 'lower')
+    path = Path(RobotTransmissions(load_description(text.replace('</ros2_control>', end))))
+    with pytest.raises(MessageError, match=r'not in \[40, 30\]'):
+        path(position={'lift': 0.7})
+
+
+def test_what_is_too_large_is_said_so() -> None:
+    """A product beyond double precision is no number to be clamped or scaled."""
+    path = Path(robot(winch='upper="30" velocity="5"', left='velocity="1"'))
+    path.commands.limits.apply = lambda *_, **__: None  # joints without limits
+    for mode in ({'position': {'lift': 1e308}}, {'velocity': {'lift': -1e308}},
+                 {'velocity': {'pitch': 1e308, 'roll': 1.0}}):  # fmt: skip
+        with np.errstate(over='ignore'), pytest.raises(MessageError) as caught:
+            path(**mode)
+        assert caught.value.reason == 'unmapped'
+
+
 # -- beyond a position limit ---------------------------------------------------------------------
 
 
@@ -278,6 +337,29 @@ def test_outward_velocity_becomes_zero() -> None:
     for position in (math.nan, 1.0):
         path.position[0] = position
         assert path(velocity={'lift': 0.5}) == {'velocity': {'winch': 25.0}}
+
+
+def test_what_cannot_stop_alone_stops_together() -> None:
+    """A finger has one motor: it stands where one of its joints has left its limits."""
+    limit = '<limit lower="-1" upper="1" velocity="9" effort="9"/>'
+    joints = ''.join(
+        f'<joint name="{name}" type="revolute"><parent link="base"/><child link="{name}"/>'
+        f'{limit}</joint><link name="{name}"/>'
+        for name in ('near', 'far')
+    )
+    text = f"""<robot name="r"><link name="base"/>{joints}
+    <ros2_control name="b" type="system"><joint name="near"/><joint name="far"/>
+    <transmission name="finger"><plugin>transmission_bridge/CoupledTransmission</plugin>
+      <param name="joint1">1.0</param><param name="joint2">0.5</param>
+      <joint name="near" role="joint1"/><joint name="far" role="joint2"/>
+      <actuator name="motor" role="actuator1"/></transmission></ros2_control></robot>"""
+    path = Path(RobotTransmissions(load_description(text)))
+    path.position, path.velocity = np.array([0.5, 1.1]), np.zeros(2)
+    for names in (('near',), ('near', 'far')):
+        for speed, expected in ((0.5, 0.0), (-0.5, -0.5)):
+            ratio = {'near': 1.0, 'far': 0.5}
+            sent = path(velocity={name: speed * ratio[name] for name in names})
+            assert sent['velocity'] == {'motor': pytest.approx(expected)}
 
 
 def test_a_partner_stops_too() -> None:

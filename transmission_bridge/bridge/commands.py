@@ -646,13 +646,13 @@ class CommandPath:
         measured_position: Array,
         effects: LimitEffects,
         *,
-        is_ending: bool = False,
+        is_new: bool = True,
     ) -> Array:
         """Map a command that is complete; one that ends others is not refused for a limit."""
         sent = self._mapper.map_command(command, measured_position, self.report)
-        self.actuator_limits.apply(sent, effects, may_refuse=not is_ending)
         if np.isfinite(sent, self._mapped).tobytes() != pattern.result:
             _zero_rates_or_reject(self._robot, command, sent, self._mapped, pattern.result)
+        self.actuator_limits.apply(sent, effects, may_refuse=is_new)
         return sent
 
     def adopt(self, end: TrajectoryEnd, *, source: str, now: float) -> None:
@@ -719,12 +719,12 @@ class CommandPath:
             effects = LimitEffects.none()
             self.limits.stop_outward(ending, measured_position, None, effects, None)
             try:
-                sent = self._map(ending, pattern, measured_position, effects, is_ending=True)
+                sent = self._map(ending, pattern, measured_position, effects, is_new=False)
             except MessageError:
                 # A partner whose position is unknown cannot keep its command: it ends as well.
                 for binding in _unmapped_by(self._robot, ending, self._mapped):
                     ending[:, list(binding.joints)] *= 0.0
-                sent = self._map(ending, pattern, measured_position, effects, is_ending=True)
+                sent = self._map(ending, pattern, measured_position, effects, is_new=False)
             self._held.end(ending, sent)
         self._held.forget(self._ended_rows, expired)
         return pattern.records(sent, stamp)

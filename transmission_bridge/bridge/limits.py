@@ -22,11 +22,16 @@ from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
+from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array, Index, Mask
 
 __all__ = ['ActuatorLimits', 'CommandLimits', 'LimitEffects']
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
+
+#: What the rounding of a map may add to an actuator's value, and relative to it.
+_ROUNDING = 1e-9
 
 
 @dataclass(slots=True)
@@ -96,6 +101,12 @@ class CommandLimits:
             half = 0.5 * (self._upper[_POSITION] - self._lower[_POSITION])
         unlimited = [math.pi if name in continuous else math.inf for name in self._names]
         self.half_range: Array = np.where(np.isfinite(half), half, unlimited)
+        #: Joints that fewer actuators drive, so that none stops without the others.
+        self._together = [
+            list(binding.joints)
+            for binding in robot.bindings
+            if len(binding.actuators) < len(binding.joints)
+        ]
         self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
         self._none_outside = bytes(self._outside.size)
         self.clamped: Counter[str] = Counter()
@@ -174,8 +185,9 @@ class CommandLimits:
         """
         End what leads further out where a joint is beyond a position limit, in place.
 
-        Outward velocity becomes zero. Outward effort becomes zero while the joint moves outward;
-        else it passes, because it may hold a load.
+        Outward velocity becomes zero, and that of joints that cannot move without this one.
+        Outward effort becomes zero while the joint moves outward; else it passes, because it may
+        hold a load.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``.
         :param position: Measured, shape ``(n_joints,)``; where it is NaN nothing changes.
@@ -201,6 +213,8 @@ class CommandLimits:
         else:
             passes |= outward[1] & ~(velocity * sense > self._moving)
         outward[1] &= ~passes
+        for joints in self._together:
+            outward[0, joints] = outward[0, joints].any() & ~np.isnan(command[_VELOCITY, joints])
         if outward.any() and self._policy == 'reject' and counts is not None:
             self._count(outward, self.rejected, counts.limited)
             names = [self._names[place] for place in np.flatnonzero(outward.any(axis=0))]
@@ -230,7 +244,7 @@ class _Group:
     @property
     def is_single(self) -> bool:
         """Whether one actuator moves one joint, so that each position is another one's."""
-        return len(self.joints) == 1 and len(self.actuators) == 1
+        return len(self.joints) == len(self.binding.actuators) == 1
 
 
 class ActuatorLimits:
@@ -240,6 +254,8 @@ class ActuatorLimits:
     The last stage of a command. A position is clamped where one actuator moves one joint, else
     refused. The velocities of the actuators of one transmission are scaled together, so that
     their direction in joint space stays, and so are the efforts.
+
+    An actuator that several transmissions read is one motor: limits of each of them count.
 
     :param robot: Its transmissions give the limits.
     :param policy: ``clamp``, ``reject`` (whatever is outside is refused) or ``off``.
@@ -253,40 +269,42 @@ class ActuatorLimits:
         shape = (2, len(FIELDS), len(self._names))
         self.bounds: Array = np.full(shape, np.inf)
         self.bounds[0] = -np.inf
-        limits = {
-            (name, *tunable.path[1:2], tunable.path[-1]): tunable.value
-            for name, tunables in robot.tunables.items()
-            for tunable in tunables
-            if tunable.path[::2] == ('actuators', 'limit')
-        }
+        for tunables in robot.tunables.values():
+            for tunable in tunables:
+                # A type may read a parameter 'limit' of its own.
+                if tunable.path[2:3] == ('limit',) and tunable.path[-1] in ACTUATOR_LIMITS:
+                    self._narrow(self._names.index(tunable.path[1]), tunable.path[-1], tunable)
         groups = []
         for binding in robot.bindings:
-            for place, owned in zip(binding.actuators, binding.owned, strict=True):
-                name = self._names[place]
-                if not owned or (binding.spec.name, name, 'lower') not in limits:
-                    continue
-                lower, upper, velocity, effort = (
-                    limits[binding.spec.name, name, kind]
-                    for kind in ('lower', 'upper', 'velocity', 'effort')
-                )
-                self.bounds[:, :, place] = (lower, -velocity, -effort), (upper, velocity, effort)
-            owned_places = np.array(binding.actuators, dtype=np.intp)[list(binding.owned)]
-            if np.isfinite(self.bounds[:, :, owned_places]).any():
+            owned = np.array(binding.actuators, dtype=np.intp)[list(binding.owned)]
+            if np.isfinite(self.bounds[:, :, owned]).any():
                 joints = tuple(robot.joint_names[joint] for joint in binding.joints)
-                groups.append(_Group(binding, joints, owned_places))
+                groups.append(_Group(binding, joints, owned))
         self._groups = tuple(groups) if policy != 'off' else ()
         self._lower, self._upper = np.ascontiguousarray(self.bounds)
         self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
         self._none_outside = bytes(self._outside.size)
 
+    def _narrow(self, place: int, kind: str, limit: Tunable) -> None:
+        lower, upper = self.bounds[:, :, place]
+        if kind == 'lower':
+            lower[_POSITION] = max(lower[_POSITION], limit.value)
+        elif kind == 'upper':
+            upper[_POSITION] = min(upper[_POSITION], limit.value)
+        else:
+            row = FIELDS.index(kind)
+            upper[row] = min(upper[row], limit.value)
+            lower[row] = -upper[row]
+
     def apply(self, sent: Array, effects: LimitEffects, *, may_refuse: bool = True) -> None:
         """
         Hold an actuator command within the limits, in place.
 
-        :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
+        :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, finite; NaN: no
+            command.
         :param effects: Takes up what changed.
-        :param may_refuse: Whether velocity and effort are refused where the policy says so, and
-            not scaled.
+        :param may_refuse: Whether it is a new command. What ends one is never refused: its
+            velocity and effort are scaled.
         :raises MessageError: If the command is refused (``actuator_limit``).
         """
         if not self._groups or self._is_inside(sent):
@@ -309,19 +327,27 @@ class ActuatorLimits:
             outside = (own < lower) | (own > upper)
             if not outside.any():
                 continue
-            refuses = self._policy == 'reject' and may_refuse
-            if refuses or (row == _POSITION and not group.is_single):
-                self._refuse(group, row, own, outside)
+            # What a joint's limit allows exactly must not be refused for the rounding of its map.
+            beyond = (own < lower - _ROUNDING * (1.0 + np.abs(lower))) | (
+                own > upper + _ROUNDING * (1.0 + np.abs(upper))
+            )
+            if self._policy == 'reject' or (row == _POSITION and not group.is_single):
+                refused = beyond & may_refuse
+            else:
+                refused = outside & (lower > upper)
+            if refused.any():
+                self._refuse(group, row, own, refused)
+            joints = group.joints if beyond.any() else ()
             if row == _POSITION:
-                effects.clamped.update(group.joints)
+                effects.clamped.update(joints)
             else:
                 ratio = np.ones(own.shape)
                 np.divide(upper, np.abs(own), out=ratio, where=outside)
                 share = ratio.min(axis=-1, keepdims=True)
                 own = own * share
-                effects.scaled.update(group.joints)
+                effects.scaled.update(joints)
                 if row == _EFFORT:
-                    effects.shares.update(dict.fromkeys(group.joints, float(share.min())))
+                    effects.shares.update(dict.fromkeys(joints, float(share.min())))
             # Rounding must not leave the limit either.
             sent[..., group.actuators] = np.clip(own, lower, upper)
 

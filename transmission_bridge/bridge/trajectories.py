@@ -225,10 +225,10 @@ class TrajectoryPath:
             joints[list(binding.joints)] = True
         actuators = commanded_actuators(self._robot, read.named)
         mapped = self._map(read)
+        self._check_mapped(mapped, read.given, moved)
         effects = LimitEffects.none()
         for field, row in _COMMAND_ROWS.items():
             self.commands.actuator_limits.apply_row(mapped[field], row, effects)
-        self._check_mapped(mapped, read.given, moved)
         for each in changed:
             limits.count_clamped(each, counts)
         effects.count(counts)
