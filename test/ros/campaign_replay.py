@@ -143,7 +143,7 @@ def replay_commands(injected, found, numbers, actuators):
 
         def make(numbers, model=model, message=each.message):
             changed = copy.deepcopy(model)
-            changed.numbers = numbers
+            changed.tune(changes_between(changed.numbers, numbers))
             measured = {
                 name: joint_value(numbers, 'position', name, actuators).value for name in JOINTS
             }
@@ -160,6 +160,16 @@ def replay_commands(injected, found, numbers, actuators):
         model = generations.settle(make, answers) if expected else changed
     assert done == len(found)
     return generations.counts, model
+
+
+def changes_between(before, after):
+    """Return what was tuned, as :meth:`Numbers.tuned` takes it."""
+    return {
+        (kind, name): value
+        for kind in ('reduction', 'offset')
+        for name, value in getattr(after, kind).items()
+        if value != getattr(before, kind)[name]
+    }
 
 
 def replay_driver(heard, found, numbers, gaps):

@@ -171,7 +171,7 @@ def test_plain_sets_stand_alone(peer, active_bridge):
 
 def test_setting_publishes_nothing(peer, harness, reference, active_bridge):
     """Tuning does not send a held command or a state again."""
-    active_bridge()
+    active_bridge({'tuning_guard': False})
     actuators, joints = peer.listen('actuator_commands'), peer.listen('joint_states')
     controller = peer.publisher('joint_commands')
     driver = peer.publisher('actuator_states')
@@ -253,8 +253,9 @@ def test_integers_at_the_start(peer, make_bridge, reference):
 
 #: Values of structural parameters out of sense, and what their refusal says.
 OUT_OF_RANGE = {
-    'state_timeout': (1e300, 1e-9, -1.0, math.nan, math.inf),
-    'command_timeout': (1e300, 1e-9, -1.0, math.nan, math.inf),
+    'state_timeout': (1e300, 1e-9, -2.0, math.nan, math.inf),
+    'command_timeout': (1e300, 1e-9, -2.0, math.nan, math.inf),
+    'max_command_age': (1e300, 1e-9, -1.0, math.nan, math.inf),
     'zero_max_age': (1e300, 1e-9, -1.0, math.nan, math.inf),
     'publish_rate': (1e-300, 1e9, 0.0, -1.0, math.nan, math.inf),
     'zero_max_velocity': (-1e-9, 1e300, math.nan, math.inf),
@@ -291,10 +292,11 @@ def test_wrap_period_out_of_range(peer, make_bridge, reference, capfd, text):
 
 
 def test_value_outside_the_shown_range(peer, active_bridge, lift_of):
-    """A file may hold a ratio beyond the range that is shown to tools, which then holds it."""
-    active_bridge({LIFT: 4e6})
-    assert lift_of() == pytest.approx(2.0 / 4e6 + 0.3, rel=1e-15)
-    (span,) = peer.describe([LIFT])[LIFT].floating_point_range
+    """A file may hold an offset beyond the range that is shown to tools, which then holds it."""
+    offset = 'transmissions.hoist.joints.lift.offset'
+    active_bridge({offset: 4e6})
+    assert lift_of() == pytest.approx(2.0 / -4.0 + 4e6, rel=1e-15)
+    (span,) = peer.describe([offset])[offset].floating_point_range
     assert span.to_value >= 4e6
 
 

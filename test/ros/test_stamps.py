@@ -112,7 +112,7 @@ def test_diagnostics_count_them(peer, reference, active_bridge):
     """They are a warning while they come, and a count by reason."""
     from diagnostic_msgs.msg import DiagnosticArray
 
-    active_bridge(reliable('actuator_states'))
+    active_bridge({**reliable('actuator_states'), 'state_timeout': 0.0})
     reports = []
     peer.node.create_subscription(DiagnosticArray, '/diagnostics', reports.append, 10)
     sender = peer.publisher('actuator_states')
