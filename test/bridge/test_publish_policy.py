@@ -34,10 +34,13 @@ def test_one_message_of_each(order):
 
 
 def test_silent_drivers():
-    """With on_all, a driver that timed out is left out until it is heard again."""
+    """With on_all, a driver that timed out, or did not come in time, is left out until it does."""
     trigger = PublishPolicy('on_all', DRIVERS, lambda source: 0.5)
-    assert trigger.heard('one', 1.0)
-    assert not trigger.heard('two', 1.0)
-    assert trigger.heard('one', 1.25)
-    assert not trigger.heard('one', 1.5)  # two may still come
+    assert not trigger.heard('one', 1.0)
+    assert not trigger.heard('two', 1.25)
+    assert not trigger.heard('one', 1.5)  # three may still come
     assert trigger.heard('one', 1.75)  # now it is too late
+    assert not trigger.heard('one', 1.75)  # two may still come
+    assert trigger.heard('one', 2.0)
+    assert not trigger.heard('three', 2.0)
+    assert trigger.heard('one', 2.25)

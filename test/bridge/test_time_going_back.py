@@ -15,12 +15,13 @@ from transmission_bridge.bridge.states import PublishPolicy
 
 
 def test_trigger():
-    """A driver that was heard before is not waited for."""
+    """A driver that was heard before is waited for no longer than its timeout."""
     trigger = PublishPolicy('on_all', ('one', 'two'), lambda source: 0.5)
-    assert trigger.heard('two', 100.0)
-    assert not trigger.heard('one', 100.25)
-    assert trigger.heard('one', 40.0)
-    assert not trigger.heard('two', 40.25)
+    assert not trigger.heard('two', 100.0)
+    assert trigger.heard('one', 100.25)
+    assert not trigger.heard('two', 100.5)
+    assert not trigger.heard('one', 40.0)
+    assert trigger.heard('one', 40.75)
 
 
 @pytest.mark.parametrize(('now', 'level'), [(100.25, None), (40.0, ERROR)])

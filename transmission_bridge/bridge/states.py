@@ -45,7 +45,8 @@ class PublishPolicy:
     :param policy: ``on_any``: after every message; ``on_all``: when every source that has not
         timed out has sent one since the last time; ``rate``: never, a timer decides.
     :param sources: All sources.
-    :param timeout_of: Gives the seconds after which a source times out.
+    :param timeout_of: Gives the seconds after which a source times out, from the first message of
+        anybody if it was never heard.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class PublishPolicy:
 
     def reset(self) -> None:
         """Forget all messages."""
-        self._heard = dict.fromkeys(self._sources, -math.inf)
+        self._heard: dict[str, float] = {}
         self._since: set[str] = set()
         self._latest = -math.inf
 
@@ -76,9 +77,10 @@ class PublishPolicy:
             return self._policy == 'on_any'
         if now < self._latest:
             self.reset()
+        if not self._heard:
+            self._heard = dict.fromkeys(self._sources, now)
         self._latest = self._heard[source] = now
         self._since.add(source)
-        # Without a timeout this waits for sources that were never heard, too.
         missing = self._sources - self._since
         if any(now - self._heard[other] <= self._timeout_of(other) for other in missing):
             return False
