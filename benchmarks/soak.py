@@ -60,6 +60,9 @@ PREFIXES = {'actuator_states': 'motor', 'joint_commands': 'joint'}
 #: Longest wait for what is bound to happen [s].
 PATIENCE = 30.0
 
+#: The longest command_timeout [s].
+NO_TIMEOUT = 86_400.0
+
 
 class Way:
     """One way through the bridge: what goes in, and a count of what comes out."""
@@ -211,6 +214,8 @@ def soak(arguments: argparse.Namespace) -> dict[str, Any]:
         for topic, kind in zip(way, ('subscription', 'publisher'), strict=True)
         for policy, value in (('reliability', 'reliable'), ('depth', DEPTH))
     ]
+    # Longer than any pause: each answer is that of a message, and a busy machine costs none.
+    overrides.append(f'command_timeout:={NO_TIMEOUT}')
     with tempfile.TemporaryDirectory() as folder:
         command = bridge_command(Path(folder), 'soak', arguments.joints, ('actuator_states=',))
         with subprocess.Popen(
