@@ -427,3 +427,68 @@ def test_any_parameter_file_ends_in_an_exit_code(run, tmp_path, junk, head):
     (tmp_path / 'tuned.yaml').write_bytes(head.encode() + junk)
     result = run('export', EXAMPLES[0], '--params', tmp_path / 'tuned.yaml')
     assert result.code in (0, 2)
+
+
+# -- limits of actuators -------------------------------------------------------------------------
+
+
+LIMITED = """<robot name="r">
+  <ros2_control name="s" type="system">
+    <joint name="q0"/><joint name="q1"/>
+    <transmission name="t0">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="q0"/>
+      <actuator name="a0">
+        %s
+      </actuator>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+
+
+@pytest.mark.parametrize(
+    ('before', 'values', 'after'),
+    [
+        (
+            '<limit velocity = \'5.0\'  lower="-1"/> <!-- kept -->',
+            {'velocity': 6.5, 'lower': -1.0},
+            '<limit velocity = \'6.5\'  lower="-1"/> <!-- kept -->',
+        ),
+        (
+            '<param name="velocity"> 5 </param>',
+            {'velocity': 6.5},
+            '<param name="velocity"> 6.5 </param>',
+        ),
+        (
+            '<param name="velocity">5</param><limit velocity="5"/>',
+            {'velocity': 6.5},
+            '<param name="velocity">6.5</param><limit velocity="6.5"/>',
+        ),
+        ('<limit velocity="5"/>', {'upper': 2.0}, '<limit velocity="5" upper="2.0"/>'),
+        ('<limit velocity="5"/>', {'velocity': math.inf}, '<limit velocity="inf"/>'),
+        (
+            '<limit velocity="5" lower="-inf"/>',
+            {'lower': -2.0},
+            '<limit velocity="5" lower="-2.0"/>',
+        ),
+        (
+            '<param name="velocity">5</param>',
+            {'effort': 2.0, 'upper': math.inf},
+            '<param name="velocity">5</param>\n        <limit effort="2.0"/>',
+        ),
+    ],
+)
+def test_limits_of_actuators_are_written_where_they_stand(run, tmp_path, before, values, after):
+    """As attribute, as parameter or as both; one that was open is added to the others."""
+    (tmp_path / 'robot.urdf').write_text(LIMITED % before)
+    names = {f't0.actuators.a0.limit.{kind}': value for kind, value in values.items()}
+    lines = ''.join(
+        f'    transmissions.{name}: {repr(value).replace("inf", ".inf")}\n'
+        for name, value in names.items()
+    )
+    (tmp_path / 'tuned.yaml').write_text(f'/**:\n  ros__parameters:\n{lines}')
+    result = run('export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml')
+    assert (result.code, result.err) == (0, '')
+    assert result.out == LIMITED % after
+    assert {name: tunables(result.out)[name] for name in names} == names

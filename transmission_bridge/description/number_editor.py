@@ -13,7 +13,7 @@ import re
 from transmission_bridge.description.source import description_text
 from transmission_bridge.description.specs import ParameterSpec, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.transmission_element import ROS2_CONTROL, ROS_CONTROL
-from transmission_bridge.description.values import parse_number
+from transmission_bridge.description.values import INFINITE, parse_number
 from transmission_bridge.errors import DescriptionError
 
 __all__ = ['Edit', 'EditableText', 'NumberEditor', 'TextElement', 'Word']
@@ -316,6 +316,47 @@ class NumberEditor:
             self._add(element, tag, '', repr(value))
         return True
 
+    def set_limit(
+        self,
+        spec: TransmissionSpec,
+        member: TransmissionEnd,
+        kind: str,
+        value: float,
+        *,
+        in_parameters: bool,
+    ) -> bool:
+        """
+        Set a limit of an actuator: as attribute of its ``<limit>``, as its ``<param>``, or both.
+
+        Where it is not given it becomes an attribute of the ``<limit>``, or of a new one.
+
+        :param kind: ``lower``, ``upper``, ``velocity`` or ``effort``.
+        :param in_parameters: Whether a parameter of this name is the limit.
+        :returns: Whether that could be done.
+        """
+        found = [
+            element
+            for parameter in member.parameters
+            if parameter.name == 'limit' and not parameter.value and not parameter.children
+            for element in [self._text.element(parameter.path)]
+            if element is not None
+        ]
+        done = in_parameters and self.set_parameter(spec, member, kind, 0, value)
+        for element in found:
+            if kind in element.attributes:
+                done = self._set(self._text.attribute_words(element, kind), 0, value)
+        if done:
+            return True
+        text = f'{kind}="{value!r}"'
+        parent = self._text.element(member.path)
+        if found:
+            ends = [end + 1 for _, end in found[0].attributes.values()]
+            at = max(ends, default=found[0].start + 1 + len(found[0].name))
+            self._put(Edit(at, at, f' {text}'))
+        elif parent is not None:
+            self._add(parent, 'limit', f' {text}', '')
+        return bool(found) or parent is not None
+
     def set_parameter(
         self,
         spec: TransmissionSpec,
@@ -386,7 +427,8 @@ class NumberEditor:
             if parse_number(word.text) == value:
                 return True
         except ValueError:
-            return False
+            if word.text not in INFINITE:  # as a limit may be
+                return False
         for edit in word.replaced(repr(value)):
             self._put(edit)
         return True
@@ -401,7 +443,8 @@ class NumberEditor:
     def _add(self, element: TextElement, tag: str, attributes: str, text: str) -> None:
         prefix = element.name.rpartition(':')[0]
         name = f'{prefix}:{tag}' if prefix else tag
-        self._added.setdefault(element, []).append(f'<{name}{attributes}>{text}</{name}>')
+        end = f'>{text}</{name}>' if text else '/>'
+        self._added.setdefault(element, []).append(f'<{name}{attributes}{end}')
 
     def _inserted(self, element: TextElement, children: Sequence[str]) -> list[Edit]:
         """Return the edits that put children behind those that an element has."""

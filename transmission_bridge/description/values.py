@@ -11,6 +11,7 @@ import re
 from transmission_bridge.description.xml import XML_SPACE
 
 __all__ = [
+    'INFINITE',
     'MECHANICAL_REDUCTION',
     'OFFSET',
     'ValueFault',
@@ -31,6 +32,9 @@ __all__ = [
 #: The two numbers that both dialects define for the joints and actuators of a transmission.
 MECHANICAL_REDUCTION = 'mechanical_reduction'
 OFFSET = 'offset'
+
+#: Numbers that only a limit may be: none.
+INFINITE = ('inf', '-inf')
 
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 #: Expressions of xacro.

@@ -20,6 +20,7 @@ from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import read_parameter_file
 from transmission_bridge.tools.robot import aliases_of, read_robot_file, STANDARD_INPUT
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
@@ -54,6 +55,10 @@ def write_number(
         return editor.set_member_number(spec, member, rest[0], value)
     prefix = path[: len(path) - len(rest)]
     others = [tunable for tunable in tunables if tunable.path[: len(prefix)] == prefix]
+    if member is not None and rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
+        # A parameter of this name that the type reads itself is another number.
+        is_other = any(each.path == (*prefix, rest[-1]) for each in others)
+        return editor.set_limit(spec, member, rest[-1], value, in_parameters=not is_other)
     for slot in (*_matrix_slots(spec, rest, value), _slot(rest, prefix, others)):
         if editor.set_parameter(spec, member, slot.name, slot.place, value):
             return True

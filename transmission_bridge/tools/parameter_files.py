@@ -144,6 +144,8 @@ def _value(leaf: Any, path: str, name: str) -> float | bool:
     try:
         if leaf.id != 'scalar' or leaf.style is not None:
             raise ValueError('a number')
+        if text in _INFINITE:  # a limit that is open
+            return math.copysign(math.inf, -1.0 if text.startswith('-') else 1.0)
         return parse_number(text)
     except ValueError as error:
         found = repr(text) if leaf.id == 'scalar' else f'a {leaf.id}'
@@ -171,6 +173,9 @@ def _option_value(leaf: Any, option: Field[Any], name: str) -> Any:
 def _line(node: Any) -> int:
     return int(node.start_mark.line) + 1
 
+
+#: How YAML writes infinity.
+_INFINITE = ('.inf', '+.inf', '-.inf')
 
 #: A path below the transmission's name, the value, and a remark.
 Entry = tuple[ParameterPath, float, str]

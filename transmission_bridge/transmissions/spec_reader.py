@@ -24,6 +24,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.values import (
     field_meant,
+    INFINITE,
     MECHANICAL_REDUCTION,
     OFFSET,
     parse_number,
@@ -347,7 +348,8 @@ class SpecReader:
         Make the limits of actuators live parameters, where the description gives any.
 
         They stand in ``<limit lower upper velocity effort/>`` of an ``<actuator>``, or in
-        ``<param>``s of these names that the plugin did not read. One that is missing is infinite.
+        ``<param>``s of these names that the plugin did not read. One that is missing is infinite,
+        which may be written as well, ``inf``.
 
         :raises TransmissionError: If a limit is not a number, is given twice, or has another name.
         :raises ParameterError: If a magnitude is negative, or the limits exclude each other.
@@ -399,7 +401,8 @@ class SpecReader:
         values = {}
         for name, text in texts.items():
             try:
-                values[name] = parse_number(text)
+                # Infinity is what a limit becomes that is taken away.
+                values[name] = float(text) if text in INFINITE else parse_number(text)
             except ValueError as error:
                 raise self.error(
                     f"limit {name} of actuator '{member.name}' is not a number",
