@@ -187,3 +187,23 @@ def test_a_file_that_is_no_robot_has_errors(run, tmp_path):
     path.write_text('<robot')
     assert run('map', path, *TO_JOINT, 'position', 'a=1').code == 1
     assert run('map', tmp_path / 'none', *TO_JOINT, 'position', 'a=1').code == 2
+
+
+def test_an_actuator_beyond_its_limits_is_named(run):
+    """The number is printed as it is; that the bridge would not send it is said beside it."""
+    text = b"""<robot name="r"><ros2_control name="s" type="system"><joint name="q"/>
+    <transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="q"><mechanical_reduction>10</mechanical_reduction></joint>
+      <actuator name="a"><limit upper="5" effort="2"/></actuator></transmission>
+    </ros2_control></robot>"""
+    for interface, value, sent, limits in (
+        ('position', 0.5, 5.0, ''),
+        ('position', 0.6, 6.0, '-inf to 5'),
+        ('torque', -30.0, -3.0, '-2 to 2'),
+        ('velocity', 1e3, 1e4, ''),
+    ):
+        result = run('map', '-', *TO_ACTUATOR, interface, '--json', f'q={value}', stdin=text)
+        assert (result.code, result.json) == (0, {'a': pytest.approx(sent)})
+        assert bool(result.err) == bool(limits)
+        assert f'beyond its limits {limits}' in result.err or not limits
+    assert run('map', '-', *TO_JOINT, 'position', 'a=6', stdin=text).err == ''

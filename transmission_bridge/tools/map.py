@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.bridge.limits import ActuatorLimits
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import (
@@ -25,8 +26,13 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.robot import aliases_of, read_robot_file
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array
 
 __all__ = ['MappedValues', 'map_values', 'run']
+
+#: Other names of an effort, with its row among the limits.
+_EFFORTS = dict.fromkeys(('torque', 'force'), FIELDS.index('effort'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +43,13 @@ class MappedValues:
     :param values: By name, NaN where it depends on an unknown value.
     :param reasons: Other causes of NaN: ``transmission: reason``.
     :param n_errors: Number of error findings in the description.
+    :param beyond: Actuators whose value is beyond a limit of theirs, with the limits.
     """
 
     values: dict[str, float]
     reasons: tuple[str, ...]
     n_errors: int
+    beyond: dict[str, tuple[float, float]]
 
 
 def map_values(
@@ -93,7 +101,19 @@ def map_values(
         dict(zip(names[to], mapped.tolist(), strict=True)),
         tuple(f'{name}: {reason}' for name, reason in report.counts),
         sum(finding.severity == 'error' for finding in transmissions.findings),
+        _beyond(transmissions, interface, mapped) if to == 'actuator' else {},
     )
+
+
+def _beyond(
+    robot: RobotTransmissions, interface: str, mapped: Array
+) -> dict[str, tuple[float, float]]:
+    row = FIELDS.index(interface) if interface in FIELDS else _EFFORTS.get(interface)
+    if row is None:
+        return {}
+    lower, upper = ActuatorLimits(robot, 'clamp').bounds[:, row]
+    places = np.flatnonzero((mapped < lower) | (mapped > upper))
+    return {robot.actuator_names[at]: (float(lower[at]), float(upper[at])) for at in places}
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -113,6 +133,13 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             f'{printable(options.file)} has errors ({mapped.n_errors}), joints are missing: see '
             f"'transmission_bridge check {printable(options.file)}'"
         )
+    for name in known:
+        if name in mapped.beyond:
+            lower, upper = mapped.beyond[name]
+            console.err.line(
+                f'{printable(name)}: {known[name]:g} is beyond its limits {lower:g} to {upper:g}; '
+                'the bridge does not send it'
+            )
     if options.json:
         console.out.json(known)
     else:
