@@ -34,10 +34,12 @@ __all__ = [
     'effort_limits',
     'effort_region',
     'half_spaces',
+    'image_box',
     'limits_from_description',
     'position_bounds',
     'rate_limits',
     'tight_box',
+    'vertices',
 ]
 
 MAGNITUDES = ('velocity', 'acceleration', 'effort')
@@ -158,7 +160,7 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
     least, greatest = np.full(m, -np.inf), np.full(m, np.inf)
     if m > n:
         inverse = _without_noise(np.linalg.pinv(jacobian), jacobian)
-        low, high = _image(inverse, lower, upper)
+        low, high = image_box(inverse, lower, upper)
         # Joints bound only the actuators that they determine.
         is_free = np.abs(inverse @ jacobian - np.eye(m)).max(axis=1) > 1e-9
         low[is_free], high[is_free] = -np.inf, np.inf
@@ -168,9 +170,27 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
         if np.linalg.matrix_rank(chosen) < m:
             continue
         inverse = _without_noise(np.linalg.inv(chosen), chosen)
-        low, high = _image(inverse, lower[list(rows)], upper[list(rows)])
+        low, high = image_box(inverse, lower[list(rows)], upper[list(rows)])
         least, greatest = np.maximum(least, low), np.minimum(greatest, high)
     return least, greatest
+
+
+def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """
+    Return the least box around ``{M x : lower <= x <= upper}``.
+
+    :param matrix: ``M``, shape ``(n, m)``.
+    :param lower: Shape ``(m,)``, infinite where open.
+    :param upper: Shape ``(m,)``, infinite where open.
+    :returns: Least and greatest ``M x``, each of shape ``(n,)``.
+    """
+    with np.errstate(invalid='ignore'):
+        at_lower, at_upper = matrix * lower, matrix * upper
+    for values in (at_lower, at_upper):
+        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
+    is_rising = matrix > 0.0
+    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
+    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)
 
 
 def effort_box(jacobian: Array, effort: Array) -> Array:
@@ -181,7 +201,7 @@ def effort_box(jacobian: Array, effort: Array) -> Array:
     :param effort: ``e``, shape ``(n,)``, infinite where open; same unit as ``τ``.
     :returns: Shape ``(m,)``, unit of ``Jᵀ τ``.
     """
-    return _image(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
+    return image_box(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
 
 
 def half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
@@ -196,6 +216,35 @@ def half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
     matrix, bound = np.vstack([jacobian, -jacobian]), np.concatenate([upper, -lower])
     is_finite = np.isfinite(bound)
     return matrix[is_finite], bound[is_finite]
+
+
+def vertices(polygon: HalfSpaces) -> Array:
+    """
+    Return the vertices of ``{x : A x <= b}`` in the plane.
+
+    Two half-spaces each meet in a point; those that are within all others are vertices.
+
+    :param polygon: ``A`` of shape ``(k, 2)`` and ``b`` of shape ``(k,)``, bounded.
+    :returns: Counterclockwise, shape ``(k, 2)``, units of ``x``; none where nothing is within.
+    """
+    matrix, bound = polygon
+    size = np.linalg.norm(matrix, axis=1)
+    size[size == 0.0] = np.inf  # of a row that says nothing
+    matrix, bound = matrix / size[:, np.newaxis], bound / size
+    found: list[Array] = []
+    for pair in combinations(range(len(bound)), 2):
+        rows = matrix[list(pair)]
+        if abs(np.linalg.det(rows)) <= 1e-12:
+            continue  # parallel
+        point = np.linalg.solve(rows, bound[list(pair)])
+        slack = 1e-9 * np.abs(point).max()
+        is_new = all(np.abs(point - other).max() > slack for other in found)
+        if is_new and (matrix @ point <= bound + slack).all():
+            found.append(point)
+    points: Array = np.array(found).reshape(-1, 2)
+    x, y = (points - points.mean(axis=0)).T if len(points) else points.T
+    ordered: Array = points[np.argsort(np.arctan2(y, x))] + 0.0  # no negative zeros
+    return ordered
 
 
 def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
@@ -224,7 +273,7 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
         normal = directions[-1]
         reach = np.abs(jacobian @ normal)
         reach[reach <= 1e-12 * np.linalg.norm(jacobian, axis=1)] = 0.0
-        bound_of_facet = float(_image(reach[np.newaxis], np.zeros(n), effort)[1][0])
+        bound_of_facet = float(image_box(reach[np.newaxis], np.zeros(n), effort)[1][0])
         if np.isfinite(bound_of_facet):
             normals += [normal, -normal]
             bounds += [bound_of_facet] * 2
@@ -347,17 +396,6 @@ def _single_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Arra
         else:
             least = a
     return least, greatest
-
-
-def _image(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the least box around ``{matrix x : lower <= x <= upper}``."""
-    with np.errstate(invalid='ignore'):
-        at_lower, at_upper = matrix * lower, matrix * upper
-    for values in (at_lower, at_upper):
-        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
-    is_rising = matrix > 0.0
-    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
-    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)
 
 
 def _without_noise(values: npt.ArrayLike, matrix: Array) -> Array:

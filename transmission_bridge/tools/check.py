@@ -13,7 +13,7 @@ from difflib import get_close_matches
 import math
 import re
 import textwrap
-from typing import Any
+from typing import Any, TypeAlias
 
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import parameter_names, unused_aliases
@@ -29,9 +29,12 @@ from transmission_bridge.description import (
 from transmission_bridge.errors import DescriptionError, sentence
 from transmission_bridge.tools.cli import aligned, columns_of, Console, Exit, printable
 from transmission_bridge.tools.limit_report import (
+    limit_findings,
     MemberLimits,
     Range,
     Ratio,
+    Region,
+    shared_limits,
     transmission_limits,
     TransmissionLimits,
 )
@@ -82,7 +85,8 @@ class TransmissionReport:
         """
         Return the object of ``check --json``.
 
-        :param with_limits: Whether to add ``joint_limits``, ``actuator_limits`` and ``ratios``.
+        :param with_limits: Whether to add ``joint_limits``, ``actuator_limits``, ``ratios``,
+            ``own_actuator_limits``, ``allowed_joint_limits`` and ``regions``.
         """
         document: dict[str, Any] = {
             'name': self.name,
@@ -98,6 +102,9 @@ class TransmissionReport:
             document['joint_limits'] = [each.as_json() for each in limits.joints]
             document['actuator_limits'] = [each.as_json() for each in limits.actuators]
             document['ratios'] = [each.as_json() for each in limits.ratios]
+            document['own_actuator_limits'] = [each.as_json() for each in limits.own]
+            document['allowed_joint_limits'] = [each.as_json() for each in limits.allowed]
+            document['regions'] = [each.as_json() for each in limits.regions]
         return document
 
 
@@ -155,9 +162,19 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         return CheckReport(robot='', findings=(_as_finding(error),))
     registry = Registry()
     transmissions = RobotTransmissions(robot, aliases=aliases, registry=registry)
+    limits = {
+        binding.spec.name: transmission_limits(transmissions, binding)
+        for binding in transmissions.bindings
+    }
     findings: Iterable[Finding] = (
         *_with_closest_types(transmissions, aliases, registry.type_names),
         *implausible_numbers(transmissions),
+        *shared_limits(transmissions),
+        *(
+            finding
+            for binding in transmissions.bindings
+            for finding in limit_findings(transmissions, binding, limits[binding.spec.name])
+        ),
         *unused_aliases(robot, aliases),
         *parameter_names(transmissions).findings,
     )
@@ -166,10 +183,6 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
             replace(finding, severity='error') if finding.fatal_if_strict else finding
             for finding in findings
         )
-    limits = {
-        binding.spec.name: transmission_limits(transmissions, binding)
-        for binding in transmissions.bindings
-    }
     return CheckReport(
         robot=robot.name,
         transmissions=_reports(robot, transmissions, limits),
@@ -312,7 +325,18 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         yield from _table(report.transmissions, width)
         yield ''
     known = [each.limits for each in report.transmissions if each.limits is not None]
-    yield from _limits(known, width)
+    title = 'limits of the joints, and of their actuators from these (indented)'
+    yield from _limits(title, [(each.joints, each.actuators) for each in known], width)
+    title = 'limits of the actuators, and what they allow their joints (indented)'
+    yield from _limits(title, [(each.own, each.allowed) for each in known], width)
+    for each in report.transmissions:
+        if each.limits is not None and each.limits.regions:
+            yield _wrapped(
+                f"what the actuators of '{printable(each.name)}' allow its joints together", width
+            )
+            for region in each.limits.regions:
+                yield from (_wrapped(f'  {line}', width) for line in _region(region))
+            yield ''
     ratios = [ratio for each in known for ratio in each.ratios]
     if ratios:
         yield 'ratios that vary, over the allowed positions'
@@ -373,11 +397,15 @@ def _row(kind: str, member: Member) -> tuple[str, ...]:
 # -- limits --------------------------------------------------------------------------------------
 
 
-def _limits(limits: Sequence[TransmissionLimits], width: int | None) -> Iterator[str]:
+_Side: TypeAlias = tuple[MemberLimits, ...]
+
+
+def _limits(title: str, limits: Sequence[tuple[_Side, _Side]], width: int | None) -> Iterator[str]:
+    """Yield the table of each transmission's two sides, the second indented."""
     members = [
         (indent, member)
-        for each in limits
-        for indent, side in (('', each.joints), ('  ', each.actuators))
+        for sides in limits
+        for indent, side in zip(('', '  '), sides, strict=True)
         for member in side
         if member.says_something
     ]
@@ -385,7 +413,6 @@ def _limits(limits: Sequence[TransmissionLimits], width: int | None) -> Iterator
         return
     rows: list[tuple[str, ...]] = [('', 'LOWER', 'UPPER', 'VELOCITY', 'EFFORT')]
     rows += [_numbers(indent, each) for indent, each in members]
-    title = 'limits of the joints, and of their actuators from these (indented)'
     lines = aligned(rows, right=(1, 2, 3, 4))
     units = [_units(each.unit) for _, each in members]
     if len(set(units)) == 1:
@@ -416,6 +443,31 @@ def _numbers(indent: str, each: MemberLimits) -> tuple[str, ...]:
         _range(each.velocity),
         _range(each.effort),
     )
+
+
+def _region(region: Region) -> Iterator[str]:
+    """Yield the half-spaces of a region, its corners, and what is left of the joints' limits."""
+    joints = [printable(name) for name in region.joints]
+    yield f'{region.interface}, each in {region.unit} of the actuator'
+    rows = zip(region.actuators, region.matrix, region.lower, region.upper, strict=True)
+    for actuator, row, lower, upper in rows:
+        terms = ' '.join(
+            f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
+            for factor, name in zip(row.tolist(), joints, strict=True)
+            if factor
+        ).removeprefix('+ ')
+        if lower == -upper:
+            text = f'|{terms}| <= {upper:.6g}'
+        else:
+            least = '' if math.isinf(lower) else f'{lower:.6g} <= '
+            greatest = '' if math.isinf(upper) else f' <= {upper:.6g}'
+            text = f'{least}{terms}{greatest}'
+        yield f'  {printable(actuator)}: {text}'
+    if len(region.corners):
+        corners = ', '.join(f'({x:.6g}, {y:.6g})' for x, y in region.corners.tolist())
+        yield f'  corners ({", ".join(joints)}): {corners}'
+    if region.share is not None and region.share < 1.0:
+        yield f'  all joints at their own limits at once: scaled to {region.share:.3g}'
 
 
 def _ratios(ratios: Sequence[Ratio]) -> list[str]:
