@@ -139,7 +139,9 @@ def test_everything_public_has_a_row():
     """The table has each method and attribute of the class, and nothing else."""
     public = {name for name in dir(SpecReader(SPEC)) if not name.startswith('_')}
     # What is for the bridge is named below the table.
-    assert set(rows()) == public - {'actuator_limits', 'tunables', 'unused'} == set(CALLS) | {'spec'}
+    assert (
+        set(rows()) == public - {'actuator_limits', 'tunables', 'unused'} == set(CALLS) | {'spec'}
+    )
     assert '`actuator_limits()`, ' in SECTION
     assert '`tunables`, ' in SECTION
     assert '`unused()`, ' in SECTION
