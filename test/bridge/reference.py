@@ -354,14 +354,22 @@ def joint_value(numbers, interface, joint, actuators):
     return Number(sum(parts), sum(abs(part) for part in parts))
 
 
-def actuator_value(numbers, interface, actuator, joints):
-    """Return a :class:`Number`, unknown if a joint that it depends on has no value (``None``)."""
+def actuator_value(numbers, interface, actuator, joints, sizes=None):
+    """
+    Return a :class:`Number`, unknown if a joint that it depends on has no value (``None``).
+
+    :param sizes: Of the terms that joints were computed from.
+    """
+    sizes = sizes or {}
     terms = actuator_terms(numbers, interface)[actuator]
     if any(joints.get(name) is None for name, _, _ in terms):
         return UNKNOWN
     return Number(
         sum(factor * (joints[name] - offset) for name, factor, offset in terms),
-        sum(abs(factor) * (abs(joints[name]) + abs(offset)) for name, factor, offset in terms),
+        sum(
+            abs(factor) * (sizes.get(name, abs(joints[name])) + abs(offset))
+            for name, factor, offset in terms
+        ),
     )
 
 
@@ -621,6 +629,8 @@ class ReferenceCommands:
         """Forget every command."""
         self.held = {name: {} for name in COMMANDABLE}
         self.sent = {name: {} for name in ACTUATORS}
+        #: Sizes of the positions that are held since a tuning.
+        self.sizes = {}
         self.received = {}
         self.commanded_by = {}
         self.latest = -math.inf
@@ -797,6 +807,7 @@ class ReferenceCommands:
                 number = joint_value(self.numbers, 'position', name, actuators)
                 if number is not UNKNOWN:
                     modes['position'] = number.value
+                    self.sizes[name] = number.size
 
     def stop(self, stamp):
         """Return what is to be sent before falling silent."""
@@ -812,10 +823,14 @@ class ReferenceCommands:
     def _send(self, wanted, stamp):
         """Map commands that are complete, and hold them."""
         sent = {}
+        for name, modes in wanted.items():
+            if 'position' in modes and modes['position'] != self.held[name].get('position'):
+                self.sizes.pop(name, None)
         for each in FIELDS:
             joints = {name: modes[each] for name, modes in wanted.items() if each in modes}
             for actuator in ACTUATORS:
-                number = actuator_value(self.numbers, each, actuator, joints)
+                sizes = self.sizes if each == 'position' else {}
+                number = actuator_value(self.numbers, each, actuator, joints, sizes)
                 if number is not UNKNOWN:
                     sent.setdefault(actuator, {})[each] = number
         self.held.update(wanted)
