@@ -16,6 +16,8 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
+from transmission_bridge.tools.calibration.calibrate import calibrate_transmission
+from transmission_bridge.tools.calibration.recording import Pairs
 
 pytest.importorskip('scipy')
 
@@ -39,14 +41,16 @@ TRUE = {
 
 @pytest.fixture(scope='module')
 def study():
-    """Return the benchmark's module: its robot, its recordings, its count."""
+    """Return the benchmark's module: its situations, and what the tool says of them."""
     path = ROOT / 'benchmarks' / 'calibrate.py'
     spec = importlib.util.spec_from_file_location('calibrate_study', path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(path.parent))
+        spec.loader.exec_module(module)
+        yield module
+    del sys.modules[spec.name], sys.modules['calibrate_data']
 
 
 def described() -> tb.RobotTransmissions:
@@ -113,11 +117,10 @@ def flat(nested: dict, prefix: str = '') -> dict[str, float]:
     return found
 
 
-def test_true_numbers_are_found_where_slips_and_outliers_disturb(run, recording):
+def test_true_numbers_are_found_where_outliers_disturb(run, recording):
     """Each true number is within twice its interval, which is as narrow as the noise allows."""
 
     def disturbed(a, q):
-        q[250:, place('shoulder_pan')] += 0.2
         q[::23, place('wrist_pitch')] += 3.0
         return a, q
 
@@ -131,25 +134,161 @@ def test_true_numbers_are_found_where_slips_and_outliers_disturb(run, recording)
             assert high - low < 1e-2 * max(abs(true), 0.1)
 
 
-def test_the_slip_is_told_with_time_and_size(run, recording):
-    """A change of the offset for good is a slip; the offset can be that of the end."""
+def test_a_slip_is_told_and_nothing_is_written(run, recording, tmp_path):
+    """A change of the offset for good is a doubt: its time, exit code 1, a file only by force."""
 
     def slipped(a, q):
-        q[250:, place('shoulder_pan')] += 0.2
+        q[250:, place('shoulder_pan')] += 0.02
         return a, q
 
-    data = recording(slipped)
+    output, report = tmp_path / 'tuned.yaml', tmp_path / 'residuals.svg'
+    options = ('calibrate', recording(slipped), '--description', ARM, '--output', output)
+    pytest.importorskip('matplotlib')
+    result = run(*options, '--report', report)
+    assert (result.code, output.exists(), report.exists()) == (1, False, True)
+    assert "doubt: 'shoulder_pan': it jumps by +0.0" in result.out
+    assert 'near t = 5 s: a coupling or an encoder slipped. Cut the recording there' in result.out
+    assert 'in doubt: shoulder_pan_transmission; no file is written' in result.err
+    assert '--transmission wrist_transmission' in result.err
+    others = run(*options, '--transmission', 'wrist_transmission')
+    assert (others.code, output.exists()) == (0, True)
+    forced = run(*options, '--force')
+    assert forced.code == 1
+    assert 'shoulder_pan' in output.read_text(encoding='utf-8')
+
+
+@pytest.mark.parametrize(
+    ('situation', 'name', 'size'),
+    [
+        ('backlash 10 mrad', "backlash of 'pan'", 0.01),
+        ('time offset 5 to 50 ms', 'time by which the joints are late', None),
+        ('eccentric joint encoder 10 mrad', "error once per turn of 'pan'", 0.01),
+        ('eccentric motor encoder 0.3 rad', "error once per turn of 'pan_motor'", 0.3),
+    ],
+)
+def test_a_physical_effect_is_found_with_its_size_and_costs_no_number(
+    study, situation, name, size
+):
+    """It is named, its interval holds its size, and the numbers are right beside it."""
+    sample = study.SITUATIONS[situation].make(1)
+    (result,) = study.calibrated(sample)
+    assert not result.doubts
+    (effect,) = result.effects
+    assert effect.name.startswith(name)
+    assert 0.0 < effect.half_width < 0.5 * abs(effect.size)
+    if size is not None:
+        assert effect.size == pytest.approx(size, abs=1.5 * effect.half_width)
+    for found in result.estimated:
+        true = sample.truth[f'gear.{found.name}']
+        assert found.value == pytest.approx(true, abs=1.5 * found.half_width)
+
+
+def test_what_one_speed_cannot_tell_apart_is_named_together(study):
+    """Backlash and delay are the same where the joint moves at one speed to and fro."""
+    time = np.arange(600) * 0.02
+    shaft = np.abs((0.2 * time + 0.5) % 2.0 - 1.0) - 0.5
+    random = np.random.default_rng(5)
+    sense = np.sign(np.gradient(shaft))
+    sample = study.data.white_noise(1)
+    sample.actuators['pan_motor'][:] = 100.0 * shaft
+    sample.joints['pan'][:] = shaft - 0.0004 * sense + random.normal(0.0, 1e-3, 600)
+    (result,) = study.calibrated(sample)
+    (effect,) = result.effects
+    names = {effect.name, *effect.alike}
+    assert {"backlash of 'pan'", 'time by which the joints are late'} <= names
+
+
+@pytest.mark.parametrize(
+    'situation',
+    [
+        'motor counts backwards: gear', 'motor counts backwards: differential',
+        'motors of two gears exchanged', 'motors of a differential exchanged',
+        'joints of a differential exchanged', 'motor encoder of one turn',
+        'joint encoder of one turn',
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_wiring_is_named(study, situation):
+    """A wrong sign, exchanged columns, or an encoder that starts again: said, not just fitted."""
+    for seed in range(2):
+        outcome = study.outcome(situation, seed)
+        assert (outcome.answered, outcome.named) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ('situation', 'cause'),
+    [
+        ('random walk 10 mrad', ('wanders with time', 'jumps by')),
+        ('slip', ('jumps by', 'or slips')),
+        ('40 % of rows shifted', ('in two heaps', 'do not fit')),
+        ('wind-up 10 mrad sqrt(q)', ('an elastic part that is loaded', 'position')),
+    ],
+)
+def test_what_is_not_in_the_model_is_a_doubt_with_its_cause(study, situation, cause):
+    """The likeliest cause stands in the sentence."""
+    for seed in range(3):
+        (result,) = study.calibrated(study.SITUATIONS[situation].make(seed))
+        assert any(words in sentence for words in cause for sentence in result.doubts)
+
+
+def test_other_columns_than_the_transmissions_are_refused(study):
+    """Where residual and motion are of one size nothing is explained."""
+    sample = study.data.white_noise(2)
+    other = study.data.white_noise(3)
+    sample.joints['pan'][:] = other.joints['pan']
+    (result,) = study.calibrated(sample)
+    assert any('as large as its motion' in sentence for sentence in result.doubts)
+
+
+def test_a_joint_that_rests_most_of_the_time_is_not_stuck(study):
+    """Rows of a rest count as one, and the numbers come from those that move."""
+    sample = study.data.rest(1)
+    (result,) = study.calibrated(sample)
+    assert not result.doubts
+    assert len(result.channels[0].time) < 0.3 * study.ROWS
+    assert {p.path[-1] for p in result.estimated} == {'mechanical_reduction', 'offset'}
+
+
+def test_ten_equal_rows_give_no_interval(run, tmp_path):
+    """They are one measurement."""
+    data = write(
+        tmp_path / 'equal.csv', ['shoulder_pan_motor', 'shoulder_pan'],
+        np.tile([[10.0, 0.35]], (10, 1)),
+    )  # fmt: skip
     result = run('calibrate', data, '--description', ARM, '--json')
-    pan = result.json['transmissions'][0]
-    (slip,) = pan['channels'][0]['slips']
-    assert slip['time'] == 250 * 0.02
-    assert slip['interval'][0] < 0.2 < slip['interval'][1]
-    assert any('--offset last' in warning for warning in pan['warnings'])
-    offset = 'joints.shoulder_pan.offset'
-    before = parameters(result, 'shoulder_pan_transmission')[offset]['value']
-    last = run('calibrate', data, '--description', ARM, '--json', '--offset', 'last')
-    after = parameters(last, 'shoulder_pan_transmission')[offset]['value']
-    assert after - before == pytest.approx(slip['size'], abs=1e-9)
+    for parameter in parameters(result, 'shoulder_pan_transmission').values():
+        assert parameter['interval'] is None
+
+
+def test_a_rival_minimum_is_said_and_the_described_one_kept(study):
+    """Crank radius and pivot distance of a hinged cylinder can be exchanged."""
+    (result,) = study.calibrated(study.SITUATIONS['hinged cylinder, four numbers unknown'].make(1))
+    found = {p.name: p.value for p in result.estimated}
+    assert found['crank_radius'] == pytest.approx(0.06, rel=0.1)
+    assert found['pivot_distance'] == pytest.approx(0.3, rel=0.3)
+    assert any('crank_radius = 0.3' in sentence for sentence in result.warnings)
+
+
+def test_a_number_of_the_second_order_widens_the_intervals_of_others(study):
+    """The offset of a hinged cylinder enters as its square: not "no effect" where it is zero."""
+    sample = study.SITUATIONS['white noise: hinged cylinder, two numbers'].make(1)
+    (exact,) = study.calibrated(sample)
+    free = study.replace(sample, fixed=tuple(p for p in sample.fixed if p != 'crank.offset'))
+    (doubtful,) = study.calibrated(free)
+    (offset,) = (p for p in doubtful.parameters if p.name == 'offset')
+    assert offset.half_width is None
+    assert 'a small change of it has no effect' in offset.kept
+    for before, after in zip(exact.estimated, doubtful.estimated, strict=True):
+        assert after.half_width > 1.5 * before.half_width
+
+
+def test_a_pattern_that_matches_nothing_is_an_error_with_the_closest_names(run, recording):
+    """A slip of the pen in --fix would fit what the user knows."""
+    result = run(
+        'calibrate', recording(rows=60), '--description', ARM, '--fix', 'wrist_transmission.offset'
+    )
+    assert (result.code, result.out) == (2, '')
+    assert "--fix 'wrist_transmission.offset' matches no number" in result.err
+    assert 'wrist_transmission.joints.wrist_' in result.err
 
 
 def test_a_stuck_joint_is_named_and_its_partner_found(run, recording):
@@ -254,17 +393,19 @@ def test_a_few_poses_are_enough(run, tmp_path):
 
 
 @pytest.mark.parametrize('reduction', [-101.0, 3.0, 4000.0, -0.5])
-def test_a_ratio_may_be_wrong_in_sense_and_size(run, recording, reduction):
-    """The description's ratio is a start, not a prior; a large change is pointed out."""
+def test_a_ratio_of_another_sense_or_size_is_found_and_doubted(run, recording, reduction):
+    """The description's ratio is a start, and a large change is likely a mistake."""
 
     def other(a, q):
         q[:, place('shoulder_pan')] = a[:, 0] / reduction + 0.4
         return a, q
 
     result = run('calibrate', recording(other), '--description', ARM, '--json')
+    assert result.code == 1
     found = parameters(result, 'shoulder_pan_transmission')
     assert found['joints.shoulder_pan.mechanical_reduction']['value'] == pytest.approx(reduction)
-    assert result.json['transmissions'][0]['warnings']
+    (doubt,) = result.json['transmissions'][0]['doubts']
+    assert ('has the other sign' if reduction < 0 else 'times that of the description') in doubt
 
 
 def test_numbers_can_be_kept_and_transmissions_chosen(run, recording):
@@ -308,48 +449,52 @@ def test_the_table_says_why_a_number_is_kept(run, recording):
 
 
 def test_noise_may_be_in_the_actuators(run, recording):
-    """With noisy actuators the regression the other way round is without bias."""
+    """With noisy actuators the regression the other way round fits, and the usual one does not."""
 
     def noisy(a, q):
-        a[:, 0] += np.random.default_rng(3).normal(0.0, 30.0, len(a))
+        a[:, 0] += np.random.default_rng(3).normal(0.0, 10.0, len(a))
         return a, q
 
-    data = recording(noisy, noise=0.0)
+    data = recording(noisy, rows=1500, noise=0.0)
     options = ('--description', ARM, '--json', '--transmission', 'shoulder_pan_transmission')
-    right = parameters(run('calibrate', data, *options, '--noise', 'actuator'), options[-1])
-    wrong = parameters(run('calibrate', data, *options), options[-1])
-    name = 'joints.shoulder_pan.mechanical_reduction'
-    low, high = right[name]['interval']
-    assert low < 103.0 < high
-    assert abs(right[name]['value'] - 103.0) < 0.25 * abs(wrong[name]['value'] - 103.0)
+    right = run('calibrate', data, *options, '--noise', 'actuator')
+    found = parameters(right, options[-1])
+    low, high = found['joints.shoulder_pan.mechanical_reduction']['interval']
+    assert (right.code, low < 103.0 < high) == (0, True)
+    assert run('calibrate', data, *options).code == 1
 
 
-@pytest.mark.slow
-def test_intervals_cover_and_are_narrow(study):
-    """On 20 fixed seeds coverage and width are near those that 1000 seeds are held to."""
-    outcomes, named = [], 0
-    for seed in range(20):
-        found, is_named = study.outcomes(seed)
-        outcomes += found
-        named += is_named
-    assert named == 20
-    assert len(outcomes) > 150
-    coverage = statistics.fmean(outcome.covered for outcome in outcomes)
-    # The numbers of a seed depend on each other: with 20 seeds 4 % are two standard deviations.
-    assert 0.91 <= coverage <= 0.99
-    assert statistics.median(outcome.width for outcome in outcomes) <= study.WIDTH
+@pytest.mark.parametrize(
+    'situation', ['white noise: differential', 'backlash 10 mrad', 'joint encoder of 8 to 16 bits']
+)
+def test_intervals_cover_and_are_narrow(study, situation):
+    """On ten fixed seeds coverage and width are near those that 300 seeds are held to."""
+    outcomes = [study.outcome(situation, seed) for seed in range(10)]
+    covered = [c for outcome in outcomes if outcome.answered for c in outcome.covered]
+    assert len(covered) >= 16
+    # The numbers of a seed depend on each other: that is three standard deviations.
+    assert statistics.fmean(covered) > 0.8
+    assert not any(outcome.answered and outcome.far for outcome in outcomes)
+    widths = [width for outcome in outcomes for width in outcome.widths]
+    assert not widths or statistics.median(widths) <= 1.3
+
+
+def crank(study):
+    """Return the hinged cylinder as described."""
+    (binding,) = tb.RobotTransmissions(tb.load_description(study.KNEE)).bindings
+    return binding
 
 
 def test_dimensions_of_a_mechanism_are_found(study):
     """A hinged cylinder's base and stroke come out of the curve that its motion draws."""
-    robot = study.robot()
-    (binding,) = (b for b in robot.bindings if b.spec.name == 'crank')
+    binding = crank(study)
+    robot = tb.RobotTransmissions(tb.load_description(study.KNEE))
     real = robot.with_parameters({'crank': {'pivot_distance': 0.31, 'stroke_at_zero': 0.01}})
     q = 1.1 * motion(300, 1)
     a = real.transmissions['crank'].joint_to_actuator('position', q)
-    pairs = study.Pairs(a, q, np.arange(300.0), False)
+    pairs = Pairs(a, q, np.arange(300.0), False)
     free = ('pivot_distance', 'stroke_at_zero', 'joints.knee.offset')
-    result = study.calibrate_transmission(binding, pairs, is_fixed=lambda name: name not in free)
+    result = calibrate_transmission(binding, pairs, is_fixed=lambda name: name not in free)
     found = {parameter.name: parameter.value for parameter in result.estimated}
     assert found == pytest.approx(
         {'pivot_distance': 0.31, 'stroke_at_zero': 0.01, 'joints.knee.offset': 0.0}, abs=1e-7
@@ -357,39 +502,41 @@ def test_dimensions_of_a_mechanism_are_found(study):
 
 
 @pytest.mark.parametrize('noise', ['joint', 'actuator'])
-@pytest.mark.parametrize('reduction', ['1e-300', '-1e-150', '1e150', '1e300'])
+@pytest.mark.parametrize('reduction', ['1e-300', '-1e150'])
 def test_a_reduction_of_absurd_size_is_kept_and_costs_no_other(
     run, recording, tmp_path, reduction, noise
 ):
     """What overflows on the way makes no noise, and other transmissions are calibrated."""
     absurd = tmp_path / 'absurd.urdf'
     absurd.write_text(ARM.read_text(encoding='utf-8').replace('>101.0<', f'>{reduction}<'))
-    options = ('--description', absurd, '--noise', noise, '--json')
-    result = run('calibrate', recording(rows=120), *options)
-    assert (result.code, result.err) == (0, '')
+    options = ('--description', absurd, '--noise', noise, '--json', '--transmission')
+    names = ('shoulder_pan_transmission', '--transmission', 'wrist_transmission')
+    result = run('calibrate', recording(rows=120), *options, *names)
+    assert result.code == 1
+    assert result.err.startswith('in doubt: shoulder_pan_transmission')
+    assert result.err.count('\n') == 1
     pan = parameters(result, 'shoulder_pan_transmission')
     kept = pan['joints.shoulder_pan.mechanical_reduction']
     assert (kept['estimated'], kept['value']) == (False, float(reduction))
-    assert kept['kept']
     wrist = parameters(result, 'wrist_transmission')
     assert wrist['joints.wrist_pitch.offset']['value'] == pytest.approx(0.05, abs=1e-2)
 
 
-def test_measurements_out_of_reach_are_told_and_cost_nothing(study):
+def test_measurements_outside_the_domain_are_named_and_cost_nothing(study):
     """An actuator further out than the mechanism is has no influence on what is estimated."""
-    robot = study.robot()
-    binding = next(each for each in robot.bindings if each.spec.name == 'crank')
+    binding = crank(study)
     q = motion(300, 1) * 0.8
-    a = robot.transmissions['crank'].joint_to_actuator('position', q)
-    a[100:110] = 5.0
-    pairs = study.Pairs(a, q, np.arange(300.0), False)
-    result = study.calibrate_transmission(
-        binding, pairs, is_fixed=lambda name: name != 'pivot_distance'
-    )
+    a = binding.transmission.joint_to_actuator('position', q)
+    a[100:110, 0] = np.linspace(5.0, 6.0, 10)
+    pairs = Pairs(a, q, np.arange(300.0), False)
+    result = calibrate_transmission(binding, pairs, is_fixed=lambda name: name != 'pivot_distance')
     (found,) = result.estimated
-    assert found.value == pytest.approx(0.3, abs=1e-7)
+    assert found.value == pytest.approx(0.3, abs=1e-6)
     assert result.channels[0].unpredicted == 10
-    assert any('10 measurements are where' in sentence for sentence in result.warnings)
+    assert any(
+        '10 measurements are outside the domain of the transmission' in sentence
+        for sentence in result.warnings
+    )
 
 
 @pytest.mark.parametrize(

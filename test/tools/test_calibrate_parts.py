@@ -13,56 +13,74 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.calibration.command import rounded
-from transmission_bridge.tools.calibration.recording import Pairs
-from transmission_bridge.tools.calibration.robust import (
-    BIWEIGHT,
-    biweight_loss,
-    influence,
-    influence_slope,
+from transmission_bridge.tools.calibration.fit import play
+from transmission_bridge.tools.calibration.misfit import heaps, TWO_HEAPS
+from transmission_bridge.tools.calibration.motion import rests
+from transmission_bridge.tools.calibration.statistics import (
+    block_labels,
+    fit_linear,
+    Rows,
     spread,
 )
-from transmission_bridge.tools.calibration.slips import find_slips
 from transmission_bridge.tools.units import joint_unit, tunable_unit, UNKNOWN_UNIT
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-@given(seeds, st.integers(40, 360), st.sampled_from([-1.0, 1.0]), st.floats(6.0, 50.0))
-def test_a_slip_is_found_where_it_is(seed, place, sense, size):
-    """Among outliers as well, to within the row or two that the noise hides."""
+@given(seeds, st.integers(1, 4), st.booleans())
+def test_the_influence_of_a_block_is_what_leaving_it_out_changes(seed, count, held):
+    """The jackknife over blocks by refits without each of them."""
     random = np.random.default_rng(seed)
-    residual = random.normal(0.0, 1.0, 400)
-    residual[place:] += sense * size
-    residual[random.integers(0, 400, 8)] = 1e3
-    (found,) = find_slips(residual, 1.0)
-    assert abs(found - place) <= 3
+    columns = random.normal(0.0, 1.0, (120, count))
+    residual = random.normal(0.0, 1.0, 120)
+    weight, label = random.uniform(0.1, 1.0, 120), block_labels(120)
+    known = np.full(count, 2.0) if held else np.zeros(count)
+    fit = fit_linear(columns, residual, Rows(weight, label), known)
+    for block in (0, 17, label[-1]):
+        kept = label != block
+        weighted = columns[kept] * weight[kept, np.newaxis]
+        square = weighted.T @ columns[kept] + np.diag(known**2)
+        without = np.linalg.solve(square, weighted.T @ residual[kept])
+        np.testing.assert_allclose(fit.values - without, fit.influences[block], atol=1e-8)
 
 
-@pytest.mark.parametrize('correlation', [0.0, 0.9])
-def test_noise_alone_hardly_ever_slips(correlation):
-    """Nor does noise that remembers, which wanders."""
+def test_chance_is_that_of_noise_even_where_neighbours_err_alike():
+    """With noise that remembers for a few rows a test at one per cent is wrong in about one."""
     random = np.random.default_rng(3)
-    found = 0
-    for _ in range(100):
-        noise = random.normal(0.0, 1.0, 600)
-        for row in range(1, 600):
-            noise[row] = correlation * noise[row - 1] + np.sqrt(1 - correlation**2) * noise[row]
-        found += bool(find_slips(noise, 1.0))
-    assert found <= 3
+    time = np.linspace(0.0, 12.0, 800)
+    columns = np.stack(
+        [np.ones(800), np.sin(time), np.sin(2.3 * time), np.cos(1.7 * time)], axis=1
+    )
+    wrong = 0
+    for _ in range(300):
+        noise = np.convolve(random.normal(0.0, 1.0, 803), np.ones(4) / 2.0, 'valid')
+        fit = fit_linear(columns, noise, Rows(np.ones(800), block_labels(800)))
+        wrong += fit.chance(2) < 0.01
+    assert wrong <= 9
 
 
-def test_the_loss_and_the_influence_are_derivatives_of_each_other():
-    """``rho'`` and ``rho''`` by ``z``, ``psi = u rho'(u^2)`` and ``psi'`` by ``u``."""
-    u = np.linspace(-1.5 * BIWEIGHT, 1.5 * BIWEIGHT, 4001)
-    step = 1e-6
-    value, first, second = biweight_loss(u * u)
-    ahead, behind = biweight_loss(u * u + step), biweight_loss(u * u - step)
-    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), first, atol=1e-7)
-    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), second, atol=1e-6)
-    np.testing.assert_allclose(influence(u), u * first, atol=1e-12)
-    slope = (influence(u + step) - influence(u - step)) / (2 * step)
-    np.testing.assert_allclose(slope, influence_slope(u), atol=1e-6)
-    assert value[0] == value[-1] == pytest.approx(BIWEIGHT**2 / 3.0)
+@given(seeds, st.floats(0.01, 0.5))
+def test_a_gap_is_pushed_through_before_the_other_side_is_in_contact(seed, gap):
+    """The follower is never further away than half of the gap, and moves only when pushed."""
+    random = np.random.default_rng(seed)
+    walk = 2.0 * gap + np.cumsum(random.normal(0.0, 0.1, 200))
+    position = np.concatenate([np.linspace(0.0, 2.0 * gap, 10), walk])
+    side = play(position, gap)
+    assert np.abs(side).max() <= 1.0 + 1e-9
+    follower = position - 0.5 * gap * side
+    moved = np.flatnonzero(np.abs(np.diff(follower)) > 1e-9) + 1
+    sense = np.sign(np.diff(position))[moved - 1]
+    np.testing.assert_allclose(side[moved], sense, atol=1e-6)
+
+
+@given(seeds, st.floats(2.5, 6.0), st.booleans())
+def test_two_heaps_are_told_from_one(seed, apart, is_uneven):
+    """Two fifths of the rows shifted, or none of them."""
+    random = np.random.default_rng(seed)
+    one = random.normal(0.0, 1.0, 600)
+    assert heaps(one) < TWO_HEAPS
+    share = 0.2 if is_uneven else 0.4
+    assert heaps(one + (apart + 1.0) * (random.random(600) < share)) > TWO_HEAPS
 
 
 def test_the_spread_is_that_of_most_values():
@@ -74,19 +92,12 @@ def test_the_spread_is_that_of_most_values():
     assert spread(np.ones(3), fitted=3) == 0.0
 
 
-@given(st.integers(1, 400), st.integers(1, 400))
-def test_thinning_keeps_rows_whole_and_both_ends(rows, most):
-    """At most so many rows, evenly, in order."""
-    numbers = np.arange(float(rows))
-    pairs = Pairs(numbers[:, np.newaxis], -numbers[:, np.newaxis], numbers, True)
-    thin = pairs.thinned(most)
-    assert len(thin.time) == min(rows, most)
-    np.testing.assert_array_equal(thin.actuators[:, 0], thin.time)
-    np.testing.assert_array_equal(thin.joints[:, 0], -thin.time)
-    if most > 1:
-        assert (thin.time[0], thin.time[-1]) == (0.0, rows - 1.0)
-        steps = np.diff(thin.time)
-        assert not len(steps) or steps.max() - steps.min() <= 1.0
+def test_rows_of_a_rest_are_one_measurement():
+    """What stands still for five rows or more, and nothing that moves slowly."""
+    motion = np.concatenate([np.linspace(0.0, 1.0, 50), np.ones(40), np.linspace(1.0, 0.0, 50)])
+    label = rests(motion[:, np.newaxis])
+    assert len(np.unique(label)) == 99
+    assert len(np.unique(label[49:91])) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.bags.files import create_sink, open_source
-from transmission_bridge.tools.calibration.recording import paired, Recording, Series
+from transmission_bridge.tools.calibration.recording import MOST_ROWS, paired, Recording, Series
 
 pytest.importorskip('scipy')
 
@@ -53,6 +53,27 @@ def test_nothing_is_interpolated_over_a_gap():
     kept = paired(recording, ['m'], ['q']).time
     assert ((kept < 0.5) | (kept >= 3.0)).all()
     assert len(kept) > 80
+
+
+@given(st.integers(MOST_ROWS + 1, 60_000), st.sampled_from([0.001, 0.01, 0.1]), st.booleans())
+def test_a_long_recording_is_thinned_from_end_to_end(rows, step, timed):
+    """Rows stay whole and in order; where there are times most have a near neighbour."""
+    time = np.arange(rows) * step
+    recording = Recording(
+        Series(('m',), time[:, np.newaxis], time if timed else None),
+        Series(('q',), -time[:, np.newaxis], time if timed else None),
+        in_rows=True,
+    )
+    pairs = paired(recording, ['m'], ['q'])
+    kept = pairs.actuators[:, 0]
+    assert len(kept) <= MOST_ROWS
+    np.testing.assert_array_equal(pairs.joints[:, 0], -kept)
+    assert np.all(np.diff(kept) > 0.0)
+    assert kept[0] == 0.0
+    assert kept[-1] > time[-1] - 0.02 - step
+    if timed:
+        near = np.diff(kept) <= max(0.02, step) * 1.001
+        assert np.mean(near) > 0.9
 
 
 def test_rows_of_a_table_are_taken_as_they_are():
@@ -179,14 +200,14 @@ def test_numbers_of_the_parameter_file_are_where_calibration_begins(run, message
     """What is kept has the value of the file, and what is found is told against it."""
     (tmp_path / 'bridge.yaml').write_text(
         '/**: {ros__parameters: {transmissions: '
-        '{shoulder_pan_transmission: {joints: {shoulder_pan: {offset: 0.5}}}}}}'
+        '{shoulder_pan_transmission: {joints: {shoulder_pan: {offset: 0.31}}}}}}'
     )
     options = ('--description', ARM, '--joints', 'encoders', '--json', '--fix', '*.offset')
     result = run('calibrate', messages, *options, '--params-file', tmp_path / 'bridge.yaml')
     assert result.code == 0
     (gear,) = result.json['transmissions']
     offset = next(p for p in gear['parameters'] if p['name'].endswith('offset'))
-    assert offset['value'] == 0.5
+    assert offset['value'] == 0.31
 
 
 def test_encoders_of_one_turn_are_unwrapped(run, messages, tmp_path):

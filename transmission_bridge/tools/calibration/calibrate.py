@@ -5,56 +5,209 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 import itertools
+import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.estimate import Estimate, estimate, OffsetOf
+from transmission_bridge.tools.calibration.estimate import Estimate, estimate
+from transmission_bridge.tools.calibration.fit import Term
 from transmission_bridge.tools.calibration.identify import Kept
-from transmission_bridge.tools.calibration.model import NoisySide
+from transmission_bridge.tools.calibration.model import is_joint_offset, NoisySide, PLAUSIBLE
 from transmission_bridge.tools.calibration.motion import Motion
+from transmission_bridge.tools.calibration.readings import (
+    fits_roughly,
+    other_columns,
+    rearranged,
+)
 from transmission_bridge.tools.calibration.recording import paired, Pairs, Recording
-from transmission_bridge.tools.calibration.results import Calibration, Channel, Parameter, Slip
-from transmission_bridge.tools.calibration.robust import BIWEIGHT
-from transmission_bridge.tools.calibration.slips import MOST_SLIPS
-from transmission_bridge.tools.calibration.uncertainty import Uncertainty, uncertainty
+from transmission_bridge.tools.calibration.results import Calibration, Channel, Effect, Parameter
+from transmission_bridge.tools.calibration.selection import Intervals, intervals, USUAL_TURN
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
-from transmission_bridge.types import Array
 
-__all__ = [
-    'MOST_BENT_ROWS',
-    'MOST_ROWS',
-    'calibrate_robot',
-    'calibrate_transmission',
-    'correlations',
-    'kept_text',
-    'warnings_of',
-]
+__all__ = ['calibrate_robot', 'calibrate_transmission', 'kept_text']
 
 #: Errors of two numbers that depend on each other more than this are told.
 CORRELATED = 0.95
 
-#: Share of rows without influence from which a user should look at the residuals.
-MANY_OUTLIERS = 0.1
-
-#: A ratio that changes by more than this factor is likely a mistake on one of the sides.
+#: A number that changes by more than this factor is likely a mistake on one of the sides.
 LARGE_CHANGE = 2.0
 
+#: Share of what was known beforehand from which an interval tells nothing new.
+VAGUE = 0.5
 
-def correlations(
-    parameters: Sequence[Parameter], free: Sequence[int], known: Uncertainty
-) -> tuple[tuple[str, str, float], ...]:
-    """Return the pairs of estimated numbers whose errors are nearly the same."""
-    pairs = []
-    for (one, first), (other, second) in itertools.combinations(enumerate(free), 2):
-        value = known.correlation(one, other)
-        if abs(value) > CORRELATED:
-            pairs.append((parameters[first].name, parameters[second].name, value))
-    return tuple(pairs)
+#: Share of measurements that the mechanism cannot have, from which its description is doubted.
+MANY_OUTSIDE = 0.1
+
+
+def calibrate_robot(
+    robot: RobotTransmissions,
+    recording: Recording,
+    *,
+    only: Sequence[str] = (),
+    noisy: NoisySide = 'joint',
+    fixed: Sequence[str] = (),
+) -> tuple[Calibration, ...]:
+    """
+    Calibrate every transmission that the recording has actuators and joints of.
+
+    :param robot: The robot, with the numbers to begin with.
+    :param recording: Positions of actuators and joints.
+    :param only: Names of transmissions, all by default.
+    :param noisy: Whose measurements have the noise.
+    :param fixed: Patterns of names (``wrist.*.offset``) of numbers to keep.
+    :returns: One result per transmission, in the order of the robot.
+    :raises UsageError: If a pattern matches no number of the robot.
+    """
+    chosen = [b for b in robot.bindings if not only or b.spec.name in only]
+    _check_patterns(fixed, robot)
+
+    def is_fixed(transmission: str) -> Callable[[str], bool]:
+        return lambda name: any(fnmatchcase(f'{transmission}.{name}', p) for p in fixed)
+
+    found = []
+    for binding in chosen:
+        actuators = [member.name for member in binding.spec.actuators]
+        joints = [member.name for member in binding.spec.joints]
+        pairs = paired(recording, actuators, joints)
+        if not len(pairs.time):
+            continue
+        linear = {name for name in joints if joint_unit(robot.robot, name) == 'm'}
+        if actuator_unit(robot.robot, binding) != 'rad':
+            # A cylinder does not move by more metres than a turn has radians.
+            travel = np.ptp(pairs.actuators, axis=0)
+            linear |= {n for n, way in zip(actuators, travel, strict=True) if way < 2.0 * math.pi}
+        found.append(
+            calibrate_transmission(
+                binding,
+                pairs,
+                noisy=noisy,
+                is_fixed=is_fixed(binding.spec.name),
+                numbers={each.path: each.value for each in robot.tunables[binding.spec.name]},
+                linear=frozenset(linear),
+                others=lambda binding=binding: other_columns(recording, binding),  # type: ignore[misc]
+            )
+        )
+    return tuple(found)
+
+
+def _check_patterns(fixed: Sequence[str], robot: RobotTransmissions) -> None:
+    names = [
+        f'{transmission}.{".".join(tunable.path)}'
+        for transmission, tunables in robot.tunables.items()
+        for tunable in tunables
+    ]
+    for pattern in fixed:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            close = get_close_matches(pattern, names, n=3, cutoff=0.4) or names[:3]
+            raise UsageError(
+                f"--fix '{pattern}' matches no number of a transmission; the closest names: "
+                + (', '.join(close) or 'there are none')
+            )
+
+
+def calibrate_transmission(
+    binding: Binding,
+    pairs: Pairs,
+    *,
+    noisy: NoisySide = 'joint',
+    is_fixed: Callable[[str], bool] = lambda _: False,
+    numbers: Mapping[ParameterPath, float] | None = None,
+    linear: frozenset[str] = frozenset(),
+    others: Callable[[], Iterator[tuple[str, Pairs]]] = lambda: iter(()),
+) -> Calibration:
+    """
+    Calibrate one transmission.
+
+    :param binding: The transmission.
+    :param pairs: Measurements, columns in role order.
+    :param noisy: Whose measurements have the noise.
+    :param is_fixed: Whether a number is to be kept, by its name below the transmission.
+    :param numbers: Values to begin with instead of those of the description.
+    :param linear: Names of joints and actuators that do not turn.
+    :param others: Other readings of the recording, with what each means; asked for where the
+        recording as it is does not fit the description.
+    """
+
+    def estimated(measurements: Pairs) -> Estimate:
+        return estimate(
+            binding, measurements, noisy=noisy, is_fixed=is_fixed, numbers=numbers, linear=linear
+        )
+
+    # Numbers of absurd size overflow on the way. That is a bad fit to report, no line of its own.
+    with np.errstate(all='ignore'):
+        found, known = _known(estimated(pairs))
+        doubts = [*found.misfits, *(sentence for _, sentence in _far(found, known))]
+        if doubts:
+            better = []
+            for meaning, measurements in itertools.chain(rearranged(binding, pairs), others()):
+                if not fits_roughly(binding, measurements):
+                    continue
+                other, other_known = _known(estimated(measurements))
+                if other.misfits or _far(other, other_known) or not other.fitted.free:
+                    continue
+                better.append((meaning, measurements, other, other_known))
+            if better:
+                doubts = [_reading([meaning for meaning, *_ in better], found, known)]
+                _, pairs, found, known = better[0]
+        return _reported(binding, pairs, noisy, found, known, doubts)
+
+
+def _reading(meanings: Sequence[str], found: Estimate, known: Intervals) -> str:
+    """Return the sentence about another reading of the recording that fits the description."""
+    text = f'this recording fits the description if {", or if ".join(dict.fromkeys(meanings))}. '
+    text += 'The numbers here are those of this reading'
+    if len(meanings) > 1:
+        text = text.replace('this reading', 'the first reading')
+    if not found.misfits:
+        names = [name for name, _ in _far(found, known)]
+        text += f'; as it is recorded, it fits with another sign or size of {", ".join(names)}'
+    return text
+
+
+def _known(found: Estimate) -> tuple[Estimate, Intervals]:
+    return found, intervals(found.fitted, found.uncertain())
+
+
+# -- what is reported ---------------------------------------------------------------------------
+
+
+def _reported(
+    binding: Binding,
+    pairs: Pairs,
+    noisy: NoisySide,
+    found: Estimate,
+    known: Intervals,
+    doubts: Sequence[str],
+) -> Calibration:
+    parameters = _parameters(found, known)
+    channels = _channels(found, pairs, noisy)
+    correlated = _correlations(parameters, found.fitted.free, known)
+    outside = [s for c in channels for s in _outside(c, binding.transmission.is_constant)]
+    many = any(c.unpredicted > MANY_OUTSIDE * (c.unpredicted + len(c.time)) for c in channels)
+    return Calibration(
+        transmission=binding.spec.name,
+        type=binding.spec.type,
+        rows=len(pairs.time),
+        timed=pairs.timed,
+        parameters=parameters,
+        channels=channels,
+        correlated=correlated,
+        effects=_effects(binding, noisy, found, known),
+        doubts=(*doubts, *(outside if many else ())),
+        warnings=(
+            *(() if many else outside),
+            *_warnings(binding, found, parameters, correlated),
+        ),
+        notes=tuple(_notes(_term_name(binding, noisy), found, known)),
+    )
 
 
 def kept_text(
@@ -64,8 +217,12 @@ def kept_text(
     name = '.'.join(tunables[place].path)
     if kept.reason == 'fixed':
         return 'fixed by --fix', False
-    if kept.reason == 'weak':
-        return 'its effect is smaller than the noise', True
+    if kept.reason == 'second order':
+        return (
+            'a small change of it has no effect here; the intervals of the others allow for a '
+            f'plausible one ({PLAUSIBLE:.0%}). If it is known, --fix it',
+            True,
+        )
     if kept.reason == 'dependent':
         return _combination(kept, name, tunables), True
     if Motion.STUCK in motions or Motion.UNKNOWN in motions:
@@ -85,196 +242,115 @@ def _combination(kept: Kept, name: str, tunables: Sequence[Tunable]) -> str:
     return f'only its combination with {", ".join(other for other, _ in others)} is identifiable'
 
 
-def warnings_of(
-    joints: Sequence[str],
-    motions: Sequence[Motion],
-    parameters: Sequence[Parameter],
-    channels: Sequence[Channel],
-    correlated: Sequence[tuple[str, str, float]],
-    offset_of: OffsetOf,
-) -> tuple[str, ...]:
-    """Return the sentences, the gravest first."""
-    sentences = []
-    for joint, motion in zip(joints, motions, strict=True):
-        if motion is Motion.STUCK:
-            sentences.append(
-                f"joint '{joint}' did not move, though its actuators did: it is not identifiable"
+def _far(found: Estimate, known: Intervals) -> list[tuple[str, str]]:
+    """Return numbers of another sign or size than described, with a sentence about each."""
+    far = []
+    for place, half in zip(found.fitted.free, known.half_widths, strict=False):
+        tunable = found.model.tunables[place]
+        described = float(found.model.nominal[place])
+        value = float(found.fitted.state.values[place])
+        if not described or is_joint_offset(tunable):
+            continue
+        name = '.'.join(tunable.path)
+        slack = float(half) / abs(described) if math.isfinite(half) else 0.0
+        factor = value / described
+        if factor + slack < 0.0:
+            sentence = (
+                f'{name} has the other sign than in the description: an encoder counts backwards, '
+                'or the description is wrong'
             )
+        elif factor - slack > LARGE_CHANGE or abs(factor) + slack < 1.0 / LARGE_CHANGE:
+            sentence = (
+                f'{name} is {factor:.3g} times that of the description: is it the right column, '
+                'unit and gear?'
+            )
+        else:
+            continue
+        far.append((name, f'{sentence}. Mend that, or take the number over with --force'))
+    return far
+
+
+def _warnings(
+    binding: Binding,
+    found: Estimate,
+    parameters: Sequence[Parameter],
+    correlated: Sequence[tuple[str, str, float]],
+) -> Iterator[str]:
+    for member, motion in zip(binding.spec.joints, found.motions, strict=True):
+        joint = member.name
+        if motion is Motion.STUCK:
+            yield f"joint '{joint}' did not move, though its actuators did: it is not identifiable"
         elif motion is Motion.PARKED:
-            sentences.append(
+            yield (
                 f"joint '{joint}' did not move: its ratios are not identifiable, its offset only "
                 'for the ratios that are kept'
             )
         elif motion is Motion.UNKNOWN:
-            sentences.append(f"joint '{joint}' was not measured: it is not identifiable")
+            yield f"joint '{joint}' was not measured: it is not identifiable"
     for parameter in parameters:
-        if parameter.warns:
-            sentences.append(f'{parameter.name} keeps {parameter.described!r}: {parameter.kept}')
-        elif parameter.half_width is not None:
-            sentences += _doubts(parameter)
-    sentences += [
-        f'{first} and {second} are known together better than apart (correlation {value:.3f})'
-        for first, second, value in correlated
-    ]
-    for channel in channels:
-        sentences += _odd(channel, offset_of)
-    return tuple(sentences)
+        if parameter.warns and parameter.half_width is not None:
+            yield f'{parameter.name}: {parameter.kept}'
+        elif parameter.warns:
+            yield f'{parameter.name} keeps {parameter.described!r}: {parameter.kept}'
+    for rival in found.rivals:
+        values = ', '.join(
+            f'{parameters[place].name} = {rival[place]:.6g}' for place in found.fitted.free
+        )
+        yield (
+            f'other numbers fit as well: {values}. Those nearer the description are given; '
+            'measure one of them by hand and --fix it if that may be wrong'
+        )
+    for first, second, value in correlated:
+        yield (
+            f'{first} and {second} are known together better than apart (correlation {value:.3f})'
+        )
 
 
-def _doubts(parameter: Parameter) -> list[str]:
-    if parameter.path[-1] != 'mechanical_reduction' or not parameter.value:
+def _outside(channel: Channel, is_constant: bool) -> list[str]:
+    if not channel.unpredicted:
         return []
-    factor = parameter.value / parameter.described
-    if factor < 0.0:
-        return [f'{parameter.name} has the other sign than in the description']
-    if not 1.0 / LARGE_CHANGE <= factor <= LARGE_CHANGE:
-        return [f'{parameter.name} is {factor:.3g} times that of the description']
-    return []
+    if is_constant:
+        return [
+            f"'{channel.name}': {channel.unpredicted} measurements cannot be computed with these "
+            'numbers, which are too large or too small'
+        ]
+    return [
+        f"'{channel.name}': {channel.unpredicted} measurements are outside the domain of the "
+        'transmission (its dead centres, or its limits in the description) and are not used'
+    ]
 
 
-def _odd(channel: Channel, offset_of: OffsetOf) -> list[str]:
-    sentences = []
-    if len(channel.slips) >= MOST_SLIPS:
-        sentences.append(
-            f"'{channel.name}' has {len(channel.slips)} slips: rather, the model does not fit; "
-            'look at its residuals (--report)'
-        )
-    elif channel.slips and offset_of != 'last' and channel.level[-1] != 0.0:
-        sentences.append(
-            f"'{channel.name}' has slipped: at the end of the recording it stands "
-            f'{channel.level[-1]:+.6g} from where the offset given here would have it; '
-            '--offset last gives the offset of the end'
-        )
-    outliers = int(channel.outlier.sum())
-    if outliers > MANY_OUTLIERS * len(channel.outlier):
-        sentences.append(
-            f"'{channel.name}': {outliers} of {len(channel.outlier)} measurements do not fit"
-        )
-    if channel.unpredicted:
-        sentences.append(
-            f"'{channel.name}': {channel.unpredicted} measurements are where the mechanism cannot "
-            'be, by its description'
-        )
-    return sentences
+def _correlations(
+    parameters: Sequence[Parameter], free: Sequence[int], known: Intervals
+) -> tuple[tuple[str, str, float], ...]:
+    """Return the pairs of estimated numbers whose errors are nearly the same."""
+    pairs = []
+    for (one, first), (other, second) in itertools.combinations(enumerate(free), 2):
+        value = float(known.correlation[one, other])
+        if abs(value) > CORRELATED:
+            pairs.append((parameters[first].name, parameters[second].name, value))
+    return tuple(pairs)
 
 
-#: Rows that are fitted; a longer recording is thinned evenly. Where the ratio varies a row costs
-#: much more.
-MOST_ROWS, MOST_BENT_ROWS = 20_000, 4_000
-
-
-def calibrate_robot(
-    robot: RobotTransmissions,
-    recording: Recording,
-    *,
-    only: Sequence[str] = (),
-    noisy: NoisySide = 'joint',
-    fixed: Sequence[str] = (),
-    offset_of: OffsetOf = 'longest',
-) -> tuple[Calibration, ...]:
-    """
-    Calibrate every transmission that the recording has actuators and joints of.
-
-    :param robot: The robot, with the numbers to begin with.
-    :param recording: Positions of actuators and joints.
-    :param only: Names of transmissions, all by default.
-    :param noisy: Whose measurements have the noise.
-    :param fixed: Patterns of names (``wrist.*.offset``) of numbers to keep.
-    :param offset_of: Which segment's offset is the offset where there are slips.
-    :returns: One result per transmission, in the order of the robot.
-    """
-
-    def is_fixed(transmission: str) -> Callable[[str], bool]:
-        return lambda name: any(fnmatchcase(f'{transmission}.{name}', p) for p in fixed)
-
-    found = []
-    for binding in robot.bindings:
-        if only and binding.spec.name not in only:
-            continue
-        actuators = [member.name for member in binding.spec.actuators]
-        joints = [member.name for member in binding.spec.joints]
-        most = MOST_ROWS if binding.transmission.is_constant else MOST_BENT_ROWS
-        pairs = paired(recording, actuators, joints).thinned(most)
-        if len(pairs.time):
-            found.append(
-                calibrate_transmission(
-                    binding,
-                    pairs,
-                    noisy=noisy,
-                    is_fixed=is_fixed(binding.spec.name),
-                    offset_of=offset_of,
-                    numbers={each.path: each.value for each in robot.tunables[binding.spec.name]},
-                )
-            )
-    return tuple(found)
-
-
-def calibrate_transmission(
-    binding: Binding,
-    pairs: Pairs,
-    *,
-    noisy: NoisySide = 'joint',
-    is_fixed: Callable[[str], bool] = lambda _: False,
-    offset_of: OffsetOf = 'longest',
-    numbers: Mapping[ParameterPath, float] | None = None,
-) -> Calibration:
-    """
-    Calibrate one transmission.
-
-    :param binding: The transmission.
-    :param pairs: Measurements, columns in role order.
-    :param noisy: Whose measurements have the noise.
-    :param is_fixed: Whether a number is to be kept, by its name below the transmission.
-    :param offset_of: Which segment's offset is the offset where there are slips.
-    :param numbers: Values to begin with instead of those of the description.
-    """
-    # Numbers of absurd size overflow on the way. That is a bad fit to report, no line of its own.
-    with np.errstate(all='ignore'):
-        found = estimate(
-            binding, pairs, noisy=noisy, is_fixed=is_fixed, offset_of=offset_of, numbers=numbers
-        )
-        residuals = found.problem.residuals(found.solution)
-        slopes = found.problem.slopes(found.solution.values)
-        known = uncertainty(residuals, slopes, found.problem.mask)
-        return _reported(binding, pairs, noisy, offset_of, found, known)
-
-
-def _reported(
-    binding: Binding,
-    pairs: Pairs,
-    noisy: NoisySide,
-    offset_of: OffsetOf,
-    found: Estimate,
-    known: Uncertainty,
-) -> Calibration:
-    """Return the result of a fit for its readers."""
-    parameters = _parameters(found, known)
-    channels = _channels(found, known, pairs, noisy)
-    correlated = correlations(parameters, found.problem.free, known)
-    joints = [member.name for member in binding.spec.joints]
-    return Calibration(
-        transmission=binding.spec.name,
-        type=binding.spec.type,
-        rows=len(pairs.time),
-        timed=pairs.timed,
-        parameters=parameters,
-        channels=channels,
-        correlated=correlated,
-        warnings=warnings_of(joints, found.motions, parameters, channels, correlated, offset_of),
-    )
-
-
-def _parameters(found: Estimate, known: Uncertainty) -> tuple[Parameter, ...]:
-    free = found.problem.free
-    size = len(free) + len(found.problem.levels.fitted)
+def _parameters(found: Estimate, known: Intervals) -> tuple[Parameter, ...]:
+    free = found.fitted.free
     parameters = []
+    plausible = found.model.plausible(found.model.nominal)
     for place, tunable in enumerate(found.model.tunables):
-        described = tunable.value
+        described = float(found.model.nominal[place])
         if place in free:
-            unit = np.zeros(size)
-            unit[free.index(place)] = 1.0
-            value = float(found.solution.values[place])
-            parameters.append(Parameter(tunable.path, described, value, known.half_width(unit)))
+            value = float(found.fitted.state.values[place])
+            half = float(known.half_widths[free.index(place)])
+            is_vague = half > VAGUE * 1.96 * plausible[place]
+            parameters.append(
+                Parameter(
+                    tunable.path, described, value, half,
+                    f'the recording hardly tells it: its interval is mostly the {PLAUSIBLE:.0%} '
+                    'that a described number is taken to be uncertain by. If it is known, --fix '
+                    'it: the others are then known better' if is_vague else '',
+                    is_vague,
+                )
+            )  # fmt: skip
             continue
         kept = found.kept.get(place, Kept('no effect'))
         text, warns = kept_text(kept, place, found.model.tunables, found.motions)
@@ -282,50 +358,81 @@ def _parameters(found: Estimate, known: Uncertainty) -> tuple[Parameter, ...]:
     return tuple(parameters)
 
 
-def _channels(
-    found: Estimate, known: Uncertainty, pairs: Pairs, noisy: NoisySide
-) -> tuple[Channel, ...]:
-    problem, levels = found.problem, found.problem.levels
-    level = levels.added(found.solution.levels)
-    whole = found.model.measured - found.model.predicted(found.solution.values)
+def _term_name(binding: Binding, noisy: NoisySide) -> Callable[[Term], str]:
+    """Return what gives the name of a term."""
+    sides = [[m.name for m in binding.spec.actuators], [m.name for m in binding.spec.joints]]
+    given, measured = sides if noisy == 'joint' else sides[::-1]
+    late = 'joints' if noisy == 'joint' else 'actuators'
+
+    def name(term: Term) -> str:
+        if term.kind == 'delay':
+            return f'time by which the {late} are late'
+        if term.kind == 'backlash':
+            return f"backlash of '{measured[term.place]}'"
+        if term.given:
+            return f"error once per turn of '{given[term.place]}' (eccentricity)"
+        return (
+            f"error once per turn of '{measured[term.place]}' (eccentricity, wind-up by a weight)"
+        )
+
+    return name
+
+
+def _notes(name: Callable[[Term], str], found: Estimate, known: Intervals) -> Iterator[str]:
+    for term in known.possible:
+        yield (
+            f'the {name(term)} cannot be ruled out, so the intervals reach as far as the numbers '
+            'would with it. A longer motion would tell'
+        )
+    for term, changes in known.unseen.items():
+        free = zip(found.fitted.free, changes, known.half_widths, strict=False)
+        shown = [
+            f'{".".join(found.model.tunables[place].path)} by {change:.2g}'
+            for place, change, half in free
+            if change > half
+        ]
+        if shown:
+            yield (
+                f'an {name(term)} of {USUAL_TURN:g} rad would not be seen in this motion, and '
+                f'would change {", ".join(shown)}. A longer motion would show it'
+            )
+
+
+def _effects(
+    binding: Binding, noisy: NoisySide, found: Estimate, known: Intervals
+) -> tuple[Effect, ...]:
+    name = _term_name(binding, noisy)
+    effects = []
+    for term, numbers in found.fitted.state.terms.items():
+        halves = known.half_widths[found.fitted.places(term)]
+        size = float(np.hypot.reduce(numbers)) if term.count > 1 else float(numbers[0])
+        turns = term.count > 1 and size > 0.0
+        half = float(np.hypot.reduce(halves * numbers) / size) if turns else float(halves[0])
+        unit = 's' if term.kind == 'delay' else 'rad or m' if term.kind == 'backlash' else 'rad'
+        alike = tuple(name(other) for other in known.alike.get(term, ()))
+        effects.append(Effect(name(term), unit, size, half, alike))
+    return tuple(effects)
+
+
+def _channels(found: Estimate, pairs: Pairs, noisy: NoisySide) -> tuple[Channel, ...]:
+    problem = found.fitted.problem
+    predicted = problem.predicted(found.fitted.state)
+    weight = np.zeros(problem.mask.shape)
+    weight[problem.mask] = found.fitted.rows.weight if problem.mask.any() else 0.0
     channels = []
     for place, name in enumerate(found.model.channels):
         used = problem.mask[:, place]
-        rows = np.flatnonzero(used & np.isfinite(whole[:, place]))
-        residual = whole[rows, place]
-        scale = float(problem.scales[place])
-        unit = (residual - level[rows, place]) / scale
-        stops = found.stops[place] if place < len(found.stops) else ()
+        rows = np.flatnonzero(used & np.isfinite(predicted[:, place]))
         channels.append(
             Channel(
                 name=name,
                 motion=found.motions[place] if noisy == 'joint' else Motion.MOVES,
-                noise=scale if len(rows) else None,
-                slips=_slips(found, known, place, stops, pairs.time),
+                noise=float(problem.scales[place]) if len(rows) else None,
                 time=pairs.time[rows],
-                residual=residual,
-                level=level[rows, place],
-                outlier=np.abs(unit) > BIWEIGHT,
+                position=predicted[rows, place],
+                residual=found.model.measured[rows, place] - predicted[rows, place],
+                outlier=weight[rows, place] == 0.0,
                 unpredicted=int(used.sum()) - len(rows),
             )
         )
     return tuple(channels)
-
-
-def _slips(
-    found: Estimate, known: Uncertainty, channel: int, stops: Sequence[int], time: Array
-) -> tuple[Slip, ...]:
-    levels = found.problem.levels
-    size = len(found.problem.free) + len(levels.fitted)
-    slips = []
-    for stop in stops:
-        combination = np.zeros(size)
-        change = 0.0
-        for row, sign in ((stop, 1.0), (stop - 1, -1.0)):
-            label = int(levels.labels[row, channel])
-            if label:
-                column = levels.fitted.index((channel, label))
-                combination[len(found.problem.free) + column] += sign
-                change += sign * float(found.solution.levels[column])
-        slips.append(Slip(float(time[stop]), change, known.half_width(combination)))
-    return tuple(slips)

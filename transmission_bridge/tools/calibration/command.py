@@ -21,7 +21,7 @@ from transmission_bridge.tools.calibration.recording import (
     read_csv,
     Recording,
 )
-from transmission_bridge.tools.calibration.results import Calibration, Channel, Parameter
+from transmission_bridge.tools.calibration.results import Calibration, Channel, Effect, Parameter
 from transmission_bridge.tools.cli import (
     aligned,
     Command,
@@ -41,6 +41,7 @@ from transmission_bridge.tools.robot import (
     read_robot_file,
 )
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array
 
 __all__ = ['COMMAND', 'residual_plot', 'rounded', 'text_lines']
 
@@ -59,9 +60,15 @@ def text_lines(result: Calibration, width: int | None) -> Iterator[str]:
     for line in aligned(table, right=(1, 2)):
         yield f'  {line}'
     for channel in result.channels:
-        yield from (f'  {line}' for line in _channel(channel, result.timed))
+        yield f'  {_channel(channel)}'
+    for effect in result.effects:
+        yield _wrapped(_effect(effect), width)
+    for sentence in result.doubts:
+        yield _wrapped(f'doubt: {sentence}', width)
     for sentence in result.warnings:
         yield _wrapped(f'warning: {sentence}', width)
+    for sentence in result.notes:
+        yield _wrapped(f'note: {sentence}', width)
     yield ''
 
 
@@ -85,19 +92,26 @@ def _row(parameter: Parameter) -> tuple[str, str, str, str]:
     return parameter.name, described, rounded(parameter.value, parameter.half_width), interval
 
 
-def _channel(channel: Channel, timed: bool) -> Iterator[str]:
+def _channel(channel: Channel) -> str:
     if channel.noise is None:
-        yield f'{printable(channel.name)}: {channel.motion.value}, not used'
-        return
+        return f'{printable(channel.name)}: {channel.motion.value}, not used'
     outliers = int(channel.outlier.sum())
-    yield (
+    return (
         f'{printable(channel.name)}: noise {channel.noise:.2g}, {outliers} of '
         f'{len(channel.outlier)} are outliers'
     )
-    for slip in channel.slips:
-        when = f'{slip.time:.9g} s' if timed else f'row {slip.time:.0f}'
-        size = rounded(slip.size, slip.half_width)
-        yield f'  slip at {when}: {size} ± {slip.half_width:.2g}'
+
+
+def _effect(effect: Effect) -> str:
+    scale, unit = (1e3, 'ms') if effect.unit == 's' else (1.0, effect.unit)
+    half = scale * effect.half_width
+    text = (
+        f'found and taken into account: {printable(effect.name)}: '
+        f'{rounded(scale * effect.size, half)} ± {half:.2g} {unit}'
+    )
+    if effect.alike:
+        text += '; this motion cannot tell it from ' + ' or '.join(map(printable, effect.alike))
+    return text
 
 
 def _wrapped(text: str, width: int | None) -> str:
@@ -127,44 +141,35 @@ def residual_plot(results: Sequence[Calibration], file_format: str) -> bytes:
     ]
 
     def draw(figure: Any) -> None:
-        axes = figure.subplots(max(len(rows), 1), 1, squeeze=False)[:, 0]
+        axes = figure.subplots(max(len(rows), 1), 2, squeeze=False, sharey='row')
         if not rows:
-            axes[0].set_axis_off()
-            axes[0].text(0.5, 0.5, 'no residuals', ha='center')
-        for axis, (result, channel) in zip(axes, rows, strict=False):
-            _draw(axis, result, channel)
+            for axis in axes[0]:
+                axis.set_axis_off()
+            axes[0, 0].text(0.5, 0.5, 'no residuals', ha='center')
+        for pair, (result, channel) in zip(axes, rows, strict=False):
+            _draw(pair[0], channel, channel.time, 'time [s]' if result.timed else 'row')
+            _draw(pair[1], channel, channel.position, 'position [rad or m]')
+            pair[0].set_ylabel('residual [rad or m]', fontsize=8)
+            title = f'{result.transmission}: {channel.name}'
+            pair[0].set_title(title, fontsize=9, loc='left', parse_math=False)
 
-    return picture(draw, (9.0, max(2.2 * len(rows), 2.0)), file_format)
+    return picture(draw, (11.0, max(2.2 * len(rows), 2.0)), file_format)
 
 
-def _draw(axis: Any, result: Calibration, channel: Channel) -> None:
+def _draw(axis: Any, channel: Channel, x: Array, label: str) -> None:
     count = len(channel.residual)
     shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
     inside = shown[~channel.outlier[shown]]
     outside = np.flatnonzero(channel.outlier)
-    axis.plot(channel.time[inside], channel.residual[inside], '.', ms=2, color='#4878a8')
+    axis.plot(x[inside], channel.residual[inside], '.', ms=2, color='#4878a8')
     # Outliers far away are marked at the edge, or the rest would be a line.
-    noise = channel.noise or 0.0
-    low = float(channel.level.min()) - 8.0 * noise
-    high = float(channel.level.max()) + 8.0 * noise
-    clipped = np.clip(channel.residual[outside], low, high)
-    axis.plot(channel.time[outside], clipped, 'x', ms=4, color='#c44e52')
-    axis.plot(channel.time, channel.level, color='black', lw=1.0)
-    for slip in channel.slips:
-        axis.axvline(slip.time, color='#dd8452', lw=1.0, ls='--')
-        axis.annotate(
-            f'{slip.size:+.3g}', (slip.time, high), xytext=(3.0, -5.0),
-            textcoords='offset points', fontsize=7, va='top',
-            bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.8, 'pad': 0.5},
-        )  # fmt: skip
-    if high > low:
-        margin = 0.05 * (high - low)
-        axis.set_ylim(low - margin, high + margin)
-    axis.set_title(
-        f'{result.transmission}: {channel.name}', fontsize=9, loc='left', parse_math=False
-    )
-    axis.set_xlabel('time [s]' if result.timed else 'row', fontsize=8)
-    axis.set_ylabel('residual [rad or m]', fontsize=8)
+    limit = 8.0 * (channel.noise or 0.0)
+    clipped = np.clip(channel.residual[outside], -limit, limit)
+    axis.plot(x[outside], clipped, 'x', ms=4, color='#c44e52')
+    axis.axhline(0.0, color='black', lw=0.8)
+    if limit > 0.0:
+        axis.set_ylim(-1.05 * limit, 1.05 * limit)
+    axis.set_xlabel(label, fontsize=8)
     axis.tick_params(labelsize=7)
 
 
@@ -212,17 +217,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default='joint',
         help='the side whose measurements have the noise (default: joint)',
     )
-    parser.add_argument(
-        '--offset',
-        choices=('longest', 'first', 'last'),
-        default='longest',
-        help='where a joint slipped: the offset of the longest time between slips, before the '
-        'first, or after the last (default: longest)',
-    )
     add_bridge_arguments(parser)
     parser.add_argument('--output', metavar='FILE.yaml', help='write a parameter file')
     parser.add_argument('--report', metavar='FILE.svg|png', help='draw the residuals')
-    parser.add_argument('--force', action='store_true', help='replace files that are there')
+    parser.add_argument(
+        '--force',
+        action='store_true',
+        help='replace files that are there, and write numbers that are in doubt',
+    )
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -246,22 +248,43 @@ def _run(options: argparse.Namespace, console: Console) -> Exit:
         only=options.transmission,
         noisy=options.noise,
         fixed=options.fix,
-        offset_of=options.offset,
     )
     _check_results(options.transmission, results)
     if options.json:
         console.out.json({'transmissions': [result.as_json() for result in results]})
     else:
         _show(results, console)
-    if not any(result.estimated for result in results):
-        console.err.line('nothing is identifiable from this recording; nothing is written')
-        return Exit.ERRORS
-    if options.output:
-        write_output(options.output, _parameters(results).encode(), force=options.force)
     if options.report:
         data = residual_plot(results, report_format)
         write_output(options.report, data, force=options.force)
+    if not any(result.estimated for result in results):
+        console.err.line('nothing is identifiable from this recording; nothing is written')
+        return Exit.ERRORS
+    doubted = [result.transmission for result in results if result.doubts]
+    if options.output and (not doubted or options.force):
+        write_output(options.output, _parameters(results).encode(), force=options.force)
+    if doubted:
+        _tell_doubts(doubted, results, options, console)
+        return Exit.ERRORS
     return Exit.OK
+
+
+def _tell_doubts(
+    doubted: Sequence[str],
+    results: Sequence[Calibration],
+    options: argparse.Namespace,
+    console: Console,
+) -> None:
+    text = f'in doubt: {", ".join(map(printable, doubted))}'
+    if options.output and not options.force:
+        others = [r.transmission for r in results if r.transmission not in doubted]
+        text += '; no file is written'
+        if others:
+            text += f' (for the others: --transmission {" --transmission ".join(others)})'
+        text += '; --force writes all numbers as they are'
+    if not options.report:
+        text += '; --report FILE.svg draws the residuals'
+    console.err.line(printable(text))
 
 
 def _check_names(names: Sequence[str], robot: RobotTransmissions) -> None:
@@ -330,11 +353,12 @@ def _parameters(results: Sequence[Calibration]) -> str:
 COMMAND = Command(
     description='Find the numbers of the transmissions (reductions, offsets, dimensions) from a\n'
     'recording of actuator positions and of joint positions that were measured by other\n'
-    'means: absolute encoders, or known poses. Robust against outliers and slips, with\n'
-    '95 % confidence intervals. What the recording cannot tell keeps its value, with the\n'
-    'reason.\n\n'
-    'exit code: 0 something was found, 1 nothing is identifiable, or the description is\n'
-    'none, 2 wrong usage or a file cannot be read or written.',
+    'means: absolute encoders, or known poses. Backlash, a time offset between the sides,\n'
+    'and errors once per turn are found and taken into account; what the model does not\n'
+    'explain is said, and no file is written then. What the recording cannot tell keeps\n'
+    'its value, with the reason. Intervals are of 95 %.\n\n'
+    'exit code: 0 the numbers can be used, 1 they are in doubt, nothing is identifiable,\n'
+    'or the description is none, 2 wrong usage or a file cannot be read or written.',
     example='  transmission_bridge calibrate poses.csv --description a.urdf --output tuned.yaml\n'
     '  transmission_bridge calibrate recording.mcap --description a.urdf \\\n'
     '      --joints /joint_encoders --transmission wrist --report residuals.svg',

@@ -20,9 +20,6 @@ __all__ = ['Kept', 'identifiable', 'order_of']
 #: What is left of a column, relative, when others have explained it but for rounding.
 DEPENDENT = 1e-5
 
-#: A number whose standard error would be more than this share of its size is kept as it is.
-WEAK = 0.1
-
 
 @dataclass(frozen=True)
 class Kept:
@@ -30,12 +27,12 @@ class Kept:
     Why a number keeps the value of the description.
 
     :param reason: ``fixed`` by the user, ``no effect`` on these measurements, ``dependent`` on
-        others, or ``weak``: less visible than the noise.
+        others, or ``second order``: a small change has no effect, a larger one has.
     :param partners: For ``dependent``: the places of the others, with the power of each that makes
         up for this one, where the relation is one of powers, else ``None``.
     """
 
-    reason: Literal['fixed', 'no effect', 'dependent', 'weak']
+    reason: Literal['fixed', 'no effect', 'dependent', 'second order']
     partners: tuple[tuple[int, int | None], ...] = ()
 
 
@@ -63,24 +60,20 @@ def identifiable(
     model: TransmissionModel,
     values: Array,
     slopes: Array,
-    beside: Array,
     order: Sequence[int],
 ) -> tuple[list[int], dict[int, Kept]]:
     """
     Choose the numbers to fit.
 
-    One after the other is taken, unless its column depends on those before, or the noise would
-    then hide it or one of those before.
+    One after the other is taken, unless its column depends on those before.
 
     :param values: One per tunable.
     :param slopes: In standard deviations, shape ``(measurements, tunables)``.
-    :param beside: Columns of what is fitted in any case, shape ``(measurements, k)``.
     :param order: Places of the tunables, those first that are preferred.
     :returns: The places to fit, in their own order, and why the others are kept.
     """
     sizes = model.sizes(values)
-    beside = beside[:, np.any(beside != 0.0, axis=0)]
-    fitted = _Fitted(*np.linalg.qr(beside))
+    basis = np.empty((len(slopes), 0))
     taken: list[int] = []
     kept: dict[int, Kept] = {}
     for place in order:
@@ -89,56 +82,23 @@ def identifiable(
         if full == 0.0:
             kept[place] = Kept('no effect')
             continue
-        tried = fitted.with_column(column)
-        if tried is None:
+        rest = column
+        for _ in range(2):  # Gram and Schmidt: twice is enough (Kahan)
+            rest = rest - basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length <= DEPENDENT * full:
             columns = slopes[:, taken] * sizes[taken]
-            partners = _partners(columns, column, beside, taken, values, sizes, place)
+            partners = _partners(columns, column, taken, values, sizes, place)
             kept[place] = Kept('dependent', partners)
-        elif tried.largest_error(beside.shape[1]) > WEAK:
-            kept[place] = Kept('weak')
         else:
-            fitted = tried
+            basis = np.column_stack([basis, rest / length])
             taken.append(place)
     return sorted(taken), kept
-
-
-@dataclass(frozen=True, eq=False)
-class _Fitted:
-    """
-    Linearly independent columns that are fitted together, as their factors ``Q R``.
-
-    :param basis: ``Q``, shape ``(measurements, k)``.
-    :param factor: ``R``, shape ``(k, k)``.
-    """
-
-    basis: Array
-    factor: Array
-
-    def with_column(self, column: Array) -> _Fitted | None:
-        """Return the columns and one more, ``None`` where it depends on them."""
-        rest, shares = column, np.zeros(self.basis.shape[1])
-        for _ in range(2):  # Gram and Schmidt: twice is enough (Kahan)
-            part = self.basis.T @ rest
-            rest, shares = rest - self.basis @ part, shares + part
-        length = float(np.linalg.norm(rest))
-        if length <= DEPENDENT * float(np.linalg.norm(column)):
-            return None
-        size = len(shares)
-        factor = np.zeros((size + 1, size + 1))
-        factor[:size, :size] = self.factor
-        factor[:, size] = [*shares, length]
-        return _Fitted(np.column_stack([self.basis, rest / length]), factor)
-
-    def largest_error(self, first: int) -> float:
-        """Return the largest standard error of the fitted numbers, from one on."""
-        inverse = np.linalg.inv(self.factor)
-        return float(np.max(np.linalg.norm(inverse, axis=1)[first:]))
 
 
 def _partners(
     columns: Array,
     column: Array,
-    beside: Array,
     taken: Sequence[int],
     values: Array,
     sizes: Array,
@@ -147,9 +107,9 @@ def _partners(
     """Return what makes up for a change of one number, and by which power if by any."""
     if not taken:
         return ()
-    shares = np.linalg.lstsq(np.concatenate([columns, beside], axis=1), column, rcond=None)[0]
+    shares = np.linalg.lstsq(columns, column, rcond=None)[0]
     partners = []
-    for other, share in zip(taken, shares, strict=False):
+    for other, share in zip(taken, shares, strict=True):
         if abs(share) < 1e-3:
             continue
         # A relative change of this one asks for this relative change of the other one.

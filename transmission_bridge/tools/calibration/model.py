@@ -7,17 +7,17 @@ What a calibration fits: one transmission as a function of its tunable numbers.
 With ``theta`` the numbers, ``a`` the actuator positions and ``q`` the joint positions that were
 measured, the noise is taken to be in the joints or in the actuators::
 
-    joint:     q = f(a; theta) + s + e         actuator:     a = f^-1(q; theta) + s + e
+    joint:     q = f(a; theta) + e         actuator:     a = f^-1(q; theta) + e
 
-``e`` is noise, independent from row to row or correlated like a first-order process, with
-outliers; ``s`` is zero but for slips. The side without the noise is taken to be exact, which is a
-good model where its noise, seen from the other side, is much smaller: behind a reduction of 100 an
-actuator's encoder is.
+``e`` is noise with a few outliers, beside the physical terms of
+:mod:`~transmission_bridge.tools.calibration.fit`. The side without the noise is taken to be exact,
+which is a good model where its noise, seen from the other side, is much smaller: behind a
+reduction of 100 an actuator's encoder is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import copy
 from typing import Literal
 
@@ -31,16 +31,20 @@ from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.types import Array
 
-__all__ = ['NoisySide', 'TransmissionModel']
+__all__ = ['PLAUSIBLE', 'NoisySide', 'TransmissionModel', 'is_joint_offset']
 
 NoisySide = Literal['joint', 'actuator']
 
-#: Share of a number's size by which it is changed to find what depends on it. Central differences:
-#: truncation is about its square, rounding about 1e-16 over it.
-STEP = 1e-5
+#: What a described number is plausibly wrong by, as a share of its size.
+PLAUSIBLE = 0.1
 
 #: A prediction beyond this [rad or m] is none: squares of its slopes would overflow.
 LARGEST = 1e30
+
+
+def is_joint_offset(tunable: Tunable) -> bool:
+    """Whether a number is where a joint is zero: it may be anything."""
+    return tunable.path[0] == 'joints' and tunable.path[-1] == 'offset'
 
 
 class TransmissionModel:
@@ -90,7 +94,7 @@ class TransmissionModel:
         sizes: Array = np.maximum(np.abs(values), described)
         units = [tunable_unit(tunable) for tunable in self.tunables]
         for place, tunable in enumerate(self.tunables):
-            if tunable.path[-1] == 'offset' and tunable.path[0] == 'joints':
+            if is_joint_offset(tunable):
                 sizes[place] = 1.0
             elif described[place] == 0.0:
                 alike = [
@@ -101,11 +105,24 @@ class TransmissionModel:
                 sizes[place] = np.median(alike) if alike else 1.0
         return sizes
 
-    def predicted(self, values: Array) -> Array:
+    def plausible(self, values: Array) -> Array:
+        """
+        Return what the described numbers are plausibly wrong by, as standard deviations.
+
+        :data:`PLAUSIBLE` of their size, 1 for an offset, and no less than what a fit found.
+        """
+        sizes = self.sizes(self.nominal)
+        for place, tunable in enumerate(self.tunables):
+            if not is_joint_offset(tunable):
+                sizes[place] *= PLAUSIBLE
+        return np.asarray(np.maximum(sizes, np.abs(values - self.nominal)))
+
+    def predicted(self, values: Array, given: Array | None = None) -> Array:
         """
         Return what would be measured.
 
         :param values: One per tunable.
+        :param given: Positions of the other side instead of :attr:`given`.
         :returns: Shape of :attr:`measured`, NaN where the mechanism cannot be, these values make
             none, or make one that no machine is like (:data:`LARGEST`).
         """
@@ -113,39 +130,14 @@ class TransmissionModel:
             tunable.path: float(value)
             for tunable, value in zip(self.tunables, values, strict=True)
         }
+        given = self.given if given is None else given
         try:
             transmission = build(self._type, self._spec, overrides)[0].transmission
             mapped = (
                 transmission.actuator_to_joint if self._forward else transmission.joint_to_actuator
             )
             with np.errstate(all='ignore'):
-                found = mapped('position', self.given, guess=self.measured)
+                found = mapped('position', given, guess=self.measured)
                 return np.where(np.abs(found) <= LARGEST, found, np.nan)
         except (TransmissionBridgeError, ArithmeticError, ValueError):
             return np.full(self.measured.shape, np.nan)
-
-    def slopes(self, values: Array, chosen: Sequence[int]) -> Array:
-        """
-        Return how the predictions depend on some of the numbers.
-
-        :param chosen: Places of the tunables.
-        :returns: Shape ``(rows, channels, chosen)``; zero where it cannot be told.
-        """
-        sizes = self.sizes(values)
-        slopes = np.zeros((*self.measured.shape, len(chosen)))
-        centre: Array | None = None
-        for column, place in enumerate(chosen):
-            step = STEP * sizes[place]
-            ahead, behind = (self._moved(values, place, change) for change in (step, -step))
-            slope = (ahead - behind) / (2.0 * step)
-            if np.isnan(slope).any():  # next to where the mechanism ends
-                centre = self.predicted(values) if centre is None else centre
-                for one_sided in ((ahead - centre) / step, (centre - behind) / step):
-                    slope = np.where(np.isnan(slope), one_sided, slope)
-            slopes[..., column] = np.where(np.isfinite(slope), slope, 0.0)
-        return slopes
-
-    def _moved(self, values: Array, place: int, change: float) -> Array:
-        moved = values.copy()
-        moved[place] += change
-        return self.predicted(moved)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints moved, and whether they moved with their actuators."""
+"""Which joints moved, whether they moved with their actuators, and which rows are of a rest."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.tools.calibration.robust import spread
-from transmission_bridge.types import Array
+from transmission_bridge.tools.calibration.statistics import neighbour_noise, spread
+from transmission_bridge.types import Array, Mask
 
-__all__ = ['Motion', 'blocks', 'linear_noise', 'motion_of']
-
-Labels = npt.NDArray[np.intp]
+__all__ = ['Motion', 'motion_of', 'rests']
 
 #: What the actuators explain of a joint, in standard errors, that shows that it moves with them.
 #: Noise alone explains about the square root of the number of actuators.
@@ -24,8 +22,8 @@ SHOWN = 6.0
 #: Expected motion over noise from which a joint that does not show any stands still for sure.
 VISIBLE = 3.0
 
-#: Rows per block, and most blocks.
-_BLOCK, _BLOCKS = 25, 20
+#: Share of the whole motion within which a row is of the same rest, and the rows of the shortest.
+STILL, SHORTEST_REST = 1e-3, 5
 
 
 class Motion(Enum):
@@ -40,88 +38,76 @@ class Motion(Enum):
     UNKNOWN = 'unknown'
 
 
-def blocks(rows: int) -> Labels:
+def rests(given: Array) -> npt.NDArray[np.intp]:
     """
-    Return the number of a block for each row.
+    Return the row that stands for each row: of a rest the one in its middle, else itself.
 
-    Within a block of consecutive rows no offset is needed. A slip spoils the block in which it
-    happens, and no other.
+    However long a rest is, it shows one pose: with the same error of an encoder in all of its
+    rows it must not count as often as it has rows.
+
+    :param given: Positions of the side without the noise, shape ``(rows, n)``.
     """
-    count = max(1, min(_BLOCKS, rows // _BLOCK))
-    return np.asarray(np.arange(rows) * count // max(rows, 1), dtype=np.intp)
+    if not len(given):
+        return np.empty(0, dtype=np.intp)
+    most = np.diff(np.quantile(given, (0.05, 0.95), axis=0), axis=0)[0]
+    tolerance = STILL * np.where(most > 0.0, most, np.ptp(given, axis=0))
+    label = np.arange(len(given))
+    first = 0
+    for row in range(1, len(given) + 1):
+        if row < len(given) and np.all(np.abs(given[row] - given[first]) <= tolerance):
+            continue
+        if row - first >= SHORTEST_REST:
+            label[first:row] = (first + row - 1) // 2
+        first = row
+    return np.asarray(label, dtype=np.intp)
 
 
-def motion_of(actuators: Array, joint: Array, expected: Array) -> Motion:
+def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> Motion:
     """
     Tell whether a joint moved.
 
     :param actuators: Actuator positions, shape ``(rows, n_actuators)``.
     :param joint: Positions of the joint, shape ``(rows,)``, NaN where not measured.
     :param expected: Its positions by the description, NaN where it has none.
+    :param moving: Rows that count: one of each rest. A joint that rests most of the time moves.
     """
-    known = np.isfinite(joint)
+    known = np.isfinite(joint) & moving
     rows = int(np.count_nonzero(known))
     if rows == 0:
         return Motion.UNKNOWN
-    block = blocks(rows)
-    explained, noise, freedom = _line(actuators[known], joint[known], block)
-    size = spread(explained)
+    y = joint[known] - np.median(joint[known])
+    x = actuators[known] - np.median(actuators[known], axis=0)
+    explained = _robust_line(x, y)
+    noise = spread(y - explained, fitted=x.shape[1] + 1)
     tiny = 1e-9 * float(np.max(np.abs(joint[known])))
+    size, freedom = float(np.std(explained)), rows - x.shape[1] - 1
     if size > tiny and (freedom < 1 or size * np.sqrt(rows) > SHOWN * noise):
         return Motion.MOVES
+    if spread(y) > 10.0 * max(neighbour_noise(y), tiny):
+        return Motion.MOVES  # with something else than these actuators, or not in proportion
     moved = expected[known]
-    predictable = np.isfinite(moved)
-    if not predictable.any():
+    predictable = moved[np.isfinite(moved)]
+    if not len(predictable):
         return Motion.STUCK
-    by_description = spread(_centred(moved[predictable], block[predictable]))
-    return Motion.STUCK if by_description > max(VISIBLE * noise, tiny) else Motion.PARKED
-
-
-def linear_noise(given: Array, measured: Array) -> float:
-    """
-    Return the standard deviation of what no linear relation explains, whatever its ratios are.
-
-    Where the ratio depends on position, that holds some of the motion.
-
-    :param given: Shape ``(rows, n)``, finite.
-    :param measured: Shape ``(rows,)``, NaN where not measured.
-    """
-    known = np.isfinite(measured) & np.isfinite(given).all(axis=1)
-    if not known.any():
-        return 0.0
-    return _line(given[known], measured[known], blocks(int(known.sum())))[1]
-
-
-def _line(given: Array, measured: Array, block: Labels) -> tuple[Array, float, int]:
-    """Return what a robust linear relation within blocks explains, the noise, and its freedom."""
-    y = _centred(measured, block)
-    x = np.stack([_centred(column, block) for column in given.T], axis=1)
-    explained = _robust_line(x, y)
-    fitted = x.shape[1] + int(block[-1]) + 1
-    return explained, spread(y - explained, fitted=fitted), len(y) - fitted
-
-
-def _centred(values: Array, block: Labels) -> Array:
-    centred: Array = values.copy()
-    for label in range(int(block[-1]) + 1):
-        chosen = block == label
-        if chosen.any():
-            centred[chosen] -= np.median(values[chosen])
-    return centred
+    return (
+        Motion.STUCK
+        if float(np.std(predictable)) > max(VISIBLE * noise, tiny)
+        else (Motion.PARKED)
+    )
 
 
 def _robust_line(x: Array, y: Array) -> Array:
     """Return the part of ``y`` that depends linearly on ``x``, by weights of Cauchy's loss."""
     sizes = np.abs(x).max(axis=0, initial=0.0)
-    unit = x / np.where(sizes > 0.0, sizes, 1.0)
+    unit = np.column_stack([x / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(y))])
     weights = np.ones(len(y))
     fitted: Array = np.zeros(len(y))
     for _ in range(20):
         root = np.sqrt(weights)
         slope = np.linalg.lstsq(unit * root[:, np.newaxis], y * root, rcond=1e-9)[0]
-        fitted = np.asarray(unit @ slope)
-        scale = spread(y - fitted)
-        if scale == 0.0:
+        before, fitted = fitted, np.asarray(unit[:, :-1] @ slope[:-1])
+        scale = spread(y - fitted - slope[-1])
+        if scale == 0.0 or np.max(np.abs(fitted - before)) < 1e-3 * scale:
             break
-        weights = 1.0 / (1.0 + ((y - fitted) / (2.385 * scale)) ** 2)
-    return np.asarray(fitted)
+        weights = 1.0 / (1.0 + ((y - fitted - slope[-1]) / (2.385 * scale)) ** 2)
+    return fitted

@@ -39,7 +39,20 @@ from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.robot import NAMES_HINT
 from transmission_bridge.types import Array
 
-__all__ = ['Pairs', 'Recording', 'Series', 'has_topics', 'paired', 'read_bag', 'read_csv']
+__all__ = [
+    'Pairs',
+    'Recording',
+    'Series',
+    'has_topics',
+    'interpolated',
+    'paired',
+    'read_bag',
+    'read_csv',
+]
+
+#: Rows that are fitted. Of a longer recording with times rows that are :data:`CLOSE` [s] to each
+#: other, in so many stretches.
+MOST_ROWS, CLOSE, STRETCHES = 4_000, 0.02, 40
 
 #: Rows further apart than this many typical distances are not interpolated between.
 MAX_GAP = 5.0
@@ -114,14 +127,6 @@ class Pairs:
     time: Array
     timed: bool
 
-    def thinned(self, most: int) -> Pairs:
-        """Return at most this many rows, evenly spread."""
-        rows = len(self.time)
-        if rows <= most:
-            return self
-        chosen = np.linspace(0, rows - 1, most).astype(np.intp)
-        return Pairs(self.actuators[chosen], self.joints[chosen], self.time[chosen], self.timed)
-
 
 def paired(
     recording: Recording, actuator_names: Sequence[str], joint_names: Sequence[str]
@@ -130,8 +135,8 @@ def paired(
     Bring the positions of some actuators and joints together.
 
     Rows of a table that have both are taken as they are. Where they are measured at different
-    times, the actuators are interpolated linearly at the times of the joints, not outside their
-    times and not over gaps of more than ``MAX_GAP`` times the median distance.
+    times, the actuators are interpolated at the times of the joints (:func:`interpolated`). A long
+    recording is thinned to :data:`MOST_ROWS`.
 
     :param actuator_names: Columns of the result; all have to be known at once.
     :param joint_names: Columns of the result; one of them known will do.
@@ -145,18 +150,70 @@ def paired(
         both = known_a & known_q
         if time_a is None or 2 * np.count_nonzero(both) >= np.count_nonzero(known_q):
             time = np.arange(1.0, len(a) + 1.0) if time_a is None else time_a
-            return Pairs(a[both], q[both], time[both], time_a is not None)
+            return _thinned(a[both], q[both], time[both], time_a is not None)
     if time_a is None or time_q is None:
         raise ValueError('series that are not in rows need times')
     time_a, a = _sorted(time_a[known_a], a[known_a])
     time_q, q = _sorted(time_q[known_q], q[known_q])
-    inside = _between(time_a, time_q)
-    time_q, q = time_q[inside], q[inside]
-    positions = np.empty((len(time_q), a.shape[1]))
-    if len(time_q):
-        for column, values in enumerate(a.T):
-            positions[:, column] = np.interp(time_q, time_a, values)
-    return Pairs(positions, q, time_q, True)
+    positions = interpolated(time_a, a, time_q)
+    inside = np.isfinite(positions).all(axis=1)
+    return _thinned(positions[inside], q[inside], time_q[inside], True)
+
+
+def _thinned(actuators: Array, joints: Array, time: Array, timed: bool) -> Pairs:
+    """
+    Return rows that show the motion and, where there are times, its direction at each row.
+
+    Evenly spread rows would be too far apart for that in a long recording.
+    """
+    rows = len(time)
+    chosen = np.arange(rows)
+    if timed and rows > MOST_ROWS:
+        step = float(np.median(np.diff(time)))
+        chosen = chosen[:: max(1, int(CLOSE / step)) if step > 0.0 else 1]
+    if len(chosen) > MOST_ROWS:
+        count, length = (STRETCHES, MOST_ROWS // STRETCHES) if timed else (MOST_ROWS, 1)
+        starts = np.linspace(0, len(chosen) - length, count).astype(np.intp)
+        chosen = chosen[(starts[:, np.newaxis] + np.arange(length)).ravel()]
+    return Pairs(actuators[chosen], joints[chosen], time[chosen], timed)
+
+
+def interpolated(time: Array, values: Array, at: Array) -> Array:
+    """
+    Return values at other times, by the cubic through the four nearest rows (Lagrange).
+
+    A straight line would be wrong by an eighth of the square of the time between rows times the
+    acceleration, which is more than a good encoder's noise.
+
+    :param time: Shape ``(rows,)``, ascending.
+    :param values: Shape ``(rows, n)``.
+    :returns: NaN outside the times, and over gaps of more than :data:`MAX_GAP` times the median
+        distance.
+    """
+    found = np.full((len(at), values.shape[1]), np.nan)
+    distinct = np.concatenate([[True], np.diff(time) > 0.0]) if len(time) else np.empty(0, bool)
+    time, values = time[distinct], values[distinct]
+    inside = np.flatnonzero(_between(time, at))
+    if not len(inside):
+        return found
+    asked = at[inside]
+    width = min(4, len(time))
+    first = np.clip(np.searchsorted(time, asked, side='right') - 2, 0, len(time) - width)
+    # Beyond a gap a row tells nothing about this side of it.
+    knots = time[first[:, np.newaxis] + np.arange(width)]
+    limit = MAX_GAP * float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+    total = np.zeros((len(inside), values.shape[1]))
+    for k in range(width):
+        share = np.ones(len(inside))
+        for m in range(width):
+            if m != k:
+                share *= (asked - knots[:, m]) / (knots[:, k] - knots[:, m])
+        total += share[:, np.newaxis] * values[first + k]
+    whole = (np.diff(knots, axis=1) <= limit).all(axis=1)
+    for column, known in enumerate(values.T):
+        line = np.interp(asked, time, known)
+        found[inside, column] = np.where(whole, total[:, column], line)
+    return found
 
 
 def _sorted(time: Array, values: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from transmission_bridge.tools.calibration.motion import Motion
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array
 
-__all__ = ['Calibration', 'Channel', 'Parameter', 'Slip']
+__all__ = ['Calibration', 'Channel', 'Effect', 'Parameter']
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Parameter:
     :param value: The estimate, or the same value where there is none.
     :param half_width: Half of the 95 % confidence interval; ``None``: not estimated; infinite
         where there are no more measurements than numbers.
-    :param kept: Why it was not estimated, in words.
-    :param warns: Whether the user should know that it was not.
+    :param kept: Why it was not estimated, or hardly, in words.
+    :param warns: Whether the user should know that.
     """
 
     path: ParameterPath
@@ -61,24 +61,34 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class Effect:
     """
-    A change of the offset for good.
+    A physical effect that the recording shows beside the numbers.
 
-    :param time: First time with the new offset [s], the row where there are no times.
-    :param size: By how much the measured position grew [rad or m].
+    :param name: What it is, for example ``backlash of elbow``.
+    :param unit: Unit of its size.
+    :param size: A time [s], a gap, or the amplitude of an error once per turn.
     :param half_width: Half of its 95 % confidence interval.
+    :param alike: Effects that would explain as much.
     """
 
-    time: float
+    name: str
+    unit: str
     size: float
     half_width: float
+    alike: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
         known = math.isfinite(self.half_width)
         interval = [self.size - self.half_width, self.size + self.half_width] if known else None
-        return {'time': self.time, 'size': self.size, 'interval': interval}
+        return {
+            'name': self.name,
+            'unit': self.unit,
+            'size': self.size,
+            'interval': interval,
+            'or': list(self.alike),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,19 +98,18 @@ class Channel:
 
     :param noise: Standard deviation [rad or m]; ``None`` where the channel was not used.
     :param time: Times of the rows, shape ``(rows,)``.
-    :param residual: Measured minus predicted: slips, outliers and noise.
-    :param level: The part of it that slips explain.
+    :param position: What the model predicts [rad or m].
+    :param residual: Measured minus predicted.
     :param outlier: Which rows have no influence.
-    :param unpredicted: Rows that the mechanism cannot reach.
+    :param unpredicted: Rows outside the domain of the transmission.
     """
 
     name: str
     motion: Motion
     noise: float | None
-    slips: tuple[Slip, ...]
     time: Array
+    position: Array
     residual: Array
-    level: Array
     outlier: npt.NDArray[np.bool_]
     unpredicted: int = 0
 
@@ -113,7 +122,6 @@ class Channel:
             'noise': self.noise,
             'outliers': int(self.outlier.sum()),
             'not_predicted': self.unpredicted,
-            'slips': [slip.as_json() for slip in self.slips],
         }
 
 
@@ -125,7 +133,10 @@ class Calibration:
     :param rows: Rows of the recording that were used.
     :param timed: Whether times are in seconds.
     :param correlated: Pairs of estimated numbers with the correlation of their errors.
-    :param warnings: Sentences.
+    :param effects: Physical effects that were found and taken into account.
+    :param doubts: Sentences: why the numbers should not be used as they are.
+    :param warnings: Sentences that leave the numbers as good as their intervals.
+    :param notes: Sentences about effects that the recording cannot show or rule out.
     """
 
     transmission: str
@@ -135,7 +146,10 @@ class Calibration:
     parameters: tuple[Parameter, ...]
     channels: tuple[Channel, ...]
     correlated: tuple[tuple[str, str, float], ...]
+    effects: tuple[Effect, ...]
+    doubts: tuple[str, ...]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def estimated(self) -> tuple[Parameter, ...]:
@@ -154,5 +168,8 @@ class Calibration:
                 {'parameters': [first, second], 'correlation': value}
                 for first, second, value in self.correlated
             ],
+            'effects': [effect.as_json() for effect in self.effects],
+            'doubts': list(self.doubts),
             'warnings': list(self.warnings),
+            'notes': list(self.notes),
         }
