@@ -356,6 +356,27 @@ def test_the_parameter_file_is_what_the_node_and_the_library_read(run, recording
     np.testing.assert_allclose(robot.actuator_to_joint('position', a), motion(50, 6), atol=1e-7)
 
 
+def test_limits_are_no_numbers_of_a_mechanism(run, tmp_path):
+    """What bounds an actuator is neither estimated nor written, open limits neither."""
+    text = ARM.read_text(encoding='utf-8')
+    mark = '<actuator name="shoulder_pan_motor" role="actuator1"/>'
+    assert mark in text
+    limit = mark.replace('/>', '><limit upper="900" effort="2"/></actuator>')
+    limited = tmp_path / 'limited.urdf'
+    limited.write_text(text.replace(mark, limit), 'utf-8')
+    joints = motion(300, 1)
+    motors = 103.0 * (joints - 0.31)
+    columns = np.concatenate([np.arange(300)[:, np.newaxis] * 0.02, motors, joints], axis=1)
+    noise = np.random.default_rng(1).normal(scale=1e-4, size=(300, 1))
+    columns[:, 2:] += noise
+    table = write(tmp_path / 'table.csv', ['time', 'shoulder_pan_motor', 'shoulder_pan'], columns)
+    output = tmp_path / 'numbers.yaml'
+    done = run('calibrate', table, '--description', limited, '--output', output)
+    assert done.code == 0, done.out
+    assert 'limit' not in done.out
+    assert 'limit' not in output.read_text(encoding='utf-8')
+
+
 def test_files_are_replaced_only_by_force(run, recording, tmp_path):
     """What is there stays byte for byte without ``--force``."""
     data = recording(rows=60)

@@ -39,6 +39,12 @@ class Tunable:
     nonzero: bool = False
     may_be_infinite: bool = False
 
+    @property
+    def shapes_map(self) -> bool:
+        """Whether positions depend on it, unlike limits of actuators and ``max_gain``."""
+        is_limit = len(self.path) == 4 and self.path[2] == 'limit'
+        return not is_limit and self.path != ('max_gain',)
+
     def check(self, value: float, *, transmission: str = '') -> float:
         """
         Return ``value`` if it can be accepted.

@@ -74,7 +74,8 @@ class TransmissionModel:
         members = binding.spec.joints if self._forward else binding.spec.actuators
         self.channels = tuple(member.name for member in members)
         built, _ = build(self._type, self._spec, numbers)
-        self.tunables: tuple[Tunable, ...] = built.tunables
+        self.tunables = tuple(each for each in built.tunables if each.shapes_map)
+        self._others = {each.path: each.value for each in built.tunables if not each.shapes_map}
         self.nominal = np.array([tunable.value for tunable in self.tunables])
 
     def at_rows(self, rows: npt.NDArray[np.intp]) -> TransmissionModel:
@@ -126,7 +127,7 @@ class TransmissionModel:
         :returns: Shape of :attr:`measured`, NaN where the mechanism cannot be, these values make
             none, or make one that no machine is like (:data:`LARGEST`).
         """
-        overrides = {
+        overrides = self._others | {
             tunable.path: float(value)
             for tunable, value in zip(self.tunables, values, strict=True)
         }
