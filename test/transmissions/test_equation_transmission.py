@@ -198,8 +198,8 @@ def _ankle(t: ParallelAnkleTransmission):
             ahead, beside = np.array(p.ahead[leg]), np.array(p.beside[leg])
             angle = found[leg] / ratio + 0.01
             for _ in range(9):
-                crank = p.crank[leg] * (np.cos(angle) * ahead + np.sin(angle) * beside)
-                across = p.crank[leg] * (np.cos(angle) * beside - np.sin(angle) * ahead)
+                crank = np.cos(angle) * ahead + np.sin(angle) * beside
+                across = np.cos(angle) * beside - np.sin(angle) * ahead
                 rod = way - crank
                 angle = angle + (rod @ rod - rods[leg] ** 2) / (2.0 * rod @ across)
             angles.append(ratio * angle)

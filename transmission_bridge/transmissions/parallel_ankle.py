@@ -114,7 +114,7 @@ class ParallelAnkleTransmission(EquationTransmission):
         for leg, end in enumerate(_rod_ends(q, p)):
             way = end - p.motor[leg]
             along, across = ca.dot(way, p.ahead[leg]), ca.dot(way, p.beside[leg])
-            k = (p.reach[leg] - ca.dot(p.motor[leg], end)) / p.crank[leg]
+            k = p.reach[leg] - ca.dot(p.motor[leg], end)
             w = p.side[leg] * ca.sqrt(along * along + across * across - k * k)
             angles.append(ca.atan2(across * k + along * w, along * k - across * w))
         return angles
@@ -124,7 +124,7 @@ class ParallelAnkleTransmission(EquationTransmission):
         """Return by how much half the square of each rod's length is missed."""
         misses = []
         for leg, end in enumerate(_rod_ends(q, p)):
-            crank = p.crank[leg] * (ca.cos(a[leg]) * p.ahead[leg] + ca.sin(a[leg]) * p.beside[leg])
+            crank = ca.cos(a[leg]) * p.ahead[leg] + ca.sin(a[leg]) * p.beside[leg]
             # |p - m - c|^2, in which |p| = |b| as a rotation keeps lengths.
             tip = ca.dot(p.motor[leg] + crank, end)
             misses.append(p.reach[leg] + ca.dot(p.motor[leg], crank) - tip)
@@ -238,9 +238,8 @@ class AnkleLeg:
         return {
             'motor': self.motor,
             'foot': self.foot,
-            'ahead': self.ahead,
-            'beside': self.beside,
-            'crank': self.crank,
+            'ahead': _vector(self.crank * np.array(self.ahead)),
+            'beside': _vector(self.crank * np.array(self.beside)),
             'reach': reach,
             'side': side,
         }

@@ -66,11 +66,20 @@ class _Mechanism(NamedTuple):
 
 
 class _Affine(NamedTuple):
-    """The structure of an affine map: for each output its terms, and which biases there are."""
+    """
+    The structure of an affine map.
+
+    :param terms: For each output its inputs.
+    :param before: Which inputs have a bias.
+    :param after: Which outputs have one.
+    :param numbers_of: For each output the output whose coefficients it has; velocities those of
+        positions, so that they are read once.
+    """
 
     terms: tuple[tuple[int, ...], ...]
     before: tuple[bool, ...]
     after: tuple[bool, ...]
+    numbers_of: tuple[int, ...]
 
 
 class RobotFunction:
@@ -118,7 +127,7 @@ class RobotFunction:
             self._starts.append(slice(starts, starts + count))
             starts += count
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS
-        structure = _Affine(*affine.structure)
+        structure = _affine_structure(affine)
         function = _compiled(structure, n_in, n_out, tuple(mechanisms), commands)
         #: Rows position, velocity and effort.
         self.values: Array = np.full((_ROWS, n_in), math.nan)
@@ -176,6 +185,20 @@ class RobotFunction:
     def forget(self) -> None:
         """Forget the last solutions."""
         self._start.fill(math.nan)
+
+
+def _affine_structure(affine: AffineMap) -> _Affine:
+    """Return the structure, with velocities by the coefficients of positions if they are those."""
+    terms, before, after = affine.structure
+    numbers = affine.numbers
+    begins = np.cumsum([0, *map(len, terms)]).tolist()
+    rows = [numbers[begins[row] : begins[row + 1]] for row in range(affine.n_out)]
+    n = affine.n_out // _ROWS
+    numbers_of = tuple(
+        row - n if n <= row < 2 * n and rows[row] == rows[row - n] else row
+        for row in range(affine.n_out)
+    )
+    return _Affine(terms, before, after, numbers_of)
 
 
 @lru_cache(maxsize=64)
@@ -243,12 +266,12 @@ def _affine(affine: _Affine, values: Expression, numbers: Expression) -> list[Ex
         values[place] if bias is None else values[place] - bias
         for place, bias in enumerate(before)
     ]
-    mapped, taken = [], 0
+    begins = np.cumsum([0, *map(len, affine.terms)]).tolist()
+    mapped = []
     for row, terms in enumerate(affine.terms):
         total = None
-        for place in terms:
-            term = inputs[place] * numbers[taken]
-            taken += 1
+        for number, place in enumerate(terms, begins[affine.numbers_of[row]]):
+            term = inputs[place] * numbers[number]
             total = term if total is None else total + term
         if affine.after[row]:
             bias = numbers[at + row]
@@ -265,7 +288,7 @@ def _instant(
     good = all_of((known, inside, fine))
     lost = ca.logic_and(good, ca.logic_or(slow, weak))
     said = _said(known, inside, good) + _either(lost, SINGULAR, 0.0)
-    after = _after(start, following, ca.logic_or(good, nearing), said)
+    after = _after(rows[0].numel(), start, following, ca.logic_or(good, nearing), said)
     return [known_if(good, row) for row in found], said, after
 
 
@@ -295,7 +318,7 @@ def _commanded(
     ]
     first = _either(ca.logic_or(is_placed, is_moving), _said(known, inside, good), 0.0)
     second = _either(is_pushed, _said(there, within, holds), 0.0)
-    after = _after(start, following, ca.logic_or(good, nearing), first)
+    after = _after(rows[0].numel(), start, following, ca.logic_or(good, nearing), first)
     # Where one of two positions is outside, the other may still have to be looked at.
     is_doubtful = ca.logic_or(first == DOUBTFUL, second == DOUBTFUL)
     lost = ca.logic_or(all_of((good, slow, is_moving)), all_of((holds, weak, is_pushed)))
@@ -305,12 +328,15 @@ def _commanded(
 
 
 def _after(
-    start: Expression, following: Expression, is_nearer: Expression, said: Expression
+    n: int, start: Expression, following: Expression, is_nearer: Expression, said: Expression
 ) -> Expression:
     """Return where the next solution begins: anew after a position that was outside."""
     if not start.numel():
         return start
-    return known_if(said != OUTSIDE, _either(is_nearer, following, start))
+    # Solution and position stay while nothing is known; of their derivative nothing is then.
+    kept = 2 * n
+    stays = known_if(said != OUTSIDE, _either(is_nearer, following[:kept], start[:kept]))
+    return ca.vertcat(stays, following[kept:])
 
 
 def _either(condition: Expression, one: Expression, other: Expression) -> Expression:
