@@ -807,13 +807,12 @@ def test_the_affine_part_is_that_of_the_affine_map(robots, robot_of, data) -> No
         (step,) = nonlinear.mapper.map_of('position', direction).steps
         function = robot_function.RobotFunction(stacked, [step], direction, commands=False)
         for scale in (1.0, 1e-300, 1e300):
-            values = scale * places.normal(size=function.values.shape)
+            values = scale * places.normal(size=(3, stacked.n_in // 3))
             odd = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0])
             chosen = places.uniform(size=values.shape) < 0.2
             values[chosen] = places.choice(odd, np.count_nonzero(chosen))
             values[0, 0] = 0.1
-            function.values[:] = values
-            function()
+            function(values)
             with np.errstate(all='ignore'):
                 expected = stacked(values.reshape(-1)).reshape(function.mapped.shape)
             found, expected = function.mapped[:, 1:], expected[:, 1:]

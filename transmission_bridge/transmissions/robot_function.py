@@ -129,8 +129,9 @@ class RobotFunction:
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS
         structure = _affine_structure(affine)
         function = _compiled(structure, n_in, n_out, tuple(mechanisms), commands)
-        #: Rows position, velocity and effort.
-        self.values: Array = np.full((_ROWS, n_in), math.nan)
+        given: Array = np.full((_ROWS, n_in), math.nan)
+        self._given: Array = given
+        self._given_memory = self._values_memory = given.reshape(-1).data
         #: Positions that velocities and efforts are mapped at, where they have their own.
         self.places: Array = np.full((2, n_in), math.nan)
         #: Rows position, velocity and effort of the other space.
@@ -146,7 +147,7 @@ class RobotFunction:
         self._solves = starts > 0
         self._commands = commands
         self._buffer, self._run = function.buffer()
-        inputs = (self.values, self.places, self._start, self._numbers)
+        inputs = (given, self.places, self._start, self._numbers)
         outputs = (self.mapped, self.said, self._next, self._doubt)
         sizes = [function.numel_in(place) for place in range(len(inputs))]
         sizes += [function.numel_out(place) for place in range(len(outputs))]
@@ -158,10 +159,19 @@ class RobotFunction:
             self._buffer.set_res(place, array.reshape(-1).data)
         self._doubtful = self._doubt.data
 
-    def __call__(self) -> bool:
-        """Map :attr:`values` to :attr:`mapped`, and return whether there is anything to say."""
+    def __call__(self, values: Array) -> bool:
+        """
+        Map to :attr:`mapped`, and return whether there is anything to say.
+
+        :param values: Rows position, velocity, effort, shape ``(3, n_in)``, C-contiguous.
+        """
+        if values is not self._given:
+            # A stream gives the same array each time; memory is copied at a third of the price.
+            assert values.flags.c_contiguous  # else it would be a copy that nobody writes to
+            self._given, self._given_memory = values, values.reshape(-1).data
+        self._values_memory[:] = self._given_memory
         for transmission, along, place, copy, part in self._pieces:
-            at = self.places[copy, place] if self._commands else self.values[0, place]
+            at = self.places[copy, place] if self._commands else values[0, place]
             if not math.isnan(at):  # of what is unknown, any numbers make NaN
                 self._numbers[part] = transmission.numbers_at(along, float(at))
         self._run()

@@ -203,8 +203,7 @@ class Stream:
         else:
             function = self._functions[False]
             mapped = function.mapped
-            function.values[:] = values
-            if function():
+            if function(values):
                 self._look_closely(function, values, None, report)
         for called in self._called:
             called.map_instant(values, mapped, report)
@@ -230,10 +229,9 @@ class Stream:
         else:
             function = self._function(True)
             mapped = function.mapped
-            function.values[:] = values
             function.places[0] = at
             function.places[1] = measured
-            if function():
+            if function(values):
                 self._look_closely(function, values, places, report)
         for called in self._called:
             called.map_command(values, places, mapped, report)
