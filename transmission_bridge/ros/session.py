@@ -151,9 +151,6 @@ class ReceiptClock:
 #: Seconds that stopping waits for drivers to acknowledge the last command.
 _ACKNOWLEDGE_PERIOD = 0.3
 
-#: Checks for commands that have timed out, per command timeout.
-_TIMEOUT_CHECKS = 4
-
 #: Seconds of nothing but older stamps after which joint_states accepts one.
 _STAMP_HOLD = 1.0
 
@@ -316,10 +313,9 @@ class Session:
                 1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock
             )
         self._stall.reset()
-        self._every(self._stall.period, self._stall.look, STEADY)
-        if self._timeouts:
-            for clock in self._clock.watch_clocks:
-                self._every(min(self._timeouts) / _TIMEOUT_CHECKS, self._expire, clock)
+        # One timer for both, as each costs every message a little.
+        for clock in self._clock.watch_clocks:
+            self._every(self._stall.period, self._watch, clock)
 
     def close(self) -> None:
         """Send the commands of ``on_stop``, then stop. Publishers must still be active."""
@@ -449,6 +445,11 @@ class Session:
             if self.commands.has_ended:
                 self._expire()
             raise
+
+    def _watch(self) -> None:
+        self._stall.look()
+        if self._timeouts:
+            self._expire()
 
     def _expire(self) -> None:
         now = self.time()
