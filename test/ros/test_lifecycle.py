@@ -74,7 +74,7 @@ def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
         assert each == inside[0]
     assert inside[0]['managed'] > before['managed']
     # Of the rate, of timeouts, and to see whether the node stands still.
-    assert inside[0]['timers'] == before['timers'] + 3
+    assert inside[0]['timers'] == before['timers'] + 2
 
 
 def test_failed_configure_leaves_nothing_behind(peer, make_bridge, reference, monkeypatch):
