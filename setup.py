@@ -38,6 +38,9 @@ BUILT_IN = {
     ),
     'transmission_bridge/CoupledTransmission': 'coupled:CoupledTransmission',
     'transmission_bridge/CrankSliderTransmission': 'crank_slider:CrankSliderTransmission',
+    'transmission_bridge/LinkageTransmission': (
+        'linkage.linkage_transmission:LinkageTransmission'
+    ),
     'transmission_bridge/ParallelAnkleTransmission': 'parallel_ankle:ParallelAnkleTransmission',
     'transmission_bridge/ScrewTransmission': 'screw:ScrewTransmission',
     'transmission_bridge/TabulatedTransmission': 'tabulated:TabulatedTransmission',

@@ -575,6 +575,11 @@ def command_names(robot: RobotTransmissions) -> CommandNames:
         if not all(binding.owned)
         or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
     }
+    reading |= {
+        robot.joint_names[place]: f"passive, it is moved by transmission '{binding.spec.name}'"
+        for binding in robot.bindings
+        for place in binding.passive
+    }
     lost = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
     barred = dict(reading)
     for joint in robot.robot.joints:

@@ -132,6 +132,12 @@ class BridgeOptions:
     pass_through: bool = _option(
         True, 'Whether joints without a transmission pass through to an actuator of their name.'
     )
+    passive_joints: str = _option(
+        'all',
+        'Joints of linkages that are published though nobody commands them: all, all but the '
+        'angles of balls, or none.',
+        ('all', 'no_balls', 'none'),
+    )
     wrap_period: tuple[str, ...] = _option(
         (),
         'Periods of single-turn encoders [rad or m], unwrapped before the reduction, each as '

@@ -158,6 +158,7 @@ class TransmissionBridge(LifecycleNode):
         robot = RobotTransmissions(
             description_source.read_description(text),
             pass_through=options.pass_through,
+            passive_joints=options.passive_joints,
             aliases=aliases,
         )
         lost = robot.lost_actuators

@@ -80,6 +80,7 @@ _USED = (
     'actuator_names',
     'plugin_aliases',
     'pass_through',
+    'passive_joints',
     'wrap_period',
     'undeclared_interfaces',
     'unknown_rates',
@@ -153,6 +154,7 @@ class BridgeSetup:
         robot = RobotTransmissions(
             load_description(description),
             pass_through=self.options.pass_through,
+            passive_joints=self.options.passive_joints,
             aliases=pairs('plugin_aliases', self.options.plugin_aliases),
         )
         places = parameter_names(robot).places

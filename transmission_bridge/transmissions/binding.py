@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
+from transmission_bridge.transmissions.linkage.tree import linkage_joints
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 
@@ -34,6 +35,7 @@ class Binding:
 
     :param owned: Per actuator, whether commands to it come from this transmission. Several
         transmissions may read an actuator, one gives its value on the way back.
+    :param passive: Joints that it moves and that nobody commands.
     """
 
     spec: TransmissionSpec
@@ -41,6 +43,12 @@ class Binding:
     joints: tuple[int, ...]
     actuators: tuple[int, ...]
     owned: tuple[bool, ...]
+    passive: tuple[int, ...] = ()
+
+    @property
+    def moved(self) -> tuple[int, ...]:
+        """All joints that it moves: those in role order, then the passive ones."""
+        return (*self.joints, *self.passive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +88,14 @@ def lay_out(
         get an actuator of their own name.
     """
     driven = [member.name for item in built for member in item.spec.joints]
+    driven += [name for item in built for name in item.transmission.passive_joints]
     actuators = list(
         dict.fromkeys(member.name for item in built for member in item.spec.actuators)
     )
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
+    # The joints of a linkage move with its motors, whether it can be used or not.
+    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
     taken = {member.name for spec in robot.transmissions for member in spec.actuators}
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
     findings = []
@@ -175,6 +186,7 @@ def _bind(
             joints=tuple(joint_index[member.name] for member in item.spec.joints),
             actuators=tuple(actuator_index[member.name] for member in item.spec.actuators),
             owned=tuple(owners[member.name] == item.spec.name for member in item.spec.actuators),
+            passive=tuple(joint_index[name] for name in item.transmission.passive_joints),
         )
         for item in built
     )

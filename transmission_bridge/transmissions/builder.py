@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import traceback
 
-from transmission_bridge.description.specs import Finding, TransmissionSpec
+from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
 from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
@@ -26,16 +26,21 @@ __all__ = ['build', 'build_all']
 
 
 def build_all(
-    specs: tuple[TransmissionSpec, ...], registry: Registry, aliases: Mapping[str, str]
+    robot: RobotDescription,
+    registry: Registry,
+    aliases: Mapping[str, str],
+    passive_joints: str = 'none',
 ) -> tuple[tuple[Built, ...], tuple[Finding, ...]]:
     """
     Build every transmission that can be built.
 
     :param aliases: Type string of the robot to the type string of the plugin to use for it.
+    :param passive_joints: Which passive joints are published.
     :returns: The transmissions, and a finding for each failure, for each thing not used, and for
         each further provider of a type.
     """
     built = []
+    specs = robot.transmissions
     types = dict.fromkeys(aliases.get(spec.type, spec.type) for spec in specs)
     findings = [
         Finding('error', plugin.error)
@@ -44,7 +49,7 @@ def build_all(
     ]
     for spec in specs:
         try:
-            item, unused = _build_aliased(spec, registry, aliases)
+            item, unused = _build_aliased(spec, robot, registry, aliases, passive_joints)
         except TransmissionBridgeError as error:
             findings.append(_failure(spec, error))
         except (Exception, SystemExit) as error:  # a plugin's bug costs its own joints only
@@ -68,16 +73,20 @@ def build(
     cls: type[Transmission],
     spec: TransmissionSpec,
     overrides: Mapping[ParameterPath, float] | None = None,
+    robot: RobotDescription | None = None,
+    passive_joints: str = 'none',
 ) -> tuple[Built, tuple[Finding, ...]]:
     """
     Build one transmission and check that it has the members of its description.
 
     :param overrides: Values that replace those of the description.
+    :param robot: The robot that the transmission is part of.
+    :param passive_joints: Which passive joints are published.
     :returns: The transmission, and a finding for everything it did not use: an error where it must
         not be used for that.
     :raises TransmissionError: If the description or a value cannot be accepted.
     """
-    reader = SpecReader(spec, overrides)
+    reader = SpecReader(spec, overrides, robot, passive_joints)
     transmission = cls.from_spec(reader)
     found = (transmission.n_joints, transmission.n_actuators)
     given = (len(spec.joints), len(spec.actuators))
@@ -114,10 +123,14 @@ def build(
 
 
 def _build_aliased(
-    spec: TransmissionSpec, registry: Registry, aliases: Mapping[str, str]
+    spec: TransmissionSpec,
+    robot: RobotDescription,
+    registry: Registry,
+    aliases: Mapping[str, str],
+    passive_joints: str,
 ) -> tuple[Built, tuple[Finding, ...]]:
     type_name = aliases.get(spec.type, spec.type)
-    built, unused = build(registry.load(type_name), spec)
+    built, unused = build(registry.load(type_name), spec, None, robot, passive_joints)
     if type_name != spec.type and unused:
         # A type that leaves part of the description unread is another mechanism.
         raise TransmissionError(

@@ -128,7 +128,7 @@ class Mapper:
         for joint, actuator in self._layout.pass_through:
             jacobian[..., joint, actuator] = 1.0
         for binding in self._layout.bindings:
-            rows = np.array(binding.joints)[:, np.newaxis]
+            rows = np.array(binding.moved)[:, np.newaxis]
             columns = np.array(binding.actuators)
             shape = (*position.shape[:-1], len(rows), len(columns))
             try:
@@ -167,21 +167,25 @@ class Mapper:
         single = Mapper(replace(alone, pass_through=((0, 0),)), frozenset())
         found = []
         for each in layout.bindings:
-            joints, actuators = tuple(range(len(each.joints))), tuple(range(len(each.actuators)))
+            joints, actuators = tuple(range(len(each.moved))), tuple(range(len(each.actuators)))
             own = replace(
                 layout,
-                joint_names=tuple(layout.joint_names[place] for place in each.joints),
+                joint_names=tuple(layout.joint_names[place] for place in each.moved),
                 actuator_names=tuple(layout.actuator_names[place] for place in each.actuators),
                 bindings=(
                     replace(
-                        each, joints=joints, actuators=actuators, owned=(True,) * len(actuators)
+                        each,
+                        joints=joints[: len(each.joints)],
+                        actuators=actuators,
+                        owned=(True,) * len(actuators),
+                        passive=joints[len(each.joints) :],
                     ),
                 ),
                 pass_through=(),
             )
             found.append(
                 Coupling(
-                    np.array(each.joints, dtype=np.intp),
+                    np.array(each.moved, dtype=np.intp),
                     np.array(each.actuators, dtype=np.intp),
                     Mapper(own, self._ignore_absolute_encoder),
                 )
@@ -208,7 +212,8 @@ class Coupling(NamedTuple):
     """
     Joints and actuators that depend on each other and on no others.
 
-    :param joints: Their places among those of the maps that they are part of, in role order.
+    :param joints: Their places among those of the maps that they are part of, in role order, then
+        the passive ones.
     :param actuators: Likewise.
     :param mapper: The maps between them.
     """
@@ -224,9 +229,9 @@ def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
         if name not in known:
             raise UnknownNameError('joint', name, known)
     wanted = [known.index(name) for name in names]
-    bindings = [each for each in layout.bindings if not set(wanted).isdisjoint(each.joints)]
+    bindings = [each for each in layout.bindings if not set(wanted).isdisjoint(each.moved)]
     passed = [pair for pair in layout.pass_through if pair[0] in wanted]
-    moved = dict.fromkeys(place for each in bindings for place in each.joints)
+    moved = dict.fromkeys(place for each in bindings for place in each.moved)
     joints = [*wanted, *(place for place in moved if place not in wanted)]
     actuators = sorted(
         {place for each in bindings for place in each.actuators}
@@ -245,6 +250,7 @@ def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
             replace(
                 each,
                 joints=tuple(map(joints.index, each.joints)),
+                passive=tuple(map(joints.index, each.passive)),
                 actuators=tuple(map(actuators.index, each.actuators)),
                 owned=tuple(owners[place] == number for place in each.actuators),
             )
@@ -364,7 +370,7 @@ def _compile(
             if bias_out is not None:
                 after[outputs] = bias_out[selected]
         else:
-            guesses = np.array(binding.joints if forward else binding.actuators, dtype=np.intp)
+            guesses = np.array(binding.moved if forward else binding.actuators, dtype=np.intp)
             steps.append(
                 Step(binding.spec.name, binding.transmission, inputs, outputs, selected, guesses)
             )
@@ -378,6 +384,7 @@ def _places(binding: Binding, direction: Direction) -> tuple[Index, Index, Index
     joints = np.array(binding.joints, dtype=np.intp)
     actuators = np.array(binding.actuators, dtype=np.intp)
     if direction == ACTUATOR_TO_JOINT:
-        return actuators, joints, np.arange(len(joints))
+        moved = np.array(binding.moved, dtype=np.intp)
+        return actuators, moved, np.arange(len(moved))
     selected = np.flatnonzero(binding.owned)
     return joints, actuators[selected], selected

@@ -55,6 +55,8 @@ class RobotTransmissions:
     :param pass_through: Whether joints without a transmission pass through.
     :param registry: Plugins to use instead of the installed ones.
     :param aliases: Type string of the robot to the type string of the plugin to use for it.
+    :param passive_joints: Which joints of linkages are among :attr:`joint_names` that nobody
+        commands: ``all``, ``no_balls`` or ``none``.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class RobotTransmissions:
         pass_through: bool = True,
         registry: Registry | None = None,
         aliases: Mapping[str, str] | None = None,
+        passive_joints: str = 'all',
     ) -> None:
-        built, findings = build_all(robot.transmissions, registry or Registry(), aliases or {})
+        self._passive_joints: str = passive_joints
+        built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
         ignored, more = ignored_encoders(built)
         self._compile(robot, built, (*findings, *more), ignored, pass_through)
 
@@ -230,8 +234,9 @@ class RobotTransmissions:
         for name, flag in flags.items():
             (ignored.add if flag else ignored.discard)(name)
         for name, values in numbers.items():
-            items[name] = rebuilt(items[name], values)
+            items[name] = rebuilt(items[name], values, self._robot, self._passive_joints)
         other = object.__new__(type(self))
+        other._passive_joints = self._passive_joints
         other._compile(
             self._robot,
             tuple(items.values()),

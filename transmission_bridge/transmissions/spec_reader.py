@@ -19,6 +19,7 @@ from transmission_bridge.description.specs import (
     Finding,
     ParameterSpec,
     REDUCTION_TAGS,
+    RobotDescription,
     TransmissionEnd,
     TransmissionSpec,
 )
@@ -71,12 +72,21 @@ class SpecReader:
 
     :param spec: The description, members in role order.
     :param overrides: Values that replace those of the description, by parameter path.
+    :param robot: The robot that the transmission is part of, where its joints and links matter.
+    :param passive_joints: Which joints are published that the transmission moves and nobody
+        commands.
     """
 
     def __init__(
-        self, spec: TransmissionSpec, overrides: Mapping[ParameterPath, float] | None = None
+        self,
+        spec: TransmissionSpec,
+        overrides: Mapping[ParameterPath, float] | None = None,
+        robot: RobotDescription | None = None,
+        passive_joints: str = 'none',
     ) -> None:
         self.spec = spec
+        self.robot = robot
+        self.passive_joints = passive_joints
         self._overrides = dict(overrides or {})
         self._tunables: dict[ParameterPath, Tunable] = {}
         self._used: set[int] = set()
@@ -125,6 +135,18 @@ class SpecReader:
                 'joints', member, OFFSET, 'Joint position at actuator zero [rad or m].'
             )
             for member in self.spec.joints
+        )
+
+    def actuator_offsets(self, description: str) -> tuple[float, ...]:
+        """
+        Return the actuators' offsets in role order.
+
+        :param description: What the offset means to the type, one sentence with the unit.
+        :raises ParameterError: If one is set to a number that is not finite.
+        """
+        return tuple(
+            self._member_number('actuators', member, OFFSET, description)
+            for member in self.spec.actuators
         )
 
     def _reduction(self, side: str, member: TransmissionEnd) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import math
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
@@ -104,6 +104,21 @@ class Step:
             return self.transmission.map_state(direction, *arrays, guess=guess, report=part)
 
         return np.array(self._guarded(map_rows, (), len(rows), report))
+
+    def call_stream(
+        self, function: Callable[..., Array], report: MapReport, *arguments: Any
+    ) -> Array:
+        """
+        Map an instant by the transmission's own stream.
+
+        :param function: One of its functions, which is given ``arguments`` and the report.
+        :returns: All outputs of the transmission, shape ``(3, n_results)``; NaN if it raises.
+        """
+
+        def map_rows(part: MapReport) -> tuple[Array, ...]:
+            return tuple(function(*arguments, part))
+
+        return np.array(self._guarded(map_rows, (), 3, report))
 
     def _guarded(
         self,
@@ -289,10 +304,13 @@ class _Called:
         self._direction: Direction = direction
         self._interfaces = [interfaces.get(row) for row in range(len(FIELDS))]
         self._is_whole = len(interfaces) == len(FIELDS)
+        self._stream = step.transmission.stream(direction) if self._is_whole else None
         self.forget()
 
     def forget(self) -> None:
         """Forget the last solution."""
+        if self._stream is not None:
+            self._stream.forget()
         self._start: Array = np.full(len(self._step.results), math.nan)
 
     def map_instant(self, values: Array, mapped: Array, report: MapReport) -> None:
@@ -305,6 +323,10 @@ class _Called:
             # Nothing follows from nothing, which need not be asked.
             mapped[:, step.outputs] = math.nan
             return
+        if self._stream is not None:
+            rows = step.call_stream(self._stream.map_state, report, values[:, step.inputs])
+            mapped[:, step.outputs] = rows[:, step.selected]
+            return
         rows = step.call_state(self._direction, values, self._start, report)
         mapped[:, step.outputs] = rows[:, step.selected]
         self._keep(values, rows)
@@ -314,6 +336,11 @@ class _Called:
     ) -> None:
         """Overwrite the rows that are mapped of position, velocity and effort."""
         step = self._step
+        if self._stream is not None:
+            at = [place[step.inputs] for place in places]
+            found = step.call_stream(self._stream.map_command, report, values[:, step.inputs], at)
+            mapped[:, step.outputs] = found[:, step.selected]
+            return
         rows = _rows(step, self._direction, self._interfaces, values, places, self._start, report)
         for row, interface in enumerate(self._interfaces):
             if interface is not None:

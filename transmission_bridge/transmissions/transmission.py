@@ -24,7 +24,8 @@ Inverses are pseudo-inverses where the numbers of actuators and joints differ. P
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -42,10 +43,23 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
 
-__all__ = ['API_VERSION', 'Transmission', 'as_values']
+__all__ = ['API_VERSION', 'InstantMap', 'Transmission', 'as_values']
 
 #: Version of this contract. A plugin states the one it was written for as ``api_version``.
 API_VERSION = 2
+
+
+class InstantMap(Protocol):
+    """Position, velocity and effort of one instant after the other; not for several threads."""
+
+    def map_state(self, rows: Array, report: MapReport) -> Array:
+        """Map rows position, velocity and effort that belong together, shape ``(3, n_in)``."""
+
+    def map_command(self, rows: Array, places: Sequence[Array], report: MapReport) -> Array:
+        """Map rows that are commanded, each at positions of its own."""
+
+    def forget(self) -> None:
+        """Forget the last solution."""
 
 
 class Transmission(ABC):
@@ -70,6 +84,10 @@ class Transmission(ABC):
 
     #: Whether the mechanism itself says that its actuators turn, so that their unit is [rad].
     actuators_turn: ClassVar[bool] = False
+
+    #: Joints that actuators move and nobody commands. :meth:`map` to joints gives them after the
+    #: others, and takes nothing from them.
+    passive_joints: tuple[str, ...] = ()
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> Transmission:
@@ -189,6 +207,14 @@ class Transmission(ABC):
             self.map(direction, 'velocity', velocity, at=position, guess=mapped),
             self.map(direction, 'effort', effort, at=position, guess=mapped),
         )
+
+    def stream(self, direction: Direction) -> InstantMap | None:
+        """
+        Return what maps one instant after the other and begins at its last solution.
+
+        :returns: ``None``, the default, where :meth:`map_state` with ``guess`` does.
+        """
+        return None
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """

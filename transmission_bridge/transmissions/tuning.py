@@ -10,7 +10,7 @@ import math
 from numbers import Real
 from typing import Any
 
-from transmission_bridge.description.specs import Finding
+from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions.binding import Built
@@ -148,17 +148,26 @@ def _leaves(
             yield path, value
 
 
-def rebuilt(item: Built, numbers: Mapping[ParameterPath, float]) -> Built:
+def rebuilt(
+    item: Built,
+    numbers: Mapping[ParameterPath, float],
+    robot: RobotDescription,
+    passive_joints: str,
+) -> Built:
     """
     Return the transmission with these numbers in place of its present ones.
 
+    :param robot: The robot that it is part of.
+    :param passive_joints: Which passive joints are published.
     :raises ParameterError: If the transmission refuses them.
     """
     values = {tunable.path: tunable.value for tunable in item.tunables}
     if all(values[path] == number for path, number in numbers.items()):
         return item
     try:
-        return build(type(item.transmission), item.spec, {**values, **numbers})[0]
+        return build(
+            type(item.transmission), item.spec, {**values, **numbers}, robot, passive_joints
+        )[0]
     except ParameterError:
         raise
     except TransmissionError as error:

@@ -1,0 +1,547 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Linkages: solved both ways, against other derivations, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
+import math
+import pickle
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from transmission_bridge import load_description
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.conformance import failures
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    DIRECTIONS,
+    JOINT_TO_ACTUATOR,
+)
+from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
+from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
+from transmission_bridge.transmissions.report import MapReport
+
+Array = npt.NDArray[np.float64]
+
+# -- linkages of our own, as URDFs ----------------------------------------------------------------
+
+TYPE = 'transmission_bridge/LinkageTransmission'
+
+REGISTRY = Registry(
+    [
+        EntryPoint(
+            TYPE,
+            'transmission_bridge.transmissions.linkage.linkage_transmission:LinkageTransmission',
+            ENTRY_POINT_GROUP,
+        ),
+        EntryPoint(
+            'transmission_interface/SimpleTransmission',
+            'transmission_bridge.transmissions.simple:SimpleTransmission',
+            ENTRY_POINT_GROUP,
+        ),
+    ]
+)
+
+
+def joint(
+    name: str,
+    parent: str,
+    child: str,
+    xyz: Sequence[float] = (0.0, 0.0, 0.0),
+    axis: Sequence[float] = (0.0, 1.0, 0.0),
+    kind: str = 'revolute',
+    limit: tuple[float, float] = (-1.5, 1.5),
+    rpy: Sequence[float] = (0.0, 0.0, 0.0),
+    more: str = '',
+) -> str:
+    """Return a joint with its child link."""
+    place = ' '.join(map(repr, map(float, xyz)))
+    turn = ' '.join(map(repr, map(float, rpy)))
+    text = f'<link name="{child}"/><joint name="{name}" type="{kind}">'
+    text += f'<parent link="{parent}"/><child link="{child}"/>'
+    text += f'<origin xyz="{place}" rpy="{turn}"/>'
+    if kind != 'fixed':
+        text += f'<axis xyz="{" ".join(map(repr, map(float, axis)))}"/>'
+        text += f'<limit lower="{limit[0]}" upper="{limit[1]}" effort="100" velocity="10"/>'
+    return text + more + '</joint>'
+
+
+def ball(name: str, parent: str, child: str, xyz: Sequence[float] = (0.0, 0.0, 0.0)) -> str:
+    """Return three revolute joints that make a ball, the last one about z."""
+    return (
+        joint(f'{name}_x', parent, f'{name}_link_x', xyz, (1, 0, 0))
+        + joint(f'{name}_y', f'{name}_link_x', f'{name}_link_y', axis=(0, 1, 0))
+        + joint(f'{name}_z', f'{name}_link_y', child, axis=(0, 0, 1))
+    )
+
+
+def robot(
+    body: str,
+    motors: dict[str, str],
+    joints: Sequence[str],
+    loops: str,
+    more: str = '',
+    actuator: str = '',
+) -> str:
+    """
+    Return a URDF with one linkage.
+
+    :param motors: The driven joint of each actuator.
+    :param actuator: Elements inside each actuator.
+    """
+    named = ''.join(
+        f'<actuator name="{name}" role="actuator{k + 1}"><param name="joint">{driven}</param>'
+        f'{actuator}</actuator>'
+        for k, (name, driven) in enumerate(motors.items())
+    )
+    commanded = ''.join(
+        f'<joint name="{name}" role="joint{k + 1}"/>' for k, name in enumerate(joints)
+    )
+    declared = ''.join(
+        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in joints
+    )
+    return (
+        f'<robot name="own"><link name="base"/>{body}'
+        f'<ros2_control name="s" type="system"><hardware><plugin>x/X</plugin></hardware>{declared}'
+        f'<transmission name="linkage"><plugin>{TYPE}</plugin>{named}{commanded}{loops}{more}'
+        '</transmission></ros2_control></robot>'
+    )
+
+
+def built(text: str) -> LinkageTransmission:
+    """Return the linkage of a URDF; whatever is an error is raised."""
+    transmissions = transmissions_of(text)
+    errors = [each for each in transmissions.findings if each.severity == 'error']
+    assert not errors, '\n'.join(map(str, errors))
+    (linkage,) = transmissions.transmissions.values()
+    assert isinstance(linkage, LinkageTransmission)
+    return linkage
+
+
+def transmissions_of(text: str) -> RobotTransmissions:
+    """Return the transmissions of a URDF."""
+    return RobotTransmissions(load_description(text), registry=REGISTRY)
+
+
+def five_bar(**options: str) -> str:
+    """Return two cranks in a plane whose rods meet in a pin; the elbows are commanded."""
+    body = (
+        joint('crank_a', 'base', 'a1', (-0.1, 0, 0))
+        + joint('elbow_a', 'a1', 'a2', (0, 0, 0.2), limit=(-2.5, 2.5))
+        + joint('crank_b', 'base', 'b1', (0.1, 0, 0))
+        + joint('elbow_b', 'b1', 'b2', (0, 0, 0.2), limit=(-2.5, 2.5))
+        + joint('pin_a', 'a2', 'a3', (0, 0, 0.3), kind='fixed')
+        + joint('pin_b', 'b2', 'b3', (0, 0, 0.3), kind='fixed')
+    )
+    half = math.asin(0.1 / 0.3)
+    loops = '<loop type="hinge" frame1="a3" frame2="b3" axis="0 1 0"/>'
+    start = (
+        f'<start joint="elbow_a" position="{half:.3f}"/>'
+        f'<start joint="elbow_b" position="{-half:.3f}"/>'
+    )
+    return robot(
+        body,
+        {'motor_a': 'crank_a', 'motor_b': 'crank_b'},
+        ('elbow_a', 'elbow_b'),
+        loops + start,
+        **options,
+    )
+
+
+#: Motor, crank, angle of the crank, rod, and the rod's end on the foot, of two legs [m, rad].
+PUSH_RODS = (
+    ((-0.005, 0.035, 0.25), 0.04, math.pi, 0.26, (-0.045, 0.03, -0.01)),
+    ((-0.005, -0.035, 0.16), 0.04, math.pi, 0.17, (-0.045, -0.03, -0.01)),
+)
+
+
+def push_rod_ankle(**options: str) -> str:
+    """Return two cranks in a shank whose push-rods pitch and roll a foot; rods have balls."""
+    body = joint('pitch', 'base', 'cross', axis=(0, 1, 0), limit=(-0.5, 0.4))
+    body += joint('roll', 'cross', 'foot', axis=(1, 0, 0), limit=(-0.3, 0.3))
+    loops = ''
+    for side, (motor, crank, angle, rod, foot) in zip('ab', PUSH_RODS, strict=True):
+        # At actuator zero the crank is at this angle about y, from x.
+        tip = (crank * math.cos(angle), 0.0, -crank * math.sin(angle))
+        body += joint(f'crank_{side}', 'base', f'arm_{side}', motor, limit=(-1.2, 1.2))
+        body += ball(f'ball_{side}', f'arm_{side}', f'rod_{side}', tip)
+        body += joint(f'tip_{side}', f'rod_{side}', f'rod_tip_{side}', (0, 0, -rod), kind='fixed')
+        body += joint(f'eye_{side}', 'foot', f'foot_eye_{side}', foot, kind='fixed')
+        loops += f'<loop type="point" frame1="rod_tip_{side}" frame2="foot_eye_{side}"/>'
+    return robot(
+        body,
+        {'motor_a': 'crank_a', 'motor_b': 'crank_b'},
+        ('pitch', 'roll'),
+        loops,
+        **options,
+    )
+
+
+def four_bar_knee(**options: str) -> str:
+    """Return a crank in the thigh that bends a knee by a rod."""
+    body = (
+        joint('crank', 'base', 'arm', (0.03, 0, -0.05), limit=(-0.6, 0.6))
+        + joint('horn', 'arm', 'coupler_tip', (0.04, 0, 0), kind='fixed')
+        + joint('knee', 'base', 'shin', (0, 0, -0.35), limit=(-0.7, 0.7))
+        + joint('lever', 'shin', 'shin_pin', (0.05, 0, 0), kind='fixed')
+    )
+    loop = '<loop type="rod" frame1="coupler_tip" frame2="shin_pin"/>'
+    return robot(body, {'motor': 'crank'}, ('knee',), loop, **options)
+
+
+#: The loop of a rod's tip and a block that slides.
+LINKAGE = '<loop type="point" frame1="rod_tip" frame2="block"/>'
+
+#: A linkage with a joint that another transmission moves.
+SHARED = five_bar().replace(
+    '</ros2_control>',
+    '<joint name="crank_a"/><transmission name="other">'
+    '<plugin>transmission_interface/SimpleTransmission</plugin>'
+    '<joint name="crank_a" role="joint1"/><actuator name="m" role="actuator1"/></transmission>'
+    '</ros2_control>',
+)
+
+
+# -- what they give ------------------------------------------------------------------------------
+
+WIDE = '<param name="max_gain">1e6</param>'
+
+
+def placed(text: str, joints: Mapping[str, float], link: str) -> Array:
+    """Return where a link is, by a derivation that knows no loops."""
+    description = load_description(text)
+    above = {each.child: each for each in description.joints}
+    result = np.eye(4)
+    while link in above:
+        each = above[link]
+        roll, pitch, yaw = each.origin.rpy
+        fixed = np.eye(4)
+        fixed[:3, :3] = turn((0, 0, 1), yaw) @ turn((0, 1, 0), pitch) @ turn((1, 0, 0), roll)
+        fixed[:3, 3] = each.origin.xyz
+        moved = np.eye(4)
+        if each.type == 'prismatic':
+            moved[:3, 3] = joints[each.name] * np.array(each.axis)
+        elif each.type != 'fixed':
+            moved[:3, :3] = turn(each.axis, joints[each.name])
+        result = fixed @ moved @ result
+        link = each.parent
+    return result
+
+
+def turn(axis: tuple[float, ...], angle: float) -> Array:
+    """Return a rotation about a unit vector."""
+    x, y, z = axis
+    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
+
+
+@pytest.mark.parametrize('text', [five_bar(more=WIDE), four_bar_knee(more=WIDE)])
+def test_a_linkage_holds_what_every_transmission_has_to(text: str) -> None:
+    """Round trips, power, Jacobians, accelerations, batches, NaN and streams."""
+    assert failures(alone(text), count=400) == {}
+
+
+def alone(text: str) -> LinkageTransmission:
+    """Return the linkage without its passive joints, as a transmission by itself."""
+    description = load_description(text)
+    transmissions = RobotTransmissions(description, registry=REGISTRY, passive_joints='none')
+    (linkage,) = transmissions.transmissions.values()
+    assert isinstance(linkage, LinkageTransmission)
+    return linkage
+
+
+def test_reductions_and_offsets_are_those_of_the_actuators() -> None:
+    """The suite holds with ``a = n (q - offset)`` as well."""
+    actuator = '<mechanical_reduction>-3.0</mechanical_reduction><offset>0.2</offset>'
+    linkage = alone(five_bar(more=WIDE, actuator=actuator))
+    assert failures(linkage, count=300) == {}
+    plain = alone(five_bar(more=WIDE))
+    driven = np.array([0.3, -0.1])
+    given = -3.0 * (driven - 0.2)
+    found, expected = (
+        each.map(ACTUATOR_TO_JOINT, 'position', a)
+        for each, a in ((linkage, given), (plain, driven))
+    )
+    assert np.abs(found - expected).max() < 1e-12
+
+
+def ankles() -> tuple[LinkageTransmission, ParallelAnkleTransmission]:
+    """Return one ankle by both derivations."""
+    legs = [
+        AnkleLeg(motor=motor, crank=crank, crank_angle=angle, rod=rod, foot=foot)
+        for motor, crank, angle, rod, foot in PUSH_RODS
+    ]
+    ankle = ParallelAnkleTransmission((legs[0], legs[1]), lower=(-0.5, -0.3), upper=(0.4, 0.3))
+    return alone(push_rod_ankle()), ankle
+
+
+@pytest.mark.parametrize('interface', ['position', 'velocity', 'acceleration', 'effort'])
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_push_rod_ankle_is_the_parallel_ankle(direction: str, interface: str) -> None:
+    """Two derivations that share nothing agree at 10,000 points."""
+    linkage, ankle = ankles()
+    random = np.random.default_rng(0)
+    joints = random.uniform((-0.5, -0.3), (0.4, 0.3), (10_000, 2))
+    at = joints if direction == JOINT_TO_ACTUATOR else ankle.joint_to_actuator('position', joints)
+    values, rate = random.normal(size=(2, *at.shape))
+    if interface == 'position':
+        values = at
+    expected = ankle.map(direction, interface, values, at=at, rate=rate)  # type: ignore[arg-type]
+    found = linkage.map(direction, interface, values, at=at, rate=rate)  # type: ignore[arg-type]
+    assert np.isfinite(expected).all()
+    scale = np.maximum(1.0, np.abs(expected).max(axis=1, keepdims=True))
+    assert (np.abs(found - expected) / scale).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ('text', 'pairs'),
+    [
+        (five_bar(), [('a3', 'b3')]),
+        (push_rod_ankle(), [('rod_tip_a', 'foot_eye_a'), ('rod_tip_b', 'foot_eye_b')]),
+    ],
+)
+def test_published_joints_close_the_robot(text: str, pairs: list[tuple[str, str]]) -> None:
+    """Along a walk, loops are closed by the joints that are published, and rates keep them so."""
+    transmissions = transmissions_of(text)
+    linkage = transmissions.transmissions['linkage']
+    assert isinstance(linkage, LinkageTransmission)
+    stream = transmissions.stream(ACTUATOR_TO_JOINT)
+    report, random = MapReport(), np.random.default_rng(3)
+    n = linkage.n_actuators
+    a, worst, seen = np.zeros(n), 0.0, 0
+    for step in (0.02, 0.05, 0.2):
+        a = np.zeros(n)
+        for _ in range(60):
+            a = np.clip(a + random.uniform(-step, step, n), -0.4, 0.4)
+            speed = random.normal(size=n)
+            rows = stream.map_state(np.array([a, speed, np.ones(n)]), report)
+            if not np.isfinite(rows).all():
+                continue
+            seen += 1
+            ways = []
+            for along in (0.0, 1e-6, -1e-6):
+                joints = dict(
+                    zip(transmissions.joint_names, rows[0] + along * rows[1], strict=True)
+                )
+                ways.append(
+                    np.concatenate(
+                        [
+                            placed(text, joints, one)[:3, 3] - placed(text, joints, other)[:3, 3]
+                            for one, other in pairs
+                        ]
+                    )
+                )
+            worst = max(worst, float(np.abs(ways[0]).max()))
+            assert np.abs(ways[1] - ways[2]).max() / 2e-6 < 1e-7
+    assert worst < 1e-10
+    assert seen > 0.9 * 180
+
+
+def test_passive_joints_have_no_effort_and_driven_ones_that_of_their_motor() -> None:
+    """What is published beside the commanded joints conserves power by itself."""
+    transmissions = transmissions_of(push_rod_ankle())
+    rows = transmissions.stream(ACTUATOR_TO_JOINT).map_state(
+        np.array([[0.1, -0.05], [1.0, 2.0], [3.0, 4.0]]), MapReport()
+    )
+    effort = dict(zip(transmissions.joint_names, rows[2].tolist(), strict=True))
+    assert (effort['crank_a'], effort['crank_b']) == (3.0, 4.0)
+    assert all(effort[name] == 0.0 for name in effort if name.startswith('ball'))
+    speed = dict(zip(transmissions.joint_names, rows[1].tolist(), strict=True))
+    power = sum(effort[name] * speed[name] for name in ('pitch', 'roll'))
+    assert power == pytest.approx(3.0 * 1.0 + 4.0 * 2.0, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('choice', 'names'),
+    [
+        ('none', {'pitch', 'roll'}),
+        ('no_balls', {'pitch', 'roll', 'crank_a', 'crank_b'}),
+        (
+            'all',
+            {'pitch', 'roll', 'crank_a', 'crank_b'}
+            | {f'ball_{side}_{axis}' for side in 'ab' for axis in 'xyz'},
+        ),
+    ],
+)
+def test_passive_joints_are_published_as_chosen(choice: str, names: set[str]) -> None:
+    """None of them is ever passed through as an actuator of its own."""
+    transmissions = RobotTransmissions(
+        load_description(push_rod_ankle()),
+        registry=REGISTRY,
+        passive_joints=choice,
+    )
+    assert set(transmissions.joint_names) == names
+    assert transmissions.actuator_names == ('motor_a', 'motor_b')
+    a = np.array([[0.1, -0.2], [0.0, 0.1]])
+    q = transmissions.actuator_to_joint('position', a)
+    assert np.abs(transmissions.joint_to_actuator('position', q) - a).max() < 1e-9
+    assert transmissions.jacobian(a).shape == (2, len(names), 2)
+
+
+def test_a_stream_comes_back_from_out_of_reach_on_the_same_branch() -> None:
+    """Excursions beyond a dead centre are NaN with a reason; what follows is what it was."""
+    linkage = alone(five_bar())
+    transmissions = transmissions_of(five_bar())
+    stream = transmissions.stream(ACTUATOR_TO_JOINT)
+    places = [transmissions.joint_names.index(name) for name in ('elbow_a', 'elbow_b')]
+    random, report = np.random.default_rng(5), MapReport()
+    wrong = lost = 0
+    for _ in range(300):
+        near = random.uniform(-0.3, 0.3, 2)
+        for a in (random.uniform(-1.6, 1.6, 2), near):
+            rows = stream.map_state(np.array([a, a, a]), report)[:, places]
+            alone_found = linkage.map(ACTUATOR_TO_JOINT, 'position', a)
+            if np.isfinite(rows[0]).all() and np.isfinite(alone_found).all():
+                wrong += bool(np.abs(rows[0] - alone_found).max() > 1e-9)
+        lost += not np.isfinite(rows[0]).all()
+    assert (wrong, lost) == (0, 0)
+    assert sum(report.counts.values()) > 0
+
+
+def test_a_command_is_mapped_as_each_interface_by_itself() -> None:
+    """Velocity where the commanded position is, effort at the measured one; NaN stays NaN."""
+    transmissions = transmissions_of(push_rod_ankle())
+    linkage = alone(push_rod_ankle())
+    stream = transmissions.stream(JOINT_TO_ACTUATOR)
+    n = len(transmissions.joint_names)
+    places = [transmissions.joint_names.index(name) for name in ('pitch', 'roll')]
+    measured = np.full(n, np.nan)
+    measured[places] = 0.05, -0.02
+    rows = np.full((3, n), np.nan)
+    rows[:, places] = [[0.1, 0.1], [1.0, -1.0], [2.0, 3.0]]
+    found = stream.map_command(rows, measured, MapReport())
+    assert found[0] == pytest.approx(linkage.joint_to_actuator('position', [0.1, 0.1]))
+    at = {'at': [0.1, 0.1]}
+    assert found[1] == pytest.approx(linkage.joint_to_actuator('velocity', [1.0, -1.0], **at))
+    at = {'at': [0.05, -0.02]}
+    assert found[2] == pytest.approx(linkage.joint_to_actuator('effort', [2.0, 3.0], **at))
+    rows[0] = np.nan
+    found = stream.map_command(rows, measured, MapReport())
+    assert np.isnan(found[0]).all()
+    assert found[1] == pytest.approx(linkage.joint_to_actuator('velocity', [1.0, -1.0], **at))
+
+
+def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start() -> None:
+    """A longer rod is another linkage; a length that cannot be is refused."""
+    transmissions = transmissions_of(four_bar_knee())
+    (tunable,) = (each for each in transmissions.tunables['linkage'] if each.path[0] == 'loops')
+    assert tunable.path == ('loops', '1', 'length')
+    assert tunable.value == pytest.approx(math.hypot(0.02, 0.3), abs=1e-12)
+    longer = transmissions.with_parameters({'linkage.loops.1.length': tunable.value + 0.002})
+    at = np.zeros(1)
+    place = transmissions.joint_names.index('knee')
+    before, after = (
+        each.actuator_to_joint('position', at)[place] for each in (transmissions, longer)
+    )
+    assert abs(after - before) > 1e-3
+    with pytest.raises(Exception, match='positive'):
+        transmissions.with_parameters({'linkage.loops.1.length': -1.0})
+
+
+def test_a_copy_through_pickle_maps_the_same() -> None:
+    """A linkage is what it was made from."""
+    linkage = alone(push_rod_ankle())
+    copy = pickle.loads(pickle.dumps(linkage))
+    a = np.array([0.1, 0.2])
+    assert np.array_equal(
+        copy.actuator_to_joint('position', a), linkage.actuator_to_joint('position', a)
+    )
+
+
+# -- what is refused -----------------------------------------------------------------------------
+
+BODY = (
+    joint('crank', 'base', 'arm')
+    + joint('elbow', 'arm', 'rod', (0, 0, 0.2))
+    + joint('slider', 'base', 'block', (0, 0, 0.4), (0, 0, 1), 'prismatic', (-0.3, 0.3))
+    + joint('tip', 'rod', 'rod_tip', (0, 0, 0.2), kind='fixed')
+)
+
+
+def crank_slider(loop: str, more: str = '', **options: str) -> str:
+    """Return a crank whose rod moves a block."""
+    return robot(BODY, {'motor': 'crank'}, ('slider',), loop, more, **options)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        (crank_slider('<loop type="point" frame1="rod_tip" frame2="blok"/>'), "did you mean 'bl"),
+        (crank_slider('<loop type="point" frame1="elbow" frame2="block"/>'), "child link 'rod'"),
+        (crank_slider('<loop type="point" frame1="block" frame2="block"/>'), 'to itself'),
+        (crank_slider('<loop type="point" frame1="rod" frame2="rod_tip"/>'), 'no joint moves'),
+        (crank_slider('<loop type="glue" frame1="rod_tip" frame2="block"/>'), 'no type'),
+        (crank_slider('<loop type="point" frame1="rod_tip"/>'), 'no frame2'),
+        (crank_slider('<loop type="rod" frame1="rod_tip" frame2="block" length="0"/>'), 'length'),
+        (crank_slider('<loop type="hinge" frame1="rod_tip" frame2="block" axis="0 0"/>'), 'axis'),
+        (crank_slider(LINKAGE, '<start joint="neck" position="0"/>'), "'neck' is not a joint"),
+        (crank_slider(LINKAGE, '<start joint="elbow" position="x"/>'), 'not made of numbers'),
+        (crank_slider(''), 'in no loop'),
+        (
+            crank_slider('<loop type="weld" frame1="rod_tip" frame2="block"/>'),
+            'singular',
+        ),
+        (
+            crank_slider(LINKAGE.replace('block', 'far'))
+            .replace('</link>', '')
+            .replace(
+                '<ros2_control',
+                joint('away', 'block', 'far', (9, 0, 0), kind='fixed') + '<ros2_control',
+            ),
+            'does not close',
+        ),
+        (SHARED, 'in this linkage'),
+    ],
+)
+def test_what_cannot_be_used_is_a_finding_of_use(text: str, said: str) -> None:
+    """It names the loop or the joint, and nothing is passed through in its place."""
+    transmissions = transmissions_of(text)
+    errors = [str(each) for each in transmissions.findings if each.severity == 'error']
+    assert any(said in each for each in errors), errors
+    assert not any('Traceback' in each for each in errors), errors
+    assert 'linkage' not in transmissions.transmissions
+    assert 'crank' not in transmissions.pass_through
+
+
+def test_an_offset_of_a_commanded_joint_is_refused() -> None:
+    """It would publish an open loop."""
+    text = crank_slider(LINKAGE).replace(
+        '<joint name="slider" role="joint1"/>',
+        '<joint name="slider" role="joint1"><offset>0.1</offset></joint>',
+    )
+    errors = [str(each) for each in transmissions_of(text).findings if each.severity == 'error']
+    assert any('has an offset' in each for each in errors), errors
+
+
+def test_a_driven_joint_may_be_outside_of_all_loops() -> None:
+    """It is commanded itself, moves by itself, and is unknown by itself."""
+    body = BODY + joint('waist', 'base', 'chest', axis=(0, 0, 1))
+    more = '<start joint="crank" position="0.5"/><start joint="elbow" position="-1.0"/>'
+    text = robot(body, {'one': 'waist', 'two': 'crank'}, ('slider', 'waist'), LINKAGE, more)
+    transmissions = transmissions_of(text)
+    names = transmissions.joint_names
+    found = dict(zip(names, transmissions.actuator_to_joint('position', [0.3, 0.6]), strict=True))
+    assert found['waist'] == pytest.approx(0.3)
+    assert found['slider'] == pytest.approx(0.4 * math.cos(0.6) - 0.4)
+    rows = np.array([[np.nan, 0.6], [1.0, 1.0], [1.0, 1.0]])
+    streamed = transmissions.stream(ACTUATOR_TO_JOINT).map_state(rows, MapReport())
+    known = {name for name, value in zip(names, streamed[0], strict=True) if np.isfinite(value)}
+    assert known == {'slider', 'crank', 'elbow'}
+
+
+def test_a_crank_slider_is_solved_both_ways() -> None:
+    """Its stroke is the closed form's."""
+    linkage = built(
+        crank_slider(
+            LINKAGE, '<start joint="crank" position="0.5"/><start joint="elbow" position="-1.0"/>'
+        )
+    )
+    angle = np.linspace(0.2, 1.2, 50)[:, np.newaxis]
+    found = linkage.actuator_to_joint('position', angle)[:, :1]
+    assert np.abs(found - (0.4 * np.cos(angle) - 0.4)).max() < 1e-12

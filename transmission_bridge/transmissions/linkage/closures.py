@@ -1,0 +1,374 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The equations of loops, by CasADi.
+
+Two sets of rows say the same. ``stated`` are those of the loops as they are written; they close
+the linkage from afar and tell how well it is closed. ``rows`` are those that are solved: a link
+between two balls is one equation of distance, which holds none of the balls' angles, and five
+that are solved afterwards for nothing but these angles. So the gimbal lock of a ball costs its own
+joints only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.transmissions.linkage.tree import (
+    Element,
+    LoopPath,
+    Motion,
+    reversed_path,
+)
+from transmission_bridge.types import Array
+
+__all__ = ['Closures', 'Rod', 'find_rod']
+
+Expression: TypeAlias = Any
+
+#: Axes of a ball meet within this [m].
+CONCURRENT = 1e-9
+
+#: A link between two balls is at least this long [m].
+SHORTEST = 1e-6
+
+
+class Ball(NamedTuple):
+    """
+    Two or three revolute joints whose axes meet in a point, one after the other on a path.
+
+    :param first: Place of the first joint on the path.
+    :param size: How many joints; none for the junction of a ``point`` loop, which is a ball too.
+    :param before: The point in the frame before the first joint.
+    :param after: The point in the frame after the last joint.
+    """
+
+    first: int
+    size: int
+    before: Array
+    after: Array
+
+    @property
+    def end(self) -> int:
+        """Place behind the last joint."""
+        return self.first + max(2 * self.size - 1, 0)
+
+
+@dataclass(frozen=True)
+class Rod:
+    """
+    A link between two balls of a loop.
+
+    :param path: Elements from the common ancestor once around the loop, as seen from the ball
+        whose angles give the link's direction.
+    :param one: This ball.
+    :param other: The ball at the far end.
+    :param balls: Places of the joints of both balls in the linkage.
+    """
+
+    path: tuple[Element, ...]
+    one: Ball
+    other: Ball
+    balls: tuple[int, ...]
+
+
+def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
+    """
+    Return the link between two balls in a loop, ``None`` where there is none.
+
+    :param own: Places of joints that this loop alone depends on and that are not given.
+    """
+    if path.loop.type not in ('weld', 'point'):
+        return None
+    found: list[tuple[int, int, Rod]] = []
+    sides = path.to_frame1, path.to_frame2
+    for first, second in (sides, sides[::-1]):
+        is_point = path.loop.type == 'point'
+        whole = (*first, *reversed_path(second))
+        if not is_point:
+            whole = _merged(whole)
+        balls = _balls(whole, own)
+        zero = np.zeros(3)
+        ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
+        for one in balls:
+            for other in ends:
+                if other.size not in (0, 3) or other.first < one.end:
+                    continue
+                joints = tuple(
+                    element.variable
+                    for ball in (one, other)
+                    for element in whole[ball.first : ball.end]
+                    if isinstance(element, Motion)
+                )
+                if len(set(joints)) == len(joints):
+                    between = other.first - one.end
+                    found.append((-one.size, between, Rod(whole, one, other, joints)))
+    return min(found, key=lambda each: each[:2])[2] if found else None
+
+
+def _balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
+    places = [place for place, element in enumerate(path) if isinstance(element, Motion)]
+    balls = []
+    for count in (3, 2):
+        for start in range(len(places) - count + 1):
+            part = places[start : start + count]
+            ball = _ball(path, part, own)
+            if ball is not None:
+                balls.append(ball)
+    return balls
+
+
+def _ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> Ball | None:
+    motions = [path[place] for place in part]
+    if part[-1] - part[0] != 2 * (len(part) - 1):
+        return None  # beyond the junction of a loop that holds a point only
+    for motion in motions:
+        assert isinstance(motion, Motion)
+        if motion.slides or motion.variable not in own:
+            return None
+    points = []  # on each axis, as a share of it
+    for one, other in pairwise(part):
+        constant = _constant_between(path, one, other)
+        here, there = np.array(path[one].axis), np.array(path[other].axis)  # type: ignore[union-attr]
+        lines = np.stack([here, -constant[:3, :3] @ there], axis=1)
+        shares, _, rank, _ = np.linalg.lstsq(lines, constant[:3, 3], rcond=1e-6)
+        if rank < 2 or np.abs(lines @ shares - constant[:3, 3]).max() > CONCURRENT:
+            return None
+        points.append(shares)
+    if any(abs(a[1] - b[0]) > CONCURRENT for a, b in pairwise(points)):
+        return None
+    before = points[0][0] * np.array(motions[0].axis)  # type: ignore[union-attr]
+    after = points[-1][1] * np.array(motions[-1].axis)  # type: ignore[union-attr]
+    return Ball(part[0], len(part), before, after)
+
+
+def _merged(path: Sequence[Element]) -> tuple[Element, ...]:
+    """Return a path with constants in a row as one."""
+    result: list[Element] = []
+    for element in path:
+        last = result[-1] if result else None
+        if isinstance(element, Motion) or last is None or isinstance(last, Motion):
+            result.append(element)
+        else:
+            result[-1] = last @ element
+    return tuple(result)
+
+
+def _constant_between(path: Sequence[Element], one: int, other: int) -> Array:
+    constant = np.eye(4)
+    for element in path[one + 1 : other]:
+        constant = constant @ np.asarray(element)
+    return constant
+
+
+class Closures:
+    """
+    The rows of a linkage.
+
+    :param paths: The loops.
+    :param rods: For each loop the link between two balls in it, if any.
+    :param n: Number of joints.
+    :param start: A closed position of the joints, shape ``(n,)``, about which rows are laid.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[LoopPath],
+        rods: Sequence[Rod | None],
+        n: int,
+        start: Array | None = None,
+    ) -> None:
+        #: Positions of the joints.
+        self.z = ca.SX.sym('z', n)
+        #: Lengths of the loops; nothing but those of rods counts.
+        self.lengths = ca.SX.sym('length', len(paths))
+        self._turns: dict[tuple[int, float, float], tuple[Expression, Expression]] = {}
+        stated, cayley, upright, owners = [], [], [], []
+        for place, path in enumerate(paths):
+            rows, steep, sense = self._stated(path, self.lengths[place])
+            stated.append(rows)
+            cayley.append(steep)
+            if rods[place] is None or start is None:
+                upright.append(sense)
+            owners += [place] * int(rows.numel())
+        self.stated = ca.vertcat(*stated)
+        #: Rows that do not vanish half a turn away, to close the linkage from afar.
+        self.cayley = ca.vertcat(*cayley)
+        #: The loop of each row of ``stated``.
+        self.owners = tuple(owners)
+        rows = []
+        #: The first rows that are to be kept, as they hold the fewest joints.
+        self.distances: list[int] = []
+        count = 0
+        for place, (path, rod) in enumerate(zip(paths, rods, strict=True)):
+            if rod is None or start is None:
+                rows.append(stated[place])
+                if path.loop.type == 'rod':
+                    self.distances.append(count)
+            else:
+                own, sense = self._rod(path, rod, start)
+                rows.append(own)
+                upright.append(sense)
+                self.distances.append(count)
+            count += int(rows[-1].numel())
+        self.rows = ca.vertcat(*rows)
+        #: Positive on the side of the start: what vanishes half a turn away does so there as well.
+        self.upright = ca.vertcat(*upright)
+
+    # -- along a path ----------------------------------------------------------------------------
+
+    def _turn(self, motion: Motion) -> tuple[Expression, Expression]:
+        """Return cosine and sine, each one expression for both senses."""
+        sign = -1.0 if motion.scale < 0.0 else 1.0
+        key = (motion.variable, sign * motion.scale, sign * motion.offset)
+        if key not in self._turns:
+            angle = self.z[motion.variable] * key[1] + key[2]
+            self._turns[key] = ca.cos(angle), ca.sin(angle)
+        cos, sin = self._turns[key]
+        return cos, sign * sin
+
+    def _moved(self, elements: Sequence[Element], point: Expression) -> Expression:
+        """Return a point of the last frame in the first one."""
+        for element in reversed(elements):
+            if not isinstance(element, Motion):
+                point = _times(element[:3, :3], point) + element[:3, 3]
+            elif element.slides:
+                way = self.z[element.variable] * element.scale + element.offset
+                point = point + ca.SX(ca.DM(element.axis)) * way
+            else:
+                point = self._turned(element, point)
+        return point
+
+    def _turned(self, motion: Motion, vector: Expression) -> Expression:
+        cos, sin = self._turn(motion)
+        across = _times(_cross(motion.axis), vector)
+        along = _times(np.outer(motion.axis, motion.axis), vector)
+        if sum(each != 0.0 for each in motion.axis) == 1:
+            # The component along the axis stays to the last bit.
+            mask = ca.DM([0.0 if each else 1.0 for each in motion.axis])
+            return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
+        return along + (vector - along) * cos + across * sin
+
+    def _direction(self, elements: Sequence[Element], vector: Expression) -> Expression:
+        """Return a direction of the last frame in the first one."""
+        for element in reversed(elements):
+            if not isinstance(element, Motion):
+                vector = _times(element[:3, :3], vector)
+            elif not element.slides:
+                vector = self._turned(element, vector)
+        return vector
+
+    def _rotation(self, elements: Sequence[Element]) -> Expression:
+        columns = [self._direction(elements, ca.SX(ca.DM(np.eye(3)[:, k]))) for k in range(3)]
+        return ca.horzcat(*columns)
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _stated(
+        self, path: LoopPath, length: Expression
+    ) -> tuple[Expression, Expression, Expression]:
+        zero = ca.SX(ca.DM.zeros(3, 1))
+        way = self._moved(path.to_frame2, zero) - self._moved(path.to_frame1, zero)
+        if path.loop.type == 'rod':
+            miss = (ca.dot(way, way) - length * length) / (2.0 * length)
+            return miss, miss, ca.SX(0, 1)
+        if path.loop.type == 'point':
+            return way, way, ca.SX(0, 1)
+        if path.loop.type == 'hinge':
+            axis = np.array(path.loop.axis)
+            other = self._direction(path.to_frame2, ca.SX(ca.DM(axis)))
+            here = self._direction(path.to_frame1, ca.SX(ca.DM(axis)))
+            across = ca.vertcat(
+                *(
+                    ca.dot(self._direction(path.to_frame1, ca.SX(ca.DM(each))), other)
+                    for each in _perpendicular(axis)
+                )
+            )
+            cos = ca.dot(here, other)
+            return ca.vertcat(way, across), ca.vertcat(way, 2.0 * across / (1.0 + cos)), cos
+        one, other = self._rotation(path.to_frame1), self._rotation(path.to_frame2)
+        turned = ca.mtimes(one.T, other)
+        vee = 0.5 * _vee(turned)
+        trace = turned[0, 0] + turned[1, 1] + turned[2, 2]
+        return (
+            ca.vertcat(way, vee),
+            ca.vertcat(way, 4.0 * vee / (1.0 + trace)),
+            trace - 1.0,
+        )
+
+    def _rod(self, path: LoopPath, rod: Rod, start: Array) -> tuple[Expression, Expression]:
+        """Return distance, direction and, of a weld, orientation of a link between two balls."""
+        one, other = rod.one, rod.other
+        whole = rod.path
+        base = self._moved(whole[: one.first], ca.SX(ca.DM(one.before)))
+        around = reversed_path(whole[other.end :])
+        tip = self._moved(around, ca.SX(ca.DM(other.after)))
+        between = self._moved(whole[one.end : other.first], ca.SX(ca.DM(other.before)))
+        link = between - one.after
+        at_start = np.asarray(ca.Function('link', [self.z], [link])(start)).ravel()
+        length = float(np.linalg.norm(at_start))
+        way = tip - base
+        distance = (ca.dot(way, way) - ca.dot(link, link)) / (2.0 * length)
+        # The tip, seen from the link, is where the link has it.
+        seen = self._moved(reversed_path(whole[: one.end]), tip)
+        ahead = at_start / length
+        aside = ca.vertcat(
+            *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular(ahead))
+        )
+        senses = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
+        rows = [distance, aside]
+        if path.loop.type == 'weld':
+            turned: Expression = ca.mtimes(
+                self._rotation(whole[: one.end]), self._rotation(whole[one.end :])
+            )
+            rows.append(0.5 * _vee(turned))
+            senses.append(turned[0, 0] + turned[1, 1] + turned[2, 2] - 1.0)
+        return ca.vertcat(*rows), ca.vertcat(*senses)
+
+    def is_long(self, rod: Rod, start: Array) -> bool:
+        """Whether a link is long enough for its direction to mean something."""
+        between = rod.path[rod.one.end : rod.other.first]
+        link = self._moved(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
+        value = np.asarray(ca.Function('link', [self.z], [link])(start))
+        return float(np.linalg.norm(value)) > SHORTEST
+
+
+def _vee(matrix: Expression) -> Expression:
+    return ca.vertcat(
+        matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
+    )
+
+
+def _times(matrix: Array, vector: Expression) -> Expression:
+    """Return ``M v`` over the entries that are not zero."""
+    rows = []
+    for row in np.asarray(matrix):
+        total = ca.SX(0.0)
+        for place, entry in enumerate(row.tolist()):
+            if entry == 1.0:
+                total = total + vector[place]
+            elif entry != 0.0:
+                total = total + entry * vector[place]
+        rows.append(total)
+    return ca.vertcat(*rows)
+
+
+def _cross(axis: Sequence[float]) -> Array:
+    x, y, z = axis
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _perpendicular(axis: Array) -> Array:
+    """Return two unit vectors across an axis, shape ``(2, 3)``; unit vectors for one of these."""
+    one = np.zeros(3)
+    one[int(np.argmin(np.abs(axis)))] = 1.0
+    one = one - axis * (axis @ one)
+    one /= np.linalg.norm(one)
+    return np.array([one, np.cross(axis, one)])

@@ -1,0 +1,450 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A linkage, or the part of one that moves by itself: both directions and where they begin."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+import math
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.linkage.structure import Structure
+from transmission_bridge.transmissions.linkage.tree import Loop, LoopPath, names_in_order, Tree
+from transmission_bridge.transmissions.linkage.way import Way
+from transmission_bridge.types import Array, Index
+
+__all__ = ['Component', 'LinkageSpec', 'components_of']
+
+#: Points of the table of starts along each driven joint, by the number of these.
+POINTS = {1: 33, 2: 13, 3: 7, 4: 5, 5: 3, 6: 3}
+
+#: The grid is laid again, about what was reached, where that is less than this share of it.
+REFINEMENTS, ENOUGH = 3, 0.2
+
+#: Range about the start [rad or m] of a driven joint that turns on and on, or has no limits.
+TURNING, SLIDING = math.pi, 0.5
+
+#: How far positions beyond the limits are mapped, as a share of the range.
+BEYOND = 0.05
+
+#: How many starts are tried for one sample, and how many calls each of them and the start take.
+STARTS, SHORT_WAY, LONG_WAY = 4, 32, 96
+
+#: The table reaches this far at least [rad or m].
+NARROW = 0.1
+
+#: Steps of the driven joints where the straight way back does not lead there, and the longest.
+CALLS, LONGEST = 40, 0.2
+
+#: Where the way ends at this many times the slope of the start, there is a dead centre.
+DEAD_CENTRE = 4.0
+
+
+@dataclass(frozen=True)
+class LinkageSpec:
+    """
+    What a description says of a linkage.
+
+    :param loops: Its loops.
+    :param driven: Joints that the motors turn, in the order of the actuators.
+    :param commanded: Joints that are commanded.
+    :param start: Positions near the assembly, by joint.
+    :param tolerance: Largest residual of redundant rows.
+    """
+
+    loops: tuple[Loop, ...]
+    driven: tuple[str, ...]
+    commanded: tuple[str, ...]
+    start: tuple[tuple[str, float], ...] = ()
+    tolerance: float = 1e-9
+
+
+class Component:
+    """
+    A part of a linkage that moves by itself, in both directions.
+
+    Immutable but for what CasADi made; live streams and batches take a memory of their own by
+    :meth:`way`.
+
+    :param structure: The part.
+    :param commanded: Places of its commanded joints.
+    :param limits: Of each joint, infinite where it has none.
+    :param tolerance: Largest residual of redundant rows.
+    :raises TransmissionError: If it has another number of commanded joints than driven ones,
+        or one of these is not determined.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        commanded: Sequence[int],
+        limits: Sequence[tuple[float, float]],
+        turning: frozenset[int],
+        tolerance: float,
+    ) -> None:
+        self.structure, self.commanded = structure, tuple(commanded)
+        names = structure.names
+        if len(commanded) != len(structure.driven):
+            raise TransmissionError(
+                'a part of the linkage has another number of commanded joints than driven ones',
+                expected=f'{len(structure.driven)} commanded joints for the driven '
+                + ', '.join(names[k] for k in structure.driven),
+                found=', '.join(names[k] for k in commanded) or 'none',
+            )
+        loose = [names[k] for k in commanded if k in structure.idle]
+        if loose:
+            raise TransmissionError(
+                f"the driven joints leave joint '{loose[0]}' undetermined",
+                expected='a joint that no idle freedom moves; is a loop or a motor missing?',
+                found='idle: ' + ', '.join(names[k] for k in structure.idle),
+            )
+        given = (structure.driven, self.commanded), (self.commanded, structure.driven)
+        #: Forward with all angles of balls, forward without, and the way back without.
+        self._ways = (
+            Way(structure, *given[0], tolerance, 'the driven joints'),
+            Way(structure, *given[0], tolerance, 'the driven joints', with_balls=False),
+            Way(structure, *given[1], tolerance, 'the commanded joints', with_balls=False),
+        )
+        for way in self._ways:
+            if not way.begin(structure.start):
+                raise TransmissionError(
+                    f'at its start the linkage is singular as seen from {way.what}',
+                    expected='<start> away from dead centres and from special positions',
+                    found=', '.join(
+                        f'{name} {value:.4g}'
+                        for name, value in zip(names, structure.start, strict=True)
+                    ),
+                )
+        self.lower, self.upper = self._range(limits, turning)
+
+    def _range(
+        self, limits: Sequence[tuple[float, float]], turning: frozenset[int]
+    ) -> tuple[Array, Array]:
+        """Return the range of the driven joints that is mapped; the start is in it."""
+        ends = []
+        for place in self.structure.driven:
+            at, (low, high) = float(self.structure.start[place]), limits[place]
+            width = TURNING if place in turning else SLIDING
+            if not (math.isfinite(low + high) and low < high):
+                low, high = at - width, at + width
+            low, high = min(low, at - 0.01 * width), max(high, at + 0.01 * width)
+            ends.append((low - BEYOND * (high - low), high + BEYOND * (high - low)))
+        lower, upper = np.array(ends).T
+        return lower, upper
+
+    def way(self, is_forward: bool, with_balls: bool = True) -> Way:
+        """
+        Return a direction with a memory of its own.
+
+        :param with_balls: Whether forward the angles of balls are asked for that nobody commands.
+        """
+        return self._ways[(0 if with_balls else 1) if is_forward else 2].fresh()
+
+    # -- a fixed table of positions --------------------------------------------------------------
+
+    @cached_property
+    def seeds(self) -> tuple[tuple[Array, Array], ...]:
+        """
+        Positions of the given joints and the states of a way there, of each way.
+
+        They are reached from the start on straight ways from point to point of a grid.
+        """
+        positions = self._reached()
+        ways = [way.fresh() for way in self._ways]
+        states: list[list[Array]] = [[] for _ in ways]
+        for z in positions:
+            if all(way.begin(z) and not way.lost_balls for way in ways):
+                for way, own in zip(ways, states, strict=True):
+                    own.append(way.state.copy())
+        tables = []
+        for way, own in zip(ways, states, strict=True):
+            table, first = np.array(own), len(way.unknown)
+            tables.append((table[:, first : first + len(way.given)].copy(), table))
+        return tuple(tables)
+
+    def _reached(self) -> list[Array]:
+        """Return positions of all joints; where few are reached, those of a finer grid as well."""
+        n = len(self.structure.driven)
+        found = [self.structure.start]
+        if n not in POINTS:
+            return found
+        lower, upper = self.lower, self.upper
+        for _ in range(REFINEMENTS):
+            positions = self._on_grid(lower, upper, POINTS[n])
+            found += positions
+            if len(positions) > ENOUGH * POINTS[n] ** n:
+                break
+            driven = np.array(found)[:, list(self.structure.driven)]
+            step = (upper - lower) / (POINTS[n] - 1)
+            lower = np.maximum(driven.min(axis=0) - step, lower)
+            upper = np.minimum(driven.max(axis=0) + step, upper)
+        return found
+
+    def _on_grid(self, lower: Array, upper: Array, points: int) -> list[Array]:
+        """Return the positions of a grid that are reached from the start, from point to point."""
+        way = self.way(True)
+        way.begin(self.structure.start)
+        found: list[Array] = []
+        n = len(lower)
+        grid = [np.linspace(low, high, points) for low, high in zip(lower, upper, strict=True)]
+        step = (upper - lower) / (points - 1)
+        home = np.rint((self.structure.start[list(way.given)] - lower) / step)
+        first = tuple(np.clip(home, 0, points - 1).astype(int).tolist())
+        states: dict[tuple[int, ...], Array] = {}
+        tried: dict[tuple[int, ...], int] = {}
+        queue: deque[tuple[tuple[int, ...], Array]] = deque([(first, way.state.copy())])
+        while queue:
+            cell, state = queue.popleft()
+            if cell in states or tried.get(cell, 0) >= 2:
+                continue
+            way.state[:] = state
+            target = np.array([axis[k] for axis, k in zip(grid, cell, strict=True)])
+            if way.follow(target, 16) or way.lost_balls:
+                tried[cell] = tried.get(cell, 0) + 1
+                continue
+            states[cell] = way.state.copy()
+            found.append(way.joints())
+            for axis in range(n):
+                for sign in (1, -1):
+                    other = (*cell[:axis], cell[axis] + sign, *cell[axis + 1 :])
+                    if 0 <= other[axis] < points and other not in states:
+                        queue.append((other, states[cell]))
+        return found
+
+    def solve(self, way: Way, x: Array) -> str:
+        """
+        Solve for a position from the fixed table.
+
+        :param way: The direction, of which the memory is used.
+        :returns: Nothing if it is solved, else the reason.
+        """
+        number = next(k for k, each in enumerate(self._ways) if each.is_same(way))
+        is_forward = number < len(self._ways) - 1
+        if is_forward and not ((x >= self.lower) & (x <= self.upper)).all():
+            return 'domain'
+        places, states = self.seeds[number]
+        span = np.maximum(np.ptp(places, axis=0), NARROW)
+        apart = np.abs((places - x) / span).sum(axis=1)
+        if not is_forward and not apart.min() <= 1.0 + len(x):
+            return 'domain'
+        reason = 'no_convergence'
+        # The first one is the start, from which the straight way may lead where others do not.
+        for seed in (*np.argsort(apart, kind='stable')[:STARTS].tolist(), 0):
+            way.state[:] = states[seed]
+            reason = way.follow(x, LONG_WAY if seed == 0 else SHORT_WAY)
+            if not reason:
+                break
+        if reason and not is_forward:
+            reason = self._sought(way, x, np.argsort(apart, kind='stable')[:STARTS])
+        if reason == 'no_convergence' and self._is_at_dead_centre(way):
+            reason = 'domain'
+        if not reason and not is_forward:
+            driven = way.joints()[list(self.structure.driven)]
+            if not ((driven >= self.lower) & (driven <= self.upper)).all():
+                reason = 'domain'
+        return reason
+
+    def _sought(self, way: Way, x: Array, seeds: Index) -> str:
+        """
+        Solve the way back by steps of the driven joints.
+
+        The straight way of the commanded joints may leave what they reach.
+        """
+        forward = self.way(True, False)
+        wanted = list(self.commanded)
+        for seed in seeds:
+            forward.state[:] = self.seeds[1][1][seed]
+            miss, damping = x - forward.joints()[wanted], 1.0
+            for _ in range(CALLS):
+                if np.abs(miss).max() < 1e-9:
+                    break
+                last = forward.state.copy()
+                step = np.linalg.solve(forward.slope()[wanted], miss)
+                step *= damping * min(1.0, LONGEST / np.abs(step).max())
+                driven = last[len(forward.unknown) :][: len(step)] + step
+                if not forward.follow(driven, 6):
+                    ahead = x - forward.joints()[wanted]
+                    if np.abs(ahead).max() < np.abs(miss).max():
+                        miss, damping = ahead, min(1.0, 2.0 * damping)
+                        continue
+                forward.state[:] = last
+                damping *= 0.5
+                if damping < 1e-2:
+                    break
+            if np.abs(miss).max() < 1e-9 and way.begin(forward.joints()):
+                return way.follow(x)
+        return 'no_convergence'
+
+    def _is_at_dead_centre(self, way: Way) -> bool:
+        here = np.abs(way.state[len(way.unknown) + len(way.given) :]).max(initial=0.0)
+        other = way.fresh()
+        other.begin(self.structure.start)
+        there = np.abs(other.slope()).max()
+        return bool(not here <= DEAD_CENTRE * there)
+
+    # -- accelerations ---------------------------------------------------------------------------
+
+    @cached_property
+    def _bend(self) -> Any:
+        """Second derivative of the kept rows along a motion, and their Jacobian."""
+        closures = self.structure.closures
+        rows = closures.rows[list(self.structure.kept)]
+        rate = ca.SX.sym('rate', closures.z.numel())
+        once = ca.jtimes(rows, closures.z, rate)
+        return ca.Function(
+            'bend',
+            [closures.z, rate, closures.lengths],
+            [ca.jtimes(once, closures.z, rate), ca.jacobian(rows, closures.z)],
+        )
+
+    def bias(self, way: Way, z: Array, rate: Array) -> Array:
+        """Return the accelerations of all joints while the given ones move at a steady rate."""
+        result = np.zeros(len(z))
+        if not way.unknown:
+            return result
+        # Of the way back, the angles of balls are unknown, and nothing else depends on them.
+        places = np.nan_to_num(z), np.nan_to_num(rate)
+        bent, jacobian = (each.full() for each in self._bend(*places, self.structure.lengths))
+        rows = [self.structure.kept.index(row) for row in way.rows]
+        result[way.unknown] = -np.linalg.solve(jacobian[rows][:, way.unknown], bent[rows, 0])
+        return result
+
+
+def components_of(
+    robot: RobotDescription, spec: LinkageSpec, lengths: Sequence[float | None] | None = None
+) -> tuple[Component, ...]:
+    """
+    Return the parts of a linkage that move by themselves, made once for each description.
+
+    :param lengths: Lengths of the loops in place of those of the description.
+    :raises TransmissionError: If a name, a loop or the assembly cannot be used.
+    """
+    return _components(_Robot(robot), spec, None if lengths is None else tuple(lengths))
+
+
+@dataclass(frozen=True, eq=False)
+class _Robot:
+    """A robot, told apart by its joints and links."""
+
+    robot: RobotDescription
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Robot) and (
+            other.robot is self.robot
+            or (other.robot.joints, other.robot.links) == (self.robot.joints, self.robot.links)
+        )
+
+    def __hash__(self) -> int:
+        return hash((len(self.robot.joints), tuple(each.name for each in self.robot.links)))
+
+
+@lru_cache(maxsize=32)
+def _components(
+    known: _Robot, spec: LinkageSpec, lengths: tuple[float | None, ...] | None
+) -> tuple[Component, ...]:
+    tree = Tree(known.robot)
+    variables: dict[str, int] = {}
+    for name in spec.driven:
+        joint = tree.joint(name, 'driven joint')
+        if joint.mimic is not None:
+            raise TransmissionError(
+                f"driven joint '{name}' mimics '{joint.mimic.joint}'",
+                expected='the joint that it mimics, or none',
+                found='<mimic>',
+            )
+        if name in variables:
+            raise TransmissionError(
+                f"joint '{name}' is driven by two actuators",
+                expected='a joint for each actuator, <param name="joint">',
+                found=', '.join(spec.driven),
+            )
+        variables[name] = len(variables)
+    paths = [tree.path(loop, variables) for loop in spec.loops]
+    for name in spec.commanded:
+        joint = tree.joint(name, 'commanded joint')
+        if name not in variables:
+            raise TransmissionError(
+                f"commanded joint '{name}' is in no loop and not driven",
+                expected='a joint between the frames of a loop, or one that an actuator turns',
+                found=f'joints {", ".join(variables)}',
+            )
+    hints = {}
+    for name, position in spec.start:
+        tree.joint(name, '<start>')
+        if name not in variables:
+            raise TransmissionError(
+                f"<start>: joint '{name}' is in no loop and not driven",
+                expected='a joint between the frames of a loop',
+                found=f'joints {", ".join(variables)}',
+            )
+        hints[name] = position
+    names = names_in_order(variables)
+    result = []
+    for group, own in _groups(paths, len(names)):
+        result.append(_component(tree, spec, names, group, own, paths, hints, lengths))
+    return tuple(result)
+
+
+def _groups(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
+    """Return joints that loops connect, and these loops."""
+    group = list(range(n))
+    for path in paths:
+        joined = {group[each] for each in path.variables}
+        group = [min(joined) if each in joined else each for each in group]
+    return [
+        (
+            [k for k in range(n) if group[k] == number],
+            [
+                k
+                for k, path in enumerate(paths)
+                if any(group[each] == number for each in path.variables)
+            ],
+        )
+        for number in sorted(set(group))
+    ]
+
+
+def _component(
+    tree: Tree,
+    spec: LinkageSpec,
+    names: Sequence[str],
+    group: Sequence[int],
+    own: Sequence[int],
+    paths: Sequence[LoopPath],
+    hints: dict[str, float],
+    lengths: Sequence[float | None] | None,
+) -> Component:
+    local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
+    parts = [tree.path(paths[k].loop, local) for k in own]
+    joints = [tree.joint(name, 'joint') for name in local]
+    limits = []
+    for joint in joints:
+        low = high = None
+        if joint.limits is not None and joint.type != 'continuous':
+            low, high = joint.limits.lower, joint.limits.upper
+        limits.append((-math.inf if low is None else low, math.inf if high is None else high))
+    driven = [local[name] for name in spec.driven if name in local]
+    commanded = [local[name] for name in spec.commanded if name in local]
+    slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')
+    structure = Structure.of(
+        tuple(local),
+        driven,
+        commanded,
+        parts,
+        {local[name]: value for name, value in hints.items() if name in local},
+        slides,
+        spec.tolerance,
+        limits,
+        None if lengths is None else [lengths[k] for k in own],
+    )
+    turning = frozenset(range(len(joints))) - slides
+    return Component(structure, commanded, limits, turning, spec.tolerance)

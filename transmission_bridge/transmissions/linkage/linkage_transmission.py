@@ -1,0 +1,720 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A closed mechanism whose joints, links and frames are those of the URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import math
+from typing import Any, cast, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.description.specs import (
+    ParameterSpec,
+    RobotDescription,
+    TransmissionSpec,
+)
+from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    Quantity,
+    quantity_of,
+)
+from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.linkage.component import (
+    Component,
+    components_of,
+    LinkageSpec,
+)
+from transmission_bridge.transmissions.linkage.tree import linkage_joints, Loop, LOOP_TYPES
+from transmission_bridge.transmissions.mechanism import POSITIONS
+from transmission_bridge.transmissions.position_dependent import LARGEST_MAX_GAIN, MAX_GAIN
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.types import Array
+
+__all__ = ['LinkageStream', 'LinkageTransmission']
+
+#: Largest residual of redundant rows [m or rad], and what it may be.
+TOLERANCE, LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 1e-12, 1e-3
+
+
+class LinkageTransmission(Transmission):
+    """
+    A closed mechanism: joints of the URDF, closed by loops between its links.
+
+    Motors turn the driven joints ``d``, ``a_i = n_i (d_i - off_i)`` with ``n_i`` the reduction and
+    ``off_i`` the offset of actuator ``i``. The commanded joints ``q`` are joints of the loops, a
+    driven one may be among them. With ``u`` all joints that are not driven, the loops are
+    ``g(d, u) = 0``, from which everything follows::
+
+        u' = U d'           U = -(dg/du)^-1 dg/dd
+        q' = G d'           G: the rows of U, or of the unit matrix
+        tau_q = G^-T tau_d  tau_d = G^T tau_q, by conservation of power
+        u'' = U d'' + b     b = -(dg/du)^-1 (the second derivative of g along the motion)
+
+    The way back solves the same loops for ``d``. Of redundant equations as many as are independent
+    are solved and the rest is watched; of joints that can move while all driven ones are still,
+    one for each such freedom is held at the start. A link between two balls is solved as a
+    distance, and the angles of the balls after it.
+
+    A sample that cannot be answered is NaN and counted: ``domain`` outside the range of the driven
+    joints or beyond a dead centre, ``singular`` where a rate or an effort would be multiplied by
+    more than ``max_gain`` times its median, ``branch`` on another assembly, ``no_convergence``
+    where nothing was found for certain. A position is found for certain if the last Newton step is
+    below 1e-11, the residual of the solved equations below 1e-10 and that of the redundant ones
+    below the tolerance.
+
+    :param robot: Where joints and links are described.
+    :param spec: Loops, driven and commanded joints, start and tolerance.
+    :param actuator_reduction: ``n``, ones by default.
+    :param actuator_offset: ``off``, zeros by default [rad or m].
+    :param lengths: Of all loops, in place of those of the description [m].
+    :param max_gain: By how many times its median a rate or an effort may be multiplied.
+    :param passive_joints: Which joints are mapped to that nobody commands.
+    :raises TransmissionError: If the linkage does not close or does not determine its joints.
+    """
+
+    api_version: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        robot: RobotDescription,
+        spec: LinkageSpec,
+        *,
+        actuator_reduction: Sequence[float] | None = None,
+        actuator_offset: Sequence[float] | None = None,
+        lengths: Sequence[float | None] | None = None,
+        max_gain: float = MAX_GAIN,
+        passive_joints: str = 'none',
+    ) -> None:
+        n = len(spec.driven)
+        self._robot, self._spec = robot, spec
+        self._lengths = None if lengths is None else tuple(lengths)
+        self._ratios = ratios('actuator_reduction', actuator_reduction or (1.0,) * n, n)
+        self._offsets = tuple(actuator_offset or (0.0,) * n)
+        self._max_gain, self._passive = max_gain, passive_joints
+        self._prepare()
+
+    def _prepare(self) -> None:
+        spec = self._spec
+        #: The parts that move by themselves.
+        self.components = components_of(self._robot, spec, self._lengths)
+        self.parts = []
+        for component in self.components:
+            names = component.structure.names
+            driven = [names[k] for k in component.structure.driven]
+            commanded = [names[k] for k in component.commanded]
+            self.parts.append(
+                _Part(
+                    component,
+                    np.array([spec.driven.index(name) for name in driven], dtype=np.intp),
+                    np.array([spec.commanded.index(name) for name in commanded], dtype=np.intp),
+                    self._max_gain,
+                )
+            )
+        self.passive_joints = tuple(
+            name
+            for component in self.components
+            for place, name in enumerate(component.structure.names)
+            if name not in spec.commanded
+            and self._passive != 'none'
+            and not (self._passive == 'no_balls' and place in component.structure.balls)
+        )
+        self._scale = np.array(self._ratios)
+        self._offset = np.array(self._offsets)
+        low, high = np.empty(len(spec.driven)), np.empty(len(spec.driven))
+        for part in self.parts:
+            low[part.driven], high[part.driven] = part.component.lower, part.component.upper
+        ends = np.sort((np.stack([low, high]) - self._offset) * self._scale, axis=0)
+        self._domain = Domain('actuator', tuple(ends[0].tolist()), tuple(ends[1].tolist()))
+
+    @classmethod
+    def from_spec(cls, reader: SpecReader) -> LinkageTransmission:
+        """Build from the loops, the start, the actuators and the joints of a description."""
+        spec = reader.spec
+        robot = reader.robot
+        if robot is None:
+            raise reader.error('a linkage needs the joints and links of its URDF')
+        for joint in spec.joints:
+            if 'offset' in joint.given and joint.offset:
+                raise reader.error(
+                    f"joint '{joint.name}' has an offset, with which the loops would be open",
+                    parameter=f'joints.{joint.name}.offset',
+                    expected="an offset of its actuator, or <origin> of the URDF's joint",
+                    found=f'{joint.offset:g}',
+                )
+        driven = tuple(
+            reader.text('joint', default=actuator.name, actuator=place)
+            for place, actuator in enumerate(spec.actuators)
+        )
+        linkage = LinkageSpec(
+            loops=tuple(_loop(reader, element) for element in reader.elements('loop')),
+            driven=driven,
+            commanded=tuple(joint.name for joint in spec.joints),
+            start=tuple(_start(reader, element) for element in reader.elements('start')),
+            tolerance=_tolerance(reader),
+        )
+        for other in robot.transmissions:
+            _refuse_shared(reader, robot, other)
+        components = components_of(robot, linkage)
+        lengths: list[float | None] = []
+        for number, loop in enumerate(linkage.loops):
+            if loop.type != 'rod':
+                lengths.append(None)
+                continue
+            default = next(
+                float(component.structure.lengths[place])
+                for component in components
+                for place, path in enumerate(component.structure.paths)
+                if path.loop is loop or path.loop == loop
+            )
+            lengths.append(
+                reader.declare(
+                    ('loops', str(number + 1), 'length'),
+                    default,
+                    'Distance that the two frames keep [m].',
+                )
+            )
+        return cls(
+            robot,
+            linkage,
+            actuator_reduction=reader.actuator_reductions(),
+            actuator_offset=reader.actuator_offsets(
+                'Position of the driven joint at actuator zero [rad or m].'
+            ),
+            lengths=lengths if any(each is not None for each in lengths) else None,
+            max_gain=reader.number(
+                'max_gain',
+                description='By how many times its median over the domain a velocity or an effort '
+                'may be multiplied; beyond, it is singular.',
+                default=MAX_GAIN,
+                minimum=1.0,
+                maximum=LARGEST_MAX_GAIN,
+            ),
+            passive_joints=reader.passive_joints,
+        )
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def domain(self) -> Domain:
+        """The actuators' positions that are mapped."""
+        return self._domain
+
+    @property
+    def max_gain(self) -> float:
+        """By how many times its median over the table a rate or an effort may be multiplied."""
+        return self._max_gain
+
+    @property
+    def n_actuators(self) -> int:
+        """Number of actuators."""
+        return len(self._spec.driven)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of commanded joints."""
+        return len(self._spec.commanded)
+
+    @property
+    def actuator_reduction(self) -> tuple[float, ...]:
+        """Reductions of the actuators, in role order."""
+        return tuple(self._ratios)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the linkage was made from."""
+        return {
+            '_robot': self._robot,
+            '_spec': self._spec,
+            '_lengths': self._lengths,
+            '_ratios': self._ratios,
+            '_offsets': self._offsets,
+            '_max_gain': self._max_gain,
+            '_passive': self._passive,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`__getstate__` gave."""
+        vars(self).update(state)
+        self._prepare()
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of joints that actuators are mapped to: commanded ones and passive ones."""
+        return self.n_joints + len(self.passive_joints)
+
+    @property
+    def with_balls(self) -> bool:
+        """Whether the angles of balls are asked for that nobody commands."""
+        return self._passive == 'all'
+
+    def units(self, part: _Part) -> tuple[Array, Array]:
+        """Return reductions and offsets of the actuators of a part."""
+        return self._scale[part.driven], self._offset[part.driven]
+
+    def passive_columns(self, part: _Part) -> list[tuple[str, int]]:
+        """Return the joints of a part that are published beside commanded ones, and where."""
+        names = part.component.structure.names
+        return [
+            (name, self.n_joints + place)
+            for place, name in enumerate(self.passive_joints)
+            if name in names
+        ]
+
+    def stream(self, direction: Direction) -> LinkageStream:
+        """Return what maps one instant after the other."""
+        return LinkageStream(self, direction)
+
+    # -- the maps --------------------------------------------------------------------------------
+
+    def map(
+        self,
+        direction: Direction,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: MapReport | None = None,
+    ) -> Array:
+        """
+        Map values from one space to the other; see :class:`Transmission`.
+
+        Solutions begin at a fixed table, as ``guess`` says nothing of the other joints.
+        """
+        quantity = quantity_of(interface, direction)
+        forward = direction == ACTUATOR_TO_JOINT
+        value = as_values('values', values, self.n_actuators if forward else self.n_joints)
+        where, moving = value, None
+        if quantity not in POSITIONS:
+            where = _needed('at', at, value.shape, interface)
+        if quantity is Quantity.ACCELERATION:
+            moving = _needed('rate', rate, value.shape, interface)
+        flat = [
+            None if each is None else each.reshape(-1, each.shape[-1])
+            for each in (value, where, moving)
+        ]
+        n_out = self.n_outputs if forward else self.n_actuators
+        result = np.full((len(cast('Array', flat[0])), n_out), math.nan)
+        report = report or MapReport()
+        with np.errstate(all='ignore'):
+            for part in self.parts:
+                self._map_part(part, forward, quantity, flat, result, report)
+        return result.reshape(*value.shape[:-1], n_out)
+
+    def _map_part(
+        self,
+        part: _Part,
+        forward: bool,
+        quantity: Quantity,
+        arrays: Sequence[Array | None],
+        result: Array,
+        report: MapReport,
+    ) -> None:
+        """Map the columns of one part."""
+        value, where, moving = (
+            None if each is None else each[:, part.inputs(forward)] for each in arrays
+        )
+        assert value is not None
+        assert where is not None
+        scale = self._scale[part.driven]
+        offset = self._offset[part.driven]
+        place = where / scale + offset if forward else where
+        component, way = part.component, part.component.way(forward, self.with_balls)
+        loose = list(component.structure.balls - set(component.commanded))
+        commanded = list(way.wanted)
+        wanted, outputs = commanded.copy(), part.outputs(forward).tolist()
+        motors: list[tuple[int, int]] = []
+        if forward:
+            for name, column in self.passive_columns(part):
+                place_of = component.structure.names.index(name)
+                if place_of in way.given:
+                    motors.append((column, way.given.index(place_of)))
+                wanted.append(place_of)
+                outputs.append(column)
+        for row in np.flatnonzero(np.isfinite(place).all(axis=1)):
+            reason = component.solve(way, place[row])
+            if reason:
+                report.count(reason)
+                continue
+            z = way.joints()
+            if way.lost_balls:
+                z[loose] = math.nan
+            if quantity in POSITIONS:
+                found = z[wanted]
+                result[row, outputs] = found if forward else (found - offset) * scale
+                continue
+            slope = way.slope()
+            if way.lost_balls:
+                slope[loose] = math.nan
+            gains = slope[commanded]
+            if part.is_singular(forward, quantity is Quantity.EFFORT, gains):
+                report.count('singular')
+                continue
+            if quantity is Quantity.EFFORT:
+                force = value[row] * scale if forward else value[row]
+                found = np.linalg.inv(gains).T @ force
+                # A passive joint has no motor; a driven one that nobody commands has its own.
+                result[row, outputs] = 0.0
+                result[row, outputs[: len(commanded)]] = found if forward else found / scale
+                for column, motor in motors:
+                    result[row, column] = force[motor]
+                continue
+            along = value[row] / scale if forward else value[row]
+            found = slope[wanted] @ along
+            if moving is not None:
+                speed = moving[row] / scale if forward else moving[row]
+                found = found + component.bias(way, z, slope @ speed)[wanted]
+            result[row, outputs] = found if forward else found * scale
+
+
+class _Part:
+    """
+    A part of the linkage with the places of its members.
+
+    :param driven: Places of its driven joints among the actuators.
+    :param commanded: Places of its commanded joints among the joints.
+    """
+
+    def __init__(
+        self,
+        component: Component,
+        driven: npt.NDArray[np.intp],
+        commanded: npt.NDArray[np.intp],
+        max_gain: float,
+    ) -> None:
+        self.component, self.driven, self.commanded = component, driven, commanded
+        # Typical sizes of G and of its inverse: medians over the table.
+        sizes = []
+        way = component.way(True)
+        for state in component.seeds[0][1]:
+            way.state[:] = state
+            sizes.append(_sizes(way.slope()[list(way.wanted)]))
+        typical = np.median(np.array(sizes), axis=0)
+        self._most, self._most_inverse = (max_gain * typical).tolist()
+
+    def inputs(self, forward: bool) -> npt.NDArray[np.intp]:
+        return self.driven if forward else self.commanded
+
+    def outputs(self, forward: bool) -> npt.NDArray[np.intp]:
+        return self.commanded if forward else self.driven
+
+    def is_singular(self, forward: bool, is_effort: bool, gains: Array) -> bool:
+        """
+        Whether an output would be multiplied by too much.
+
+        :param gains: Derivatives of the outputs by the inputs; efforts are multiplied by the
+            inverse.
+        """
+        return self.is_beyond(forward, is_effort, *_sizes(gains))
+
+    def is_beyond(self, forward: bool, is_effort: bool, size: float, inverse: float) -> bool:
+        """Return the same of the sizes of the derivatives and of their inverse."""
+        used = inverse if is_effort else size
+        # Of the way back G is the inverse, and the other way round.
+        most = self._most if forward != is_effort else self._most_inverse
+        return not used <= most
+
+
+def _sizes(gains: Array) -> tuple[float, float]:
+    """Return the sizes (Frobenius) of a matrix and of its inverse."""
+    try:
+        return float(np.linalg.norm(gains)), float(np.linalg.norm(np.linalg.inv(gains)))
+    except np.linalg.LinAlgError:
+        return math.inf, math.inf
+
+
+class LinkageStream:
+    """
+    Position, velocity and effort of one instant after the other; each begins at the last one.
+
+    Not to be shared between threads.
+
+    :param transmission: The linkage.
+    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+    """
+
+    def __init__(self, transmission: LinkageTransmission, direction: Direction) -> None:
+        forward = direction == ACTUATOR_TO_JOINT
+        self._followers = [_Follower(transmission, part, forward) for part in transmission.parts]
+        self._n_out = transmission.n_outputs if forward else transmission.n_actuators
+        #: Of commands the efforts have a position of their own.
+        self._of_efforts: list[_Follower] | None = None
+        self._make: Callable[[], list[_Follower]] = lambda: [
+            _Follower(transmission, part, forward) for part in transmission.parts
+        ]
+
+    def forget(self) -> None:
+        """Forget the last solution."""
+        for follower in (*self._followers, *(self._of_efforts or ())):
+            follower.forget()
+
+    def map_state(self, rows: Array, report: MapReport) -> Array:
+        """
+        Map rows position, velocity and effort that belong together.
+
+        :param rows: Shape ``(3, n_in)``.
+        :returns: Shape ``(3, n_out)``.
+        """
+        result = np.full((3, self._n_out), math.nan)
+        for follower in self._followers:
+            follower.follow(rows, rows[0], result, report)
+        return result
+
+    def map_command(self, rows: Array, places: Sequence[Array], report: MapReport) -> Array:
+        """
+        Map rows that are commanded, NaN where they are not.
+
+        :param places: Positions at which each row is mapped.
+        """
+        result = np.full((3, self._n_out), math.nan)
+        moved = np.full((3, self._n_out), math.nan)
+        pushed = np.full((3, self._n_out), math.nan)
+        if not np.isnan(rows[:2]).all():
+            for follower in self._followers:
+                follower.follow(rows, places[0], moved, report)
+        if not np.isnan(rows[2]).all():
+            self._of_efforts = self._of_efforts or self._make()
+            for follower in self._of_efforts:
+                follower.follow(rows, places[2], pushed, report)
+        result[:2], result[2] = moved[:2], pushed[2]
+        for follower in self._followers:
+            # A measured position is where a velocity is mapped, and no command.
+            if np.isnan(rows[0, follower.inputs]).any():
+                result[0, follower.columns] = math.nan
+        return result
+
+
+class _Follower:
+    """One part of a linkage in a stream."""
+
+    def __init__(self, transmission: LinkageTransmission, part: _Part, forward: bool) -> None:
+        self._part, self._forward = part, forward
+        self._component = part.component
+        self._way = way = part.component.way(forward, transmission.with_balls)
+        self.inputs = part.inputs(forward)
+        scale, offset = transmission.units(part)
+        self._scale, self._offset = scale, offset
+        structure = part.component.structure
+        r, n = len(way.unknown), len(way.given)
+        spot = {place: k for k, place in enumerate(way.unknown)}
+        spot |= {place: r + k for k, place in enumerate(way.given)}
+        places = list(way.wanted)
+        columns = part.outputs(forward).tolist()
+        if forward:
+            for name, column in transmission.passive_columns(part):
+                places.append(structure.names.index(name))
+                columns.append(column)
+        self.columns = np.array(columns, dtype=np.intp)
+        self._n_wanted = n
+        self._values = np.zeros(r + n + len(structure.held))
+        self._rates = np.zeros(r + n + len(structure.held))
+        for k, place in enumerate(structure.held):
+            spot[place] = r + n + k
+            self._values[r + n + k] = structure.start[place]
+        self._take = np.array([spot[place] for place in places], dtype=np.intp)
+        self._r, self._n = r, n
+        self._lower, self._upper = (
+            each.tolist() for each in (part.component.lower, part.component.upper)
+        )
+        balls = structure.balls - {*way.wanted, *way.given}
+        self._of_ball = np.array([place in balls for place in places])
+        #: Outputs that a motor turns and nobody commands: their effort is the motor's.
+        self._motors = [
+            (k, way.given.index(place))
+            for k, place in enumerate(places)
+            if k >= n and place in way.given
+        ]
+        self.forget()
+
+    def forget(self) -> None:
+        self._is_begun = False
+
+    def follow(self, rows: Array, place: Array, result: Array, report: MapReport) -> None:
+        """Fill the columns of this part, of rows position, velocity and effort."""
+        way, inputs, columns = self._way, self.inputs, self.columns
+        at, rate, force = place[inputs], rows[1, inputs], rows[2, inputs]
+        if self._forward:
+            at = at / self._scale + self._offset
+            rate, force = rate / self._scale, force * self._scale
+        numbers = at.tolist()
+        if not all(map(math.isfinite, numbers)):
+            return
+        way.velocity[:] = rate
+        way.force[:] = force
+        reason = 'no_convergence'
+        is_outside = self._forward and not all(
+            low <= number <= high
+            for low, number, high in zip(self._lower, numbers, self._upper, strict=True)
+        )
+        if is_outside:
+            reason = 'domain'
+        elif self._is_begun:
+            reason = way.follow(at)
+        if reason and not is_outside:
+            reason = self._component.solve(way, at)
+        self._is_begun = not reason
+        if reason:
+            report.count(reason)
+            return
+        count = self._r + self._n
+        self._values[:count] = way.state[:count]
+        self._rates[: self._r] = way.rate[: self._r]
+        self._rates[self._r : count] = rate
+        found = np.zeros((3, len(columns)))
+        found[0], found[1] = self._values[self._take], self._rates[self._take]
+        found[2, : self._n_wanted] = way.effort
+        if not self._forward:
+            found[0] = (found[0] - self._offset) * self._scale
+            found[1] *= self._scale
+            found[2] /= self._scale
+        size, inverse = way.gains.tolist()
+        is_singular = False
+        for row, is_effort in ((1, False), (2, True)):
+            if self._part.is_beyond(self._forward, is_effort, size, inverse):
+                found[row] = math.nan
+                is_singular = True
+        if is_singular:
+            report.count('singular')
+        for output, motor in self._motors:
+            found[2, output] = force[motor]
+        if way.lost_balls:
+            found[:, self._of_ball] = math.nan
+            self._is_begun = False  # the balls are sought anew, their last angles are none
+        result[:, columns] = found
+
+
+def _needed(
+    name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
+) -> Array:
+    if values is None:
+        raise TransmissionError(
+            f'LinkageTransmission cannot map {interface} without {name}=, as its Jacobian varies',
+            parameter=name,
+            expected='positions' if name == 'at' else 'velocities',
+            found='None',
+        )
+    array = as_values(name, values, shape[-1])
+    if array.shape != shape:
+        raise ShapeError(name, expected=str(shape), found=array.shape)
+    return array
+
+
+# -- the description -----------------------------------------------------------------------------
+
+
+def _loop(reader: SpecReader, element: ParameterSpec) -> Loop:
+    attributes = dict(element.attributes)
+    where = f'<loop> (line {element.line})'
+    kind = attributes.pop('type', '')
+    if kind not in LOOP_TYPES:
+        raise reader.error(
+            f'{where} has no type that is known',
+            parameter='loop',
+            expected=', '.join(LOOP_TYPES),
+            found=repr(kind),
+        )
+    frames = [attributes.pop(name, '') for name in ('frame1', 'frame2')]
+    for name, frame in zip(('frame1', 'frame2'), frames, strict=True):
+        if not frame:
+            raise reader.error(
+                f'{where} has no {name}', parameter='loop', expected='a link', found='none'
+            )
+    if frames[0] == frames[1]:
+        raise reader.error(
+            f"{where} joins link '{frames[0]}' to itself",
+            parameter='loop',
+            expected='two links',
+            found='one',
+        )
+    axis, length = (1.0, 0.0, 0.0), None
+    if kind == 'hinge':
+        text = attributes.pop('axis', '1 0 0')
+        numbers = reader.parse_numbers('axis', text)
+        size = math.hypot(*numbers)
+        if len(numbers) != 3 or not 1e-9 < size < math.inf:
+            raise reader.error(
+                f'the axis of {where} cannot be used',
+                parameter='loop',
+                expected='three numbers, not all zero',
+                found=repr(text),
+            )
+        axis = (numbers[0] / size, numbers[1] / size, numbers[2] / size)
+    if kind == 'rod' and 'length' in attributes:
+        text = attributes.pop('length')
+        values = reader.parse_numbers('length', text)
+        if len(values) != 1 or not values[0] > 1e-6:
+            raise reader.error(
+                f'the length of {where} cannot be used',
+                parameter='loop',
+                expected="a positive number, or type='point'",
+                found=repr(text),
+            )
+        length = values[0]
+    _refuse_rest(reader, where, attributes, element)
+    return Loop(kind, frames[0], frames[1], axis, length)
+
+
+def _tolerance(reader: SpecReader) -> float:
+    text = reader.text('tolerance', default=str(TOLERANCE))
+    values = reader.parse_numbers('tolerance', text)
+    if len(values) != 1 or not LEAST_TOLERANCE <= values[0] <= LARGEST_TOLERANCE:
+        raise reader.error(
+            'tolerance cannot be accepted',
+            parameter='tolerance',
+            expected=f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]',
+            found=repr(text),
+        )
+    return values[0]
+
+
+def _start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
+    attributes = dict(element.attributes)
+    where = f'<start> (line {element.line})'
+    name, text = attributes.pop('joint', ''), attributes.pop('position', '')
+    values = reader.parse_numbers('position', text)
+    if not name or len(values) != 1:
+        raise reader.error(
+            f'{where} is incomplete',
+            parameter='start',
+            expected='attributes joint and position',
+            found=f'{name!r} and {text!r}',
+        )
+    _refuse_rest(reader, where, attributes, element)
+    return name, values[0]
+
+
+def _refuse_rest(
+    reader: SpecReader, where: str, attributes: dict[str, str], element: ParameterSpec
+) -> None:
+    rest = [*attributes, *(child.name for child in element.children)]
+    if rest or element.value:
+        raise reader.error(
+            f'{where} has more than is read',
+            parameter=element.name,
+            expected='no ' + (rest[0] if rest else 'text'),
+            found=', '.join(rest) or element.value,
+        )
+
+
+def _refuse_shared(reader: SpecReader, robot: RobotDescription, other: TransmissionSpec) -> None:
+    """Refuse loops through a joint that another transmission moves."""
+    if other.name == reader.spec.name:
+        return
+    own = linkage_joints(robot, reader.spec)
+    theirs = {joint.name for joint in other.joints} | linkage_joints(robot, other)
+    shared = sorted(own & theirs)
+    if shared:
+        raise reader.error(
+            f"joint '{shared[0]}' is in a loop and is moved by transmission '{other.name}'",
+            expected=f"its actuator in this linkage, instead of in '{other.name}'",
+            found=', '.join(shared),
+        )

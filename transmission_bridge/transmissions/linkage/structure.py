@@ -1,0 +1,453 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A linkage closed from its start: which joints are determined, which rows and joints are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
+from transmission_bridge.transmissions.linkage.tree import LoopPath, Motion
+from transmission_bridge.types import Array
+
+__all__ = ['Structure', 'rows_function']
+
+#: Tries to close a linkage from random positions of joints without a hint: with the driven
+#: joints where they are, and with these free as well.
+TRIES = (60, 60)
+
+#: Assemblies beyond the limits, of which the nearest is taken where none is within.
+ASSEMBLIES = 20
+
+#: Steps of one try.
+STEPS = 60
+
+#: A closed linkage has a last step and a residual below this.
+CLOSED = 1e-10
+
+#: Positions near the start at which ranks are taken: a start may be special.
+NEARBY = 6
+
+#: How far driven joints are moved for these [rad or m].
+DISTANCES = (0.1, 0.04, 0.01, 0.003)
+
+#: Singular values below this share of the largest one are zero; times the tolerance, this many
+#: times it, as rounded dimensions turn zeros into something of the size of the rounding.
+RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
+
+#: A joint that moves less than this with every idle freedom is determined.
+DETERMINED = 1e-7
+
+
+def rows_function(closures: Closures, rows: Any) -> Any:
+    """Return a function of positions and lengths that gives rows and their Jacobian."""
+    return ca.Function(
+        'rows', [closures.z, closures.lengths], [rows, ca.jacobian(rows, closures.z)]
+    )
+
+
+@dataclass(frozen=True)
+class Structure:
+    """
+    What a linkage is, found at its start and nearby.
+
+    :param names: Its joints.
+    :param driven: Places of the driven joints, in the order of the actuators.
+    :param paths: The loops.
+    :param rods: For each loop the link between two balls in it, if any.
+    :param start: The assembly, shape ``(n,)``.
+    :param lengths: Lengths of the loops, zero of those that are no rods.
+    :param closures: The rows, laid about the start.
+    :param kept: Rows that are solved, independent.
+    :param held: Places of joints that stay at the start, one for each idle freedom.
+    :param idle: Places of all joints that an idle freedom moves.
+    :param rank: Number of independent equations for the joints that are not driven.
+    :param gap: Largest residual of a row at the start.
+    """
+
+    names: tuple[str, ...]
+    driven: tuple[int, ...]
+    paths: tuple[LoopPath, ...]
+    rods: tuple[Rod | None, ...]
+    start: Array
+    lengths: Array
+    closures: Closures
+    kept: tuple[int, ...]
+    held: tuple[int, ...]
+    idle: tuple[int, ...]
+    rank: int
+    gap: float
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """Places of the joints that are not driven."""
+        return tuple(each for each in range(len(self.names)) if each not in self.driven)
+
+    @property
+    def balls(self) -> frozenset[int]:
+        """Places of the joints of balls at the ends of rods."""
+        return frozenset(each for rod in self.rods if rod is not None for each in rod.balls)
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        driven: Sequence[int],
+        wanted: Sequence[int],
+        paths: Sequence[LoopPath],
+        hints: dict[int, float],
+        slides: frozenset[int],
+        tolerance: float,
+        limits: Sequence[tuple[float, float]],
+        lengths: Sequence[float | None] | None = None,
+    ) -> Structure:
+        """
+        Close a linkage and find out what it is.
+
+        :param names: Its joints.
+        :param driven: Places of the driven ones.
+        :param wanted: Places of those that are commanded.
+        :param paths: The loops.
+        :param hints: Positions near the assembly, by place; others start at zero.
+        :param slides: Places of prismatic joints.
+        :param tolerance: Largest residual of rows that are not kept.
+        :param limits: Of each joint, infinite where it has none.
+        :param lengths: Of the loops; by default those of the description.
+        :raises TransmissionError: If it does not close, or a driven joint is not free to move.
+        """
+        n = len(names)
+        given = [path.loop.length for path in paths] if lengths is None else list(lengths)
+        if any(each is not None and each <= 0.0 for each in given):
+            raise TransmissionError('the length of a rod is not positive', expected='above zero')
+        search = _Search(n, driven, paths, hints, slides, limits)
+        start, known, gap = search.closed(given, tolerance)
+        own = _own(n, driven, wanted, paths)
+        found = [find_rod(path, each) for path, each in zip(paths, own, strict=True)]
+        measure = Closures(paths, [None] * len(paths), n)
+        rods = tuple(
+            rod if rod is not None and measure.is_long(rod, start) else None for rod in found
+        )
+        closures = Closures(paths, rods, n, start)
+        rows = rows_function(closures, closures.rows)
+        nearby = search.nearby(rows, start, known, tolerance)
+        unknown = [each for each in range(n) if each not in driven]
+        free, held, idle, rank = _freedoms(rows, nearby, known, unknown, rods, tolerance)
+        kept = _kept(rows, nearby, known, free, closures.distances, rank)
+        return cls(
+            names=tuple(names),
+            driven=tuple(driven),
+            paths=tuple(paths),
+            rods=rods,
+            start=start,
+            lengths=known,
+            closures=closures,
+            kept=kept,
+            held=held,
+            idle=idle,
+            rank=rank,
+            gap=gap,
+        )
+
+
+def _own(
+    n: int, driven: Sequence[int], wanted: Sequence[int], paths: Sequence[LoopPath]
+) -> list[frozenset[int]]:
+    """Return for each loop the joints that nothing but it depends on."""
+    counts = [sum(each in path.variables for path in paths) for each in range(n)]
+    named = {*driven, *wanted}
+    return [
+        frozenset(each for each in path.variables if counts[each] == 1 and each not in named)
+        for path in paths
+    ]
+
+
+class _Search:
+    """The search for an assembly."""
+
+    def __init__(
+        self,
+        n: int,
+        driven: Sequence[int],
+        paths: Sequence[LoopPath],
+        hints: dict[int, float],
+        slides: frozenset[int],
+        limits: Sequence[tuple[float, float]],
+    ) -> None:
+        self._n, self._driven, self._paths, self._slides = n, list(driven), paths, slides
+        self._hints, self._limits = hints, limits
+        #: Joints of which a whole turn is none of those that mimic them.
+        self._stretched = {
+            element.variable
+            for path in paths
+            for element in (*path.to_frame1, *path.to_frame2)
+            if isinstance(element, Motion) and abs(element.scale) != 1.0
+        }
+        self._closures = Closures(paths, [None] * len(paths), n)
+        self._stated = rows_function(self._closures, self._closures.stated)
+        self._cayley = rows_function(self._closures, self._closures.cayley)
+        self._upright = ca.Function('upright', [self._closures.z], [self._closures.upright])
+
+    def closed(
+        self, lengths: Sequence[float | None], tolerance: float
+    ) -> tuple[Array, Array, float]:
+        """Return an assembly near the hints, all lengths, and the largest residual."""
+        first = np.zeros(self._n)
+        for place, (low, high) in enumerate(self._limits):
+            if place not in self._hints and not low <= 0.0 <= high and math.isfinite(low + high):
+                first[place] = 0.5 * (low + high)
+        for place, value in self._hints.items():
+            first[place] = value
+        rods = [place for place, path in enumerate(self._paths) if path.loop.type == 'rod']
+        open_rods = [place for place in rods if lengths[place] is None]
+        known = np.array([0.0 if each is None else each for each in lengths])
+        masked = np.array([owner in open_rods for owner in self._closures.owners])
+        random = np.random.default_rng(0)
+        best: tuple[float, Array] = (math.inf, first)
+        assemblies: list[tuple[float, float, Array]] = []
+        for lets_driven_move, tries in zip((False, True), TRIES, strict=True):
+            free = [k for k in range(self._n) if lets_driven_move or k not in self._driven]
+            for number in range(tries):
+                start = first.copy()
+                if number:
+                    for place in range(self._n):
+                        if place in self._hints or (
+                            place in self._driven and not lets_driven_move
+                        ):
+                            continue
+                        start[place] = self._anywhere(random, place)
+                z, gap = self._newton(start, free, known, masked)
+                if gap < best[0]:
+                    best = gap, z
+                if gap <= tolerance and self._is_upright(z):
+                    z = self._unwound(z, first)
+                    assemblies.append((float(np.abs(z - first).max()), gap, z))
+                    if self._is_within(z) or len(assemblies) >= ASSEMBLIES:
+                        break
+                if not free:
+                    break
+            if assemblies and self._is_within(assemblies[-1][2]):
+                assemblies = assemblies[-1:]
+                break
+        if assemblies:
+            # Limits in real files may exclude every assembly.
+            _, gap, z = min(assemblies, key=lambda each: each[0])
+            for place in open_rods:
+                known[place] = self._distance(z, place)
+            return z, known, gap
+        raise self._not_closed(*best, known, tolerance)
+
+    def _is_within(self, z: Array) -> bool:
+        """Whether an assembly is within the joints' limits, with a margin."""
+        return all(
+            low - 1e-3 <= value <= high + 1e-3
+            for value, (low, high) in zip(z.tolist(), self._limits, strict=True)
+        )
+
+    def _unwound(self, z: Array, first: Array) -> Array:
+        """Return an assembly without whole turns away from where it was sought."""
+        result: Array = z.copy()
+        for place in range(self._n):
+            if place not in self._slides and place not in self._stretched:
+                turns = round((z[place] - first[place]) / (2.0 * math.pi))
+                result[place] = z[place] - turns * 2.0 * math.pi
+        return result
+
+    def _anywhere(self, random: np.random.Generator, place: int) -> float:
+        low, high = self._limits[place]
+        if place in self._slides:
+            low, high = (low, high) if math.isfinite(low + high) and low < high else (-0.5, 0.5)
+        elif not (math.isfinite(low + high) and low < high and high - low < 2.0 * math.pi):
+            low, high = -math.pi, math.pi
+        return float(random.uniform(low, high))
+
+    def _is_upright(self, z: Array) -> bool:
+        return bool((np.asarray(self._upright(z)) > 0.0).all())
+
+    def _newton(
+        self, z: Array, free: Sequence[int], lengths: Array, masked: Array
+    ) -> tuple[Array, float]:
+        """Return where damped steps of least squares lead, and the largest residual."""
+        lengths = np.where(lengths > 0.0, lengths, 1.0)
+
+        def at(function: Any, z: Array) -> tuple[Array, Array]:
+            miss, jacobian = (np.asarray(each.full()) for each in function(z, lengths))
+            return np.where(masked, 0.0, miss[:, 0]), jacobian[:, free] * (
+                1.0 - masked[:, np.newaxis]
+            )
+
+        if not free:
+            miss, _ = at(self._stated, z)
+            return z, float(np.abs(miss).max(initial=0.0))
+        damping, function = 1e-2, self._cayley
+        miss, jacobian = at(function, z)
+        size = float(miss @ miss)
+        stalled = 0
+        for _ in range(STEPS):
+            if not math.isfinite(size):
+                return z, math.inf
+            if size < 1e-30:
+                break
+            normal = jacobian.T @ jacobian
+            normal += damping * (np.trace(normal) / len(free) + 1e-12) * np.eye(len(free))
+            step = -np.linalg.solve(normal, jacobian.T @ miss)
+            longest = np.abs(step).max()
+            trial = z.copy()
+            trial[free] += step * min(1.0, 0.7 / longest) if longest > 0.0 else 0.0
+            next_miss, next_jacobian = at(function, trial)
+            next_size = float(next_miss @ next_miss)
+            if next_size < size:
+                stalled = stalled + 1 if next_size > 0.98 * size else 0
+                z, miss, jacobian, size = trial, next_miss, next_jacobian, next_size
+                damping = max(0.1 * damping, 1e-12)
+                if longest < 1e-14:
+                    break
+            else:
+                damping *= 10.0
+                stalled += 1
+                if longest < 1e-13 or size < 1e-26:
+                    break
+            if stalled > 6:
+                break
+        miss, _ = at(self._stated, z)
+        gap = float(np.abs(miss).max(initial=0.0))
+        return z, gap if math.isfinite(gap) else math.inf
+
+    def _distance(self, z: Array, place: int) -> float:
+        # (d^2 - 1) / 2 is the row of a rod of length 1.
+        row = self._closures.owners.index(place)
+        miss = float(self._stated(z, np.ones(len(self._paths)))[0][row])
+        length = math.sqrt(max(2.0 * miss + 1.0, 0.0))
+        if length < 1e-6:
+            raise TransmissionError(
+                f'loop {self._paths[place].loop}: its frames coincide at the start',
+                expected="a length, or type='point'",
+                found=f'{length:g} m',
+            )
+        return length
+
+    def _not_closed(
+        self, gap: float, z: Array, lengths: Array, tolerance: float
+    ) -> TransmissionError:
+        lengths = np.where(lengths > 0.0, lengths, 1.0)
+        miss = np.abs(np.asarray(self._stated(z, lengths)[0]).ravel())
+        worst = int(np.argmax(np.nan_to_num(miss)))
+        loop = self._paths[self._closures.owners[worst]].loop
+        nearly = gap < 1e-4
+        advice = (
+            f'more digits in the URDF, <param name="tolerance"> above {gap:.1e}, or '
+            "type='point' instead of 'weld'"
+            if nearly
+            else '<start joint="..." position="..."/> near the assembly that is meant, more '
+            "digits in the URDF, or type='point' instead of 'weld'"
+        )
+        return TransmissionError(
+            f'the linkage does not close: loop {loop} stays open; try {advice}',
+            expected=f'a gap below {tolerance:g}',
+            found=f'{gap:.3g} (m or rad) from {sum(TRIES)} starts',
+        )
+
+    def nearby(self, rows: Any, start: Array, lengths: Array, tolerance: float) -> list[Array]:
+        """Return closed positions near the start, the start first."""
+        found = [start]
+        random = np.random.default_rng(1)
+        masked = np.zeros(len(self._closures.owners), dtype=bool)
+        free = [k for k in range(self._n) if k not in self._driven]
+        for distance in DISTANCES:
+            for _ in range(NEARBY):
+                z = start.copy()
+                z[self._driven] += random.uniform(-distance, distance, len(self._driven))
+                z[free] += random.uniform(-1e-3, 1e-3, len(free))
+                z, gap = self._newton(z, free, lengths, masked)
+                if (
+                    gap <= max(tolerance, CLOSED)
+                    and np.abs(z - start).max() < 30.0 * distance
+                    and self._is_upright(z)
+                ):
+                    found.append(z)
+            if len(found) > NEARBY // 2:
+                break
+        return found
+
+
+def _freedoms(
+    rows: Any,
+    nearby: Sequence[Array],
+    lengths: Array,
+    unknown: Sequence[int],
+    rods: Sequence[Rod | None],
+    tolerance: float,
+) -> tuple[list[int], tuple[int, ...], tuple[int, ...], int]:
+    """Return the joints that are solved for, the held, the idle ones, and the rank."""
+    if not unknown:
+        return [], (), (), 0
+    share = max(RANK, RANK_OF_TOLERANCE * tolerance)
+    parts = []
+    for z in nearby:
+        jacobian = np.asarray(rows(z, lengths)[1].full())[:, unknown]
+        _, values, right = np.linalg.svd(jacobian)
+        parts.append((int((values > share * values[0]).sum()), right))
+    rank = max(each for each, _ in parts)
+    count = len(unknown) - rank
+    moves = np.zeros((len(unknown), len(unknown)))
+    number = 0
+    for each, right in parts:
+        if each == rank:
+            null = right[rank:].T
+            moves += null @ null.T
+            number += 1
+    moves /= number
+    idle = [place for place in range(len(unknown)) if moves[place, place] > DETERMINED]
+    # A link that spins between balls is held where its direction is found, so that the far ball
+    # is solved by itself.
+    near = {joint for rod in rods if rod is not None for joint in rod.balls[: rod.one.size]}
+    weights = np.array([1.0 if unknown[place] in near else 0.3 for place in range(len(unknown))])
+    rest = weights[:, np.newaxis] * moves * weights
+    held: list[int] = []
+    for _ in range(count):
+        diagonal = np.where(np.isin(np.arange(len(unknown)), held), -1.0, np.diag(rest))
+        pivot = int(np.argmax(diagonal))
+        held.append(pivot)
+        column = rest[:, pivot] / math.sqrt(max(rest[pivot, pivot], 1e-300))
+        rest = rest - np.outer(column, column)
+    free = [unknown[place] for place in range(len(unknown)) if place not in held]
+    return (
+        free,
+        tuple(sorted(unknown[place] for place in held)),
+        tuple(unknown[place] for place in idle),
+        rank,
+    )
+
+
+def _kept(
+    rows: Any,
+    nearby: Sequence[Array],
+    lengths: Array,
+    free: Sequence[int],
+    first: Sequence[int],
+    rank: int,
+) -> tuple[int, ...]:
+    """Return independent rows, those of distances before all others."""
+    jacobians = np.stack([np.asarray(rows(z, lengths)[1].full())[:, free] for z in nearby])
+    kept: list[int] = []
+    single = jacobians.copy()
+    for _ in range(rank):
+        sizes = np.sqrt((single**2).sum(axis=2)).min(axis=0)
+        if (sizes <= 0.0).all():
+            sizes = np.sqrt((single**2).sum(axis=2)).max(axis=0)
+        sizes[kept] = -1.0
+        preferred = [row for row in first if row not in kept and sizes[row] > 1e-4]
+        pivot = preferred[0] if preferred else int(np.argmax(sizes))
+        kept.append(pivot)
+        unit = single[:, pivot, :]
+        norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))
+        unit = np.where(norm > 1e-12, unit / np.maximum(norm, 1e-300), 0.0)
+        single = single - (single @ unit[:, :, np.newaxis]) * unit[:, np.newaxis, :]
+    return tuple(sorted(kept))

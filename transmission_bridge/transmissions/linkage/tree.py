@@ -1,0 +1,316 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of a URDF as paths of joints: from one frame to the common ancestor and to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+import math
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from transmission_bridge.description.specs import (
+    JointSpec,
+    Pose,
+    RobotDescription,
+    TransmissionSpec,
+)
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.types import Array
+
+__all__ = [
+    'LOOP_TYPES',
+    'Element',
+    'Loop',
+    'LoopPath',
+    'LoopType',
+    'Motion',
+    'Tree',
+    'linkage_joints',
+    'names_in_order',
+    'reversed_path',
+]
+
+#: What a loop may be.
+LoopType: TypeAlias = Literal['point', 'hinge', 'weld', 'rod']
+
+#: How many equations a loop of each type is.
+LOOP_TYPES: dict[LoopType, int] = {'point': 3, 'hinge': 5, 'weld': 6, 'rod': 1}
+
+#: Entries of constant transforms below this are the rounding of roll, pitch and yaw.
+ROUNDING = 1e-15
+
+
+class Motion(NamedTuple):
+    """
+    One joint on a path: ``q = scale z + offset`` about or along the axis.
+
+    :param variable: Place of ``z`` among the joints of the linkage.
+    :param axis: Unit vector.
+    :param slides: Whether it is prismatic.
+    """
+
+    variable: int
+    axis: tuple[float, float, float]
+    slides: bool
+    scale: float
+    offset: float
+
+
+#: A constant transform, shape ``(4, 4)``, or a joint.
+Element: TypeAlias = 'Array | Motion'
+
+
+@dataclass(frozen=True)
+class Loop:
+    """
+    A closure between two links of the URDF.
+
+    :param type: What coincides: origins (``point``), origins and an axis (``hinge``), origins and
+        axes (``weld``); or origins keep a distance (``rod``).
+    :param frame1: Name of a link.
+    :param frame2: Name of another link.
+    :param axis: Of a hinge, in both frames.
+    :param length: Of a rod [m]; ``None``: that of the start.
+    """
+
+    type: LoopType
+    frame1: str
+    frame2: str
+    axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    length: float | None = None
+
+    def __str__(self) -> str:
+        """Return type and frames."""
+        return f"{self.type} '{self.frame1}' - '{self.frame2}'"
+
+
+@dataclass(frozen=True)
+class LoopPath:
+    """
+    A loop with the elements from the common ancestor to each of its frames.
+
+    :param to_frame1: From the ancestor outwards.
+    :param to_frame2: From the ancestor outwards.
+    """
+
+    loop: Loop
+    to_frame1: tuple[Element, ...]
+    to_frame2: tuple[Element, ...]
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """Places of the joints that the loop depends on."""
+        elements = (*self.to_frame1, *self.to_frame2)
+        return frozenset(each.variable for each in elements if isinstance(each, Motion))
+
+
+class Tree:
+    """
+    The joints of a robot, from which the paths of loops are read.
+
+    :param robot: The description.
+    """
+
+    def __init__(self, robot: RobotDescription) -> None:
+        self._joints = {joint.name: joint for joint in robot.joints}
+        self._above = {joint.child: joint for joint in robot.joints}
+        self._links = {link.name for link in robot.links}
+
+    def joint(self, name: str, role: str) -> JointSpec:
+        """
+        Return a joint that one number can move.
+
+        :param role: Who asks for it, for the message.
+        :raises TransmissionError: If there is no such joint, or it is of another kind.
+        """
+        joint = self._joints.get(name)
+        if joint is None:
+            raise TransmissionError(
+                f"{role}: '{name}' is not a joint of this URDF",
+                expected='a revolute, continuous or prismatic joint',
+                found=repr(name),
+            )
+        if not joint.is_scalar:
+            raise TransmissionError(
+                f"{role}: joint '{name}' is {joint.type}",
+                expected='a revolute, continuous or prismatic joint',
+                found=joint.type,
+            )
+        return joint
+
+    def followed(self, joint: JointSpec) -> tuple[JointSpec, float, float]:
+        """
+        Return the joint that a chain of ``<mimic>`` leads to, with its multiplier and offset.
+
+        :raises TransmissionError: If the chain leads nowhere or into a circle.
+        """
+        scale, offset, seen = 1.0, 0.0, {joint.name}
+        while joint.mimic is not None:
+            offset += scale * joint.mimic.offset
+            scale *= joint.mimic.multiplier
+            joint = self.joint(joint.mimic.joint, f"<mimic> of '{joint.name}'")
+            if joint.name in seen:
+                raise TransmissionError(
+                    f"the <mimic> of joint '{joint.name}' follows itself",
+                    expected='a joint that does not mimic it',
+                    found=', '.join(sorted(seen)),
+                )
+            seen.add(joint.name)
+        return joint, scale, offset
+
+    def path(self, loop: Loop, variables: dict[str, int]) -> LoopPath:
+        """
+        Return the path of a loop.
+
+        :param variables: Places of joints by name; those that the loop adds are entered.
+        :raises TransmissionError: If a frame is no link, both are on one, or a joint between them
+            cannot be one number.
+        """
+        chains = [self._chain(frame, loop) for frame in (loop.frame1, loop.frame2)]
+        common = 0
+        for one, other in zip(*chains, strict=False):
+            if one is not other:
+                break
+            common += 1
+        first, second = (self._elements(chain[common:], loop, variables) for chain in chains)
+        path = LoopPath(loop, first, second)
+        if not path.variables:
+            raise TransmissionError(
+                f'loop {loop}: no joint moves one frame against the other',
+                expected='frames with a joint between them',
+                found='one rigid body',
+            )
+        return path
+
+    def _chain(self, frame: str, loop: Loop) -> list[JointSpec]:
+        """Return the joints from the root to a link."""
+        if frame not in self._links and frame not in self._above:
+            joint = self._joints.get(frame)
+            known = self._links | set(self._above)
+            raise TransmissionError(
+                f"loop {loop}: '{frame}' is not a link of this URDF",
+                expected='the name of a link'
+                if joint is None
+                else f"its child link '{joint.child}', as '{frame}' is a joint",
+                found=repr(frame) if joint is not None else _nearest(frame, known),
+            )
+        chain: list[JointSpec] = []
+        link = frame
+        while (joint := self._above.get(link)) is not None:
+            if len(chain) > len(self._joints):
+                raise TransmissionError(
+                    f"loop {loop}: the links above '{frame}' form a circle",
+                    expected='a tree',
+                    found=', '.join(each.name for each in chain[:5]),
+                )
+            chain.append(joint)
+            link = joint.parent
+        return chain[::-1]
+
+    def _elements(
+        self, chain: Sequence[JointSpec], loop: Loop, variables: dict[str, int]
+    ) -> tuple[Element, ...]:
+        elements: list[Element] = []
+        constant = np.eye(4)
+        for joint in chain:
+            constant = constant @ _transform(joint.origin)
+            if joint.type == 'fixed':
+                continue
+            if not joint.is_scalar:
+                raise TransmissionError(
+                    f"loop {loop}: joint '{joint.name}' between its frames is {joint.type}",
+                    expected='fixed, revolute, continuous or prismatic joints',
+                    found=joint.type,
+                )
+            base, scale, offset = self.followed(joint)
+            variable = variables.setdefault(base.name, len(variables))
+            motion = Motion(variable, joint.axis, joint.type == 'prismatic', scale, offset)
+            elements += [_clean(constant), motion]
+            constant = np.eye(4)
+        return (*elements, _clean(constant))
+
+
+def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
+    """Return the way back along a path."""
+    return tuple(
+        each._replace(scale=-each.scale, offset=-each.offset)
+        if isinstance(each, Motion)
+        else _clean(_inverse(each))
+        for each in reversed(elements)
+    )
+
+
+def _transform(pose: Pose) -> Array:
+    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(each), math.sin(each)) for each in pose.rpy)
+    result = np.eye(4)
+    result[:3, :3] = [
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ]
+    result[:3, 3] = pose.xyz
+    return result
+
+
+def _inverse(transform: Array) -> Array:
+    result = np.eye(4)
+    result[:3, :3] = transform[:3, :3].T
+    result[:3, 3] = -transform[:3, :3].T @ transform[:3, 3]
+    return result
+
+
+def _clean(transform: Array) -> Array:
+    # Zeros that are none would make every later expression eight times as long.
+    result = np.where(np.abs(transform) < ROUNDING, 0.0, transform)
+    result.setflags(write=False)
+    return result
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, sorted(known), n=1)
+    return f"'{name}'" + (f"; did you mean '{close[0]}'?" if close else '')
+
+
+def names_in_order(variables: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the names of joints by their places."""
+    return tuple(sorted(variables, key=lambda name: variables[name]))
+
+
+def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
+    """
+    Return the joints that a linkage moves, named or not, as far as its loops can be read.
+
+    Nothing, where a transmission has no loops.
+    """
+    loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
+    if not loops and not spec.type.endswith('/LinkageTransmission'):
+        return set()
+    above = {joint.child: joint for joint in robot.joints}
+    found = {joint.name for joint in spec.joints}
+    for actuator in spec.actuators:
+        driven = [each.value for each in actuator.parameters if each.name == 'joint']
+        found.add(driven[0] if driven else actuator.name)
+    for loop in loops:
+        sides = []
+        for name in ('frame1', 'frame2'):
+            side: list[str] = []
+            link = loop.get(name, '')
+            while link in above and above[link].name not in side:
+                joint = above[link]
+                side.append(joint.name)
+                link = joint.parent
+            sides.append(set(side))
+        found |= sides[0] ^ sides[1]
+    scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
+    found |= {
+        scalar[name].mimic.joint  # type: ignore[union-attr]
+        for name in found
+        if name in scalar and scalar[name].mimic is not None
+    }
+    return found & set(scalar)
