@@ -444,6 +444,16 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start() -> None:
         transmissions.with_parameters({'linkage.loops.1.length': -1.0})
 
 
+def test_what_was_found_of_a_linkage_is_said() -> None:
+    """Unknowns, equations, rank, mobility, and the joints that are idle and held."""
+    facts = '\n'.join(built(push_rod_ankle()).facts())
+    assert '8 unknowns, 6 equations of rank 6; mobility 4, of which 2 idle' in facts
+    assert 'driven crank_a, crank_b; commanded pitch, roll' in facts
+    assert 'limits exclude' not in facts
+    narrow = push_rod_ankle().replace('lower="-0.3" upper="0.3"', 'lower="0.2" upper="0.3"')
+    assert 'limits exclude the start: roll' in '\n'.join(built(narrow).facts())
+
+
 def test_a_copy_through_pickle_maps_the_same() -> None:
     """A linkage is what it was made from."""
     linkage = alone(push_rod_ankle())

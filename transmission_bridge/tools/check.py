@@ -70,6 +70,7 @@ class TransmissionReport:
     A transmission in the file, used or refused.
 
     :param limits: Limits of its joints and, from these, of its actuators; ``None`` if refused.
+    :param facts: What its type has found out about the mechanism.
     """
 
     name: str
@@ -80,6 +81,7 @@ class TransmissionReport:
     joints: tuple[Member, ...]
     actuators: tuple[Member, ...]
     limits: TransmissionLimits | None = None
+    facts: tuple[str, ...] = ()
 
     def as_json(self, *, with_limits: bool) -> dict[str, Any]:
         """
@@ -97,6 +99,8 @@ class TransmissionReport:
             'joints': [asdict(member) for member in self.joints],
             'actuators': [asdict(member) for member in self.actuators],
         }
+        if self.facts:
+            document['facts'] = list(self.facts)
         if with_limits:
             limits = self.limits or TransmissionLimits((), ())
             document['joint_limits'] = [each.as_json() for each in limits.joints]
@@ -257,6 +261,7 @@ def _reports(
             joints,
             actuators,
             limits.get(spec.name) if loaded else None,
+            transmissions.transmissions[spec.name].facts() if loaded else (),
         )
 
     reports = [
@@ -324,6 +329,11 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     if report.transmissions:
         yield from _table(report.transmissions, width)
         yield ''
+    for each in report.transmissions:
+        if each.facts:
+            yield _wrapped(f"'{printable(each.name)}'", width)
+            yield from (_wrapped(f'  {printable(fact)}', width) for fact in each.facts)
+            yield ''
     known = [each.limits for each in report.transmissions if each.limits is not None]
     title = 'limits of the joints, and of their actuators from these (indented)'
     yield from _limits(title, [(each.joints, each.actuators) for each in known], width)

@@ -208,6 +208,10 @@ class Transmission(ABC):
             self.map(direction, 'effort', effort, at=position, guess=mapped),
         )
 
+    def facts(self) -> tuple[str, ...]:
+        """Return what the type has found out about the mechanism, in sentences for ``check``."""
+        return ()
+
     def stream(self, direction: Direction) -> InstantMap | None:
         """
         Return what maps one instant after the other and begins at its last solution.

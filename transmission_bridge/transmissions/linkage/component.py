@@ -124,6 +124,7 @@ class Component:
                         for name, value in zip(names, structure.start, strict=True)
                     ),
                 )
+        self.limits = tuple(limits)
         self.lower, self.upper = self._range(limits, turning)
 
     def _range(

@@ -245,6 +245,10 @@ class LinkageTransmission(Transmission):
         vars(self).update(state)
         self._prepare()
 
+    def facts(self) -> tuple[str, ...]:
+        """Return what was found of the linkage, in sentences, for each part that moves."""
+        return tuple(line for part in self.parts for line in part.facts())
+
     @property
     def n_outputs(self) -> int:
         """Number of joints that actuators are mapped to: commanded ones and passive ones."""
@@ -400,6 +404,43 @@ class _Part:
             sizes.append(_sizes(way.slope()[list(way.wanted)]))
         typical = np.median(np.array(sizes), axis=0)
         self._most, self._most_inverse = (max_gain * typical).tolist()
+
+    def facts(self) -> list[str]:
+        """Return what was found of the part."""
+        component, structure = self.component, self.component.structure
+        names, start = structure.names, structure.start.tolist()
+
+        def listed(places: Sequence[int]) -> str:
+            return ', '.join(names[place] for place in places) or 'none'
+
+        passive = [k for k in structure.unknown if k not in component.commanded]
+        outside = [
+            f'{names[k]} {start[k]:.4g}'
+            for k, (low, high) in enumerate(component.limits)
+            if not low - 1e-3 <= start[k] <= high + 1e-3
+        ]
+        ranges = ', '.join(
+            f'{names[k]} {low:.4g} to {high:.4g}'
+            for k, low, high in zip(
+                structure.driven, component.lower.tolist(), component.upper.tolist(), strict=True
+            )
+        )
+        lines = [
+            f'driven {listed(structure.driven)}; commanded {listed(component.commanded)}; '
+            f'passive {listed(passive)}',
+            f'{len(structure.unknown)} unknowns, {len(structure.closures.owners)} equations of '
+            f'rank {structure.rank}; mobility {len(structure.driven) + len(structure.held)}, '
+            f'of which {len(structure.held)} idle',
+            'determined '
+            + listed([k for k in structure.unknown if k not in structure.idle])
+            + f'; idle {listed(structure.idle)}; held {listed(structure.held)}',
+            f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
+            f'closed to {structure.gap:.1e}',
+            f'range {ranges}; {len(component.seeds[0][0])} assembled positions in the table',
+        ]
+        if outside:
+            lines.append(f'limits exclude the start: {", ".join(outside)}')
+        return lines
 
     def inputs(self, forward: bool) -> npt.NDArray[np.intp]:
         return self.driven if forward else self.commanded
