@@ -198,7 +198,7 @@ class CoupledJoints:
                 f'no command for {names}, coupled by {self.transmission} to a joint that was '
                 'commanded, and it has too few actuators to hold them',
             )
-        for field in np.flatnonzero(modes[:, 0]):
+        for field in np.flatnonzero(modes[:, 0]).tolist():
             filler = held[field, self.joints]
             if field > 0 and partial == 'zero':
                 filler = np.zeros(len(self.joints))

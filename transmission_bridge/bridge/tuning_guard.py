@@ -71,8 +71,8 @@ def check_tuning(
 def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
     noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
     ends = [member.name for member in binding.spec.actuators]
-    for (row, column), old in np.ndenumerate(before):
-        new = after[row, column]
+    for row, column in np.ndindex(before.shape):
+        old, new = float(before[row, column]), float(after[row, column])
         if max(abs(old), abs(new)) <= noise:
             continue
         if old * new < 0.0:

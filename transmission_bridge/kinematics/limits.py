@@ -261,7 +261,8 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     """
     n, m = jacobian.shape
     if m >= n:
-        rows, bound = half_spaces(np.linalg.pinv(jacobian.T), -effort, effort)
+        inverse: Array = np.linalg.pinv(jacobian.T).astype(np.float64)
+        rows, bound = half_spaces(inverse, -effort, effort)
         kernel = np.linalg.svd(jacobian)[2][n:]
         return np.vstack([rows, kernel, -kernel]), np.append(bound, np.zeros(2 * len(kernel)))
     normals: list[Array] = []

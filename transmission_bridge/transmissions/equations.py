@@ -39,6 +39,9 @@ __all__ = ['Equations', 'Numbers', 'all_of', 'flat', 'is_known', 'known_if', 'sh
 #: A number of a mechanism, a vector of them, or a tuple of vectors.
 Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
 
+#: Arrays or numbers, one for each element of a vector; rows of an array are that as well.
+Components: TypeAlias = 'Array | Sequence[Array]'
+
 Expression: TypeAlias = Any
 
 #: Newton steps of a sample. From where the last solution leads they are enough at 8 rad/s and
@@ -251,26 +254,26 @@ class Equations:
     # -- batches ---------------------------------------------------------------------------------
 
     @cached_property
-    def evaluate(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]]:
+    def evaluate(self) -> Callable[[Components, Sequence[float]], list[Array]]:
         """``y`` and the entries of ``G``, row by row, of components ``x`` and the numbers."""
         return array_function(
             [self.x, self.numbers], [*ca.vertsplit(self._value), *_entries(self._slope)]
         )
 
     @cached_property
-    def value(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]]:
+    def value(self) -> Callable[[Components, Sequence[float]], list[Array]]:
         """``y`` alone of components ``x`` and the numbers."""
         return array_function([self.x, self.numbers], ca.vertsplit(self._value))
 
     @cached_property
-    def inverse(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]] | None:
+    def inverse(self) -> Callable[[Components, Sequence[float]], list[Array]] | None:
         """``x`` of components ``y`` and the numbers, where there is an equation for it."""
         if self._inverse is None:
             return None
         return array_function([self.y, self.numbers], ca.vertsplit(self._inverse))
 
     @cached_property
-    def slope_rate(self) -> Callable[[Sequence[Array], Sequence[float]], list[Array]]:
+    def slope_rate(self) -> Callable[[Components, Sequence[float]], list[Array]]:
         """
         The entries of ``G'`` of components ``x`` and ``x'`` and the numbers.
 

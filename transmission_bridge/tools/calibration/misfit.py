@@ -376,4 +376,4 @@ def _is_rounded(values: Array, step_seen: float) -> bool:
         return True
     ratio = steps / steps.min()
     regular = float(np.mean(np.abs(ratio - np.round(ratio)) < 0.01 * np.round(ratio)))
-    return regular > 0.95 and steps.min() > step_seen
+    return regular > 0.95 and bool(steps.min() > step_seen)
