@@ -71,6 +71,23 @@ GATES = (
     ),
     ('CPU, two position-dependent / none', 'cpu_us', 'nonlinear', 'bridge', '<=', 1.08),
     ('flood rate, two position-dependent / none', 'rate', 'nonlinear', 'bridge', '>=', 0.93),
+    ('CPU, states, limits of actuators / none', 'cpu_us', 'limited', 'bridge', '', 0.0),
+    (
+        'CPU, commands, limits of actuators / none',
+        'cpu_us',
+        'limited_commands',
+        'commands',
+        '',
+        0.0,
+    ),
+    (
+        'p50 latency, commands, limits of actuators / none',
+        'p50_us',
+        'limited_commands',
+        'commands',
+        '',
+        0.0,
+    ),
     (
         'CPU, single-threaded executor / plain relay',
         'cpu_us',
@@ -134,6 +151,13 @@ def variants(joints: int, folder: Path) -> list[Variant]:
             (f'joint_commands={names("joint", 0, joints)}',),
             output='actuator_commands',
         ),
+        bridge('limited', joints, states),
+        bridge(
+            'limited_commands',
+            joints,
+            (f'joint_commands={names("joint", 0, joints)}',),
+            output='actuator_commands',
+        ),
         bridge(
             'two_drivers',
             joints,
@@ -155,7 +179,7 @@ def bridge_command(
         '  ros__parameters:',
         '    autostart: true',
         '    robot_description: |',
-        f'      {robot_urdf(joints, nonlinear=name == "nonlinear")}',
+        f'      {robot_urdf(joints, nonlinear=name == "nonlinear", limited="limited" in name)}',
     ]
     if topics:
         lines.append(f'    actuator_state_topics: [{", ".join(topics)}]')

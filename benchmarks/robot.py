@@ -27,11 +27,12 @@ BENT = (
 )
 
 
-def robot_urdf(n_joints: int, *, nonlinear: bool = False) -> str:
+def robot_urdf(n_joints: int, *, nonlinear: bool = False, limited: bool = False) -> str:
     """
     Return a URDF with this many joints, driven by as many actuators.
 
     :param nonlinear: Whether two of the transmissions are position-dependent.
+    :param limited: Whether the actuators have limits, which nothing exceeds.
 
     Of each five joints one has a simple transmission, two share a differential, two a four-bar
     linkage; what is left over is simple.
@@ -52,7 +53,7 @@ def robot_urdf(n_joints: int, *, nonlinear: bool = False) -> str:
     first = 0
     for kind in _kinds(n_joints):
         members = range(first, first + (1 if kind == 1 else 2))
-        transmissions.append(_transmission(kind, members))
+        transmissions.append(_transmission(kind, members, limited))
         first = members[-1] + 1
     if nonlinear:
         transmissions[:2] = [' '.join(text.split()) for text in BENT]
@@ -74,7 +75,7 @@ def _kinds(n_joints: int) -> list[int]:
     return kinds
 
 
-def _transmission(kind: int, members: range) -> str:
+def _transmission(kind: int, members: range, limited: bool) -> str:
     name = f'transmission_{members[0]}'
     parts = [f'<plugin>transmission_interface/{TYPES[kind]}Transmission</plugin>']
     for role, k in enumerate(members, 1):
@@ -82,6 +83,7 @@ def _transmission(kind: int, members: range) -> str:
         parts.append(
             f'<actuator name="motor_{k}" role="actuator{role}">'
             + (f'<mechanical_reduction>{ratio}</mechanical_reduction>' if kind > 1 else '')
+            + ('<limit lower="-1e6" upper="1e6" velocity="1e6" effort="1e6"/>' if limited else '')
             + '</actuator>'
         )
     for role, k in enumerate(members, 1):
