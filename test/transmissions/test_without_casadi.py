@@ -52,6 +52,7 @@ ROBOT = """
 EQUATIONS = {
     'transmission_bridge/CrankSliderTransmission',
     'transmission_bridge/ParallelAnkleTransmission',
+    'transmission_bridge/LinkageTransmission',
 }
 
 INSTALL = "python3 -m pip install --user --break-system-packages 'casadi>=3.6'"
@@ -94,7 +95,7 @@ def test_plugins_says_what_to_install(run) -> None:
     ]
     unusable = {plugin['type_name']: plugin['error'] for plugin in own if plugin['error']}
     assert set(unusable) == EQUATIONS
-    assert len(own) == 8
+    assert len(own) == 9
     for error in unusable.values():
         assert 'needs CasADi' in error
         assert INSTALL in error
