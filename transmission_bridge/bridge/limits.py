@@ -199,11 +199,10 @@ class CommandLimits:
         """
         if self._policy == 'off':
             return
-        # 1 above the upper limit, -1 below the lower one; a NaN is beyond neither.
-        sense = (position > self._upper[_POSITION]).astype(float)
-        sense -= position < self._lower[_POSITION]
-        if not sense.any():
+        above, below = position > self._upper[_POSITION], position < self._lower[_POSITION]
+        if not (above | below).any():  # a NaN is neither
             return
+        sense = above.astype(float) - below
         outward = command[_VELOCITY:] * sense > 0.0
         if not outward.any():
             return

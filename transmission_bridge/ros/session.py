@@ -405,7 +405,8 @@ class Session:
 
     def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
         position, velocity = self._measured(now)
-        check_age(data.stamp, self._now(), self.options.max_command_age)
+        if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
+            check_age(data.stamp, self._now(), self.options.max_command_age)
         stamp = self._stamp('joint_commands', data.stamp, now)
         with self._ending_rates():
             commands = self.commands.command(
