@@ -65,7 +65,8 @@ class LimitEffects:
             (self.clamped, counts.clamped),
             (self.scaled, counts.scaled),
         ):
-            counter.update(names)
+            if names:  # an empty update costs as much as a comparison of all joints
+                counter.update(names)
         counts.shares.update(self.shares)
 
 
