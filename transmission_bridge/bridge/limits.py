@@ -22,7 +22,6 @@ from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array, Index, Mask
 
@@ -70,6 +69,29 @@ class LimitEffects:
         counts.shares.update(self.shares)
 
 
+class _InsideCheck:
+    """
+    Whether no number of a command is beyond its bounds, without allocating; NaN never is.
+
+    :param lower: Lower bounds, shape ``(3, n)``.
+    :param upper: Upper bounds, likewise.
+    """
+
+    def __init__(self, lower: Array, upper: Array) -> None:
+        self._lower, self._upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)
+        self._outside: Mask = np.empty(lower.shape, dtype=bool)
+        self._none_outside = bytes(self._outside.size)
+
+    def __call__(self, command: Array) -> bool:
+        """Compare a command, shape ``(3, n)``."""
+        mask, none = self._outside, self._none_outside
+        np.less(command, self._lower, mask)
+        if mask.tobytes() != none:
+            return False
+        np.greater(command, self._upper, mask)
+        return mask.tobytes() == none
+
+
 class CommandLimits:
     """
     Position bounds, velocity and effort magnitudes of every joint.
@@ -108,8 +130,7 @@ class CommandLimits:
             for binding in robot.bindings
             if len(binding.actuators) < len(binding.joints)
         ]
-        self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
-        self._none_outside = bytes(self._outside.size)
+        self._is_inside = _InsideCheck(self._lower, self._upper)
         self.clamped: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
 
@@ -146,15 +167,6 @@ class CommandLimits:
             self._refuse(command, refused, np.broadcast_to(lower, command.shape), upper)
         np.clip(command, lower, upper, out=command)
         return outside
-
-    def _is_inside(self, command: Array) -> bool:
-        """Compare as :meth:`apply` does, without allocating."""
-        mask, none = self._outside, self._none_outside
-        np.less(command, self._lower, mask)
-        if mask.tobytes() != none:
-            return False
-        np.greater(command, self._upper, mask)
-        return mask.tobytes() == none
 
     def count_clamped(self, changed: Mask | None, counts: CommandCounts) -> None:
         """Count, once per joint, what :meth:`apply` clamped in a command that was accepted."""
@@ -271,8 +283,7 @@ class ActuatorLimits:
         self.bounds[0] = -np.inf
         for tunables in robot.tunables.values():
             for tunable in tunables:
-                # A type may read a parameter 'limit' of its own.
-                if tunable.path[2:3] == ('limit',) and tunable.path[-1] in ACTUATOR_LIMITS:
+                if tunable.is_actuator_limit:
                     self._narrow(self._names.index(tunable.path[1]), tunable.path[-1], tunable)
         groups = []
         for binding in robot.bindings:
@@ -281,9 +292,7 @@ class ActuatorLimits:
                 joints = tuple(robot.joint_names[joint] for joint in binding.joints)
                 groups.append(_Group(binding, joints, owned))
         self._groups = tuple(groups) if policy != 'off' else ()
-        self._lower, self._upper = np.ascontiguousarray(self.bounds)
-        self._outside: Mask = np.empty(self._lower.shape, dtype=bool)
-        self._none_outside = bytes(self._outside.size)
+        self._is_inside = _InsideCheck(*self.bounds)
 
     def _narrow(self, place: int, kind: str, limit: Tunable) -> None:
         lower, upper = self.bounds[:, :, place]
@@ -350,14 +359,6 @@ class ActuatorLimits:
                     effects.shares.update(dict.fromkeys(joints, float(share.min())))
             # Rounding must not leave the limit either.
             sent[..., group.actuators] = np.clip(own, lower, upper)
-
-    def _is_inside(self, sent: Array) -> bool:
-        mask, none = self._outside, self._none_outside
-        np.less(sent, self._lower, mask)
-        if mask.tobytes() != none:
-            return False
-        np.greater(sent, self._upper, mask)
-        return mask.tobytes() == none
 
     def _refuse(self, group: _Group, row: int, own: Array, outside: Mask) -> None:
         lower, upper = self.bounds[:, row, group.actuators]

@@ -42,8 +42,12 @@ class Tunable:
     @property
     def shapes_map(self) -> bool:
         """Whether positions depend on it, unlike limits of actuators and ``max_gain``."""
-        is_limit = len(self.path) == 4 and self.path[2] == 'limit'
-        return not is_limit and self.path != ('max_gain',)
+        return not self.is_actuator_limit and self.path != ('max_gain',)
+
+    @property
+    def is_actuator_limit(self) -> bool:
+        """Whether it is one of ``actuators.<name>.limit``; a type may read a ``limit`` itself."""
+        return len(self.path) == 4 and self.path[::2] == ('actuators', 'limit')
 
     def check(self, value: float, *, transmission: str = '') -> float:
         """
