@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-import re
+import select
 import sys
 import threading
 
@@ -17,7 +17,14 @@ import pytest
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
 from transmission_bridge.tools.cli import Console, Stream
-from transmission_bridge.tools.watch import live_screen, missing_sides, plain_lines
+from transmission_bridge.tools.watch import missing_sides
+from transmission_bridge.tools.watch_screen import (
+    keys_of,
+    live_screen,
+    Pager,
+    plain_lines,
+    screen_lines,
+)
 from transmission_bridge.tools.watch_state import WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
@@ -241,8 +248,8 @@ def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(hide):
     """The extra that installs it is named, and the command goes on."""
     hide('rich')
     out, err = _Terminal(), io.StringIO()
-    with live_screen(Console(Stream(out), Stream(err))) as show:
-        assert show is None
+    with live_screen(Console(Stream(out), Stream(err))) as screen:
+        assert screen is None
     assert "pip install 'transmission_bridge[cli]'" in err.getvalue()
 
 
@@ -252,41 +259,191 @@ def test_a_live_table_shows_names_as_they_are(monkeypatch):
     out, err = _Terminal(), io.StringIO()
     monkeypatch.setattr('sys.stdout', out)
     monkeypatch.setenv('COLUMNS', '160')
+    monkeypatch.setenv('LINES', '24')
     monkeypatch.setenv('TERM', 'xterm')
     state = WatchState()
     state.take('joint_states', ['[bold]elbow[/]'], arrays(1.25), 1.0)
-    with live_screen(Console(Stream(out), Stream(err))) as show:
-        assert show is not None
-        show(state, 1.5, [])
+    with live_screen(Console(Stream(out), Stream(err))) as screen:
+        assert screen is not None
+        screen.show(state, 1.5, [])
     assert '[bold]elbow[/]' in out.getvalue()
     assert 'AGE [s]' in out.getvalue()
     assert '1.2500' in out.getvalue()
 
 
-@pytest.mark.parametrize(('columns', 'is_whole'), [('80', False), ('110', True)])
-def test_what_is_missing_stands_above_a_table_that_fits(monkeypatch, columns, is_whole):
-    """On a narrow screen columns without a number give way; a long table hides no sentence."""
-    pytest.importorskip('rich')
-    out, err = _Terminal(), io.StringIO()
-    monkeypatch.setattr('sys.stdout', out)
-    monkeypatch.setenv('COLUMNS', columns)
-    monkeypatch.setenv('LINES', '24')
-    monkeypatch.setenv('TERM', 'xterm')
+def texts_of(lines) -> list[str]:
+    """Return the texts of lines of a screen."""
+    return [''.join(text for text, _ in line) for line in lines]
+
+
+def robot_of(count: int, age: float = 0.0) -> WatchState:
+    """Return the state of a robot: half of the motors and joints are commanded."""
     state = WatchState()
-    names = [f'joint_{number}' for number in range(40)]
-    state.take('joint_states', names, arrays(*[1.25] * 40, velocity=[0.5] * 40), 1.0)
-    state.take_diagnostics(said('inactive', Status('actuators', ERROR, 'no m1', ())), 1.0)
-    with live_screen(Console(Stream(out), Stream(err))) as show:
-        assert show is not None
-        show(state, 1.5, ['the driver is missing'])
-        picture = re.sub(r'\x1b\[[0-9;?]*[a-zA-Z]', '', out.getvalue())
-    lines = [line.rstrip() for line in picture.splitlines()]
-    assert 'the driver is missing' in picture
-    assert 'ERROR transmission_bridge: actuators: no m1' in picture
-    (heading,) = (line for line in lines if 'JOINT' in line)
-    assert heading.split()[-2:] == (['[s]', 'CLAMPED'] if is_whole else ['AGE', '[s]'])
-    assert 'joint_0' in picture
-    assert 'joint_39' not in picture
+    for side, scale in (('motor', 10.0), ('joint', 1.0)):
+        names = [f'left_finger_{number:03}_{side}' for number in range(count)]
+        topic = 'actuator' if side == 'motor' else 'joint'
+        values = [scale * number for number in range(count)]
+        numbers = arrays(*values, velocity=[-1e-9] * count, effort=[1234567.0] * count)
+        state.take(f'{topic}_states', names, numbers, 10.0 - age)
+        state.take(f'{topic}_commands', names[: count // 2], arrays(*values[: count // 2]), 10.0)
+    state.take_diagnostics(said('active', commands_of('x', left_finger_000_joint=3)), 10.0)
+    return state
+
+
+@given(st.integers(24, 200), st.integers(8, 60), st.integers(0, 30), st.integers(0, 4))
+def test_a_page_fits_the_terminal(width, height, count, sentences):
+    """No line is longer and no page higher; each row stands on exactly one page."""
+    state, pager = robot_of(count), Pager()
+    missing = ['the driver is missing: ' + 'why ' * 20] * sentences
+    seen: list[str] = []
+    while not seen or pager.page:
+        lines = texts_of(screen_lines(state, 10.0, missing, pager, width=width, height=height))
+        if seen and not pager.page:
+            break
+        assert len(lines) <= height
+        assert max(map(len, lines)) <= width
+        assert not sentences or lines[0].startswith(('the driver', '... '))
+        found = [line.split()[0] for line in lines if line.startswith('left')]
+        assert bool(found) == bool(count)
+        if not found:
+            return
+        seen += found
+        pager.press('n')
+    numbers = [*range(count)] * 2
+    # A name that does not fit keeps both ends.
+    assert [name[-5:] for name in seen] == ['motor'] * count + ['joint'] * count
+    if width >= 60:
+        assert [name[:15] for name in seen] == [f'left_finger_{each:03}' for each in numbers]
+
+
+def test_on_a_narrow_terminal_position_age_and_command_stay():
+    """Counts, efforts and velocities give way first; at 80 columns no name is shortened."""
+    state = robot_of(30)
+    headings = {
+        width: texts_of(screen_lines(state, 10.0, [], Pager(), width=width, height=24))[0].split()
+        for width in (24, 40, 60, 80, 160)
+    }
+    assert headings[160] == [
+        'ACTUATOR',
+        'POS',
+        'VEL',
+        'EFF',
+        'CMD',
+        'POS',
+        'AGE',
+        '[s]',
+        'CLAMPED',
+    ]
+    assert headings[80] == ['ACTUATOR', 'POS', 'VEL', 'EFF', 'CMD', 'POS', 'AGE', '[s]']
+    assert headings[60] == ['ACTUATOR', 'POS', 'CMD', 'POS', 'AGE', '[s]']
+    assert headings[40] == ['ACTUATOR', 'POS', 'AGE', '[s]']
+    assert headings[24] == ['ACTUATOR', 'POS']
+
+
+def test_numbers_fit_their_column_and_zero_has_no_sign():
+    """A large number has fewer digits, and a small negative one is zero."""
+    for lines in (
+        texts_of(screen_lines(robot_of(1), 10.0, [], Pager(), width=160, height=24)),
+        plain_lines(robot_of(1), 10.0),
+    ):
+        row = next(line for line in lines if line.startswith('left_finger_000_motor')).split()
+        assert row[1:4] == ['0.0000', '0.0000', '1.23e+06']
+
+
+def test_colours_mean_what_the_legend_says():
+    """Old rows are dim, clamped joints yellow."""
+
+    def styles(age):
+        lines = screen_lines(robot_of(1, age), 10.0, [], Pager(), width=80, height=24)
+        assert texts_of(lines)[-1].startswith('dim: older than 0.5 s   yellow: commands clamped')
+        (row,) = (line for line in lines if line[0][0].startswith('left_finger_000_joint'))
+        return {style for _, style in row}
+
+    assert styles(0.0) == {'bold yellow', 'yellow'}
+    assert styles(1.0) == {'bold dim', 'dim'}
+
+
+def test_keys_turn_pages_and_filter():
+    """As in a pager: n and p, arrows; / begins a filter, Enter keeps it, Esc ends it; q ends."""
+    state, pager = robot_of(60), Pager()
+
+    def page(keys: str) -> list[str]:
+        pager.press(keys)
+        return texts_of(screen_lines(state, 10.0, [], pager, width=80, height=24))
+
+    def last(lines: list[str]) -> str:
+        return lines[-2]
+
+    assert last(page('')).startswith('page 1 of 7   n p: turn')
+    assert last(page('n \x1b[C')).startswith('page 4 of 7')
+    assert last(page('p\x1b[5~\x1b[D\x1b[D')).startswith('page 7 of 7')
+    typed = page('/FINGER_01?_jx')
+    assert last(typed).startswith('filter: FINGER_01?_jx_')
+    kept = page('\x7f\r')
+    assert last(kept).startswith("10 of 'FINGER_01?_j'   Esc: all")
+    assert [line.split()[0] for line in kept if 'finger' in line] == [
+        f'left_finger_{number:03}_joint' for number in range(10, 20)
+    ]
+    assert last(page('\x1b')).startswith('page 1 of 7')
+    assert not pager.is_over
+    page('/q\r')
+    assert not pager.is_over
+    page('q')
+    assert pager.is_over
+
+
+@given(st.text(max_size=20))
+def test_any_key_leaves_a_page(keys):
+    """Whatever is pressed, the next page can be drawn."""
+    pager = Pager()
+    pager.press(keys)
+    assert screen_lines(robot_of(3), 10.0, [], pager, width=80, height=24)
+
+
+def test_keys_are_read_without_waiting_and_the_terminal_is_given_back():
+    """Single keys arrive at once and unechoed; afterwards the terminal is as before."""
+    pty, termios = pytest.importorskip('pty'), pytest.importorskip('termios')
+    ours, theirs = pty.openpty()
+    with open(ours, 'wb', buffering=0) as keyboard, open(theirs, encoding='utf-8') as terminal:
+        before = termios.tcgetattr(theirs)
+        with keys_of(terminal) as pressed:
+            assert pressed() == ''
+            keyboard.write(b'n\x1b[6~')
+            select.select([theirs], [], [], 30.0)
+            assert pressed() == 'n\x1b[6~'
+            assert not termios.tcgetattr(theirs)[3] & termios.ECHO
+        assert termios.tcgetattr(theirs) == before
+    with keys_of(io.StringIO()) as pressed:
+        assert pressed() == ''
+
+
+def test_a_filter_of_plain_lines():
+    """The option --filter leaves the other rows out, on a pipe as well."""
+    lines = plain_lines(robot_of(12), 10.0, [], '01?_motor')
+    assert [line.split()[0] for line in lines if line.startswith('left')] == [
+        'left_finger_010_motor',
+        'left_finger_011_motor',
+    ]
+
+
+def test_a_silent_driver_is_said_at_its_timeout():
+    """The bridge says how long it waits; no sentence for drivers that publish on change."""
+    state = WatchState()
+    state.take('actuator_states', ['m'], arrays(0.0), 10.0)
+    state.take('joint_states', ['q'], arrays(0.0), 10.0)
+    for timeout, is_said in (('1', True), ('never', False), ('', False)):
+        values = (('received', '9'), ('timeout [s]', timeout))
+        state.take_diagnostics(said('active', Status('actuator_states', OK, '', values)), 10.0)
+        assert missing_sides(state, 10.9) == []
+        sentences = missing_sides(state, 11.1)
+        assert len(sentences) == is_said
+        if is_said:
+            assert 'the driver on actuator_states is silent: nothing for 1.1 s' in sentences[0]
+            assert 'start it again' in sentences[0]
+            state.publishers = {'actuator_states': ['/motors']}
+            assert missing_sides(state, 11.1)[0].endswith('check whether /motors hangs')
+    state.take_diagnostics(said('inactive', input_of('actuator_states', 9)), 11.0)
+    assert 'silent' not in missing_sides(state, 11.1)[0]
 
 
 def test_without_ros_the_user_is_told_in_one_sentence(run, monkeypatch):

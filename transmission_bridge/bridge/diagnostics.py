@@ -284,6 +284,7 @@ def input_status(
     incompatible: Sequence[str],
     troubles: Sequence[Trouble] = (),
     fine: str = 'not used',
+    timeout: float | None = None,
 ) -> Status:
     """
     Return the status of a subscribed topic.
@@ -293,6 +294,8 @@ def input_status(
     :param incompatible: Publishers with incompatible QoS, in words.
     :param troubles: Other troubles, as of a driver.
     :param fine: The message if there is no trouble and no message was received.
+    :param timeout: Seconds after which its numbers are unknown, infinite: never; ``None`` where
+        that is not so.
     """
     topic = statistics.topic
     age = max(now - statistics.heard, 0.0)
@@ -320,6 +323,7 @@ def input_status(
         {
             'rate [Hz]': f'{rate:.1f}',
             'age [s]': f'{age:.3f}' if math.isfinite(age) else 'never heard',
+            **({} if timeout is None else {'timeout [s]': _seconds(timeout)}),
             'received': statistics.received,
             'accepted': statistics.accepted,
             'malformed': sum(
@@ -331,6 +335,10 @@ def input_status(
         },
         fine,
     )
+
+
+def _seconds(timeout: float) -> str:
+    return f'{timeout:.3g}' if math.isfinite(timeout) else 'never'
 
 
 def output_status(

@@ -251,6 +251,11 @@ class Diagnostics:
                     ),
                     troubles=of_topics.get(topic, ()),
                     fine=self._fine(session, topic),
+                    timeout=(
+                        session.states.merged.timeout_of(topic)
+                        if topic in session.state_topics
+                        else None
+                    ),
                 )
                 for topic, statistics in inputs.statistics.items()
             ),

@@ -252,6 +252,12 @@ def _watch(parser: argparse.ArgumentParser) -> None:
         '--namespace', default='', metavar='NS', help='namespace of the topics (default: none)'
     )
     parser.add_argument(
+        '--filter',
+        default='',
+        metavar='TEXT',
+        help="show actuators and joints with TEXT in their names only; '*' and '?' as in a shell",
+    )
+    parser.add_argument(
         '--plain', action='store_true', help='print snapshots instead of a live table'
     )
 

@@ -7,35 +7,27 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 import math
 import os
 import time
 from typing import Any
 
-from transmission_bridge.bridge.diagnostics import ERROR, Status, WARN
+from transmission_bridge.bridge.diagnostics import Status
 from transmission_bridge.errors import shortened
 from transmission_bridge.tools.bags.model import JOINT_STATE
-from transmission_bridge.tools.cli import (
-    aligned,
-    clean_end,
-    Console,
-    Exit,
-    live_table,
-    optional,
-    printable,
-)
+from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
 from transmission_bridge.tools.ros_client import ros_module, RosClient
+from transmission_bridge.tools.watch_screen import live_screen, plain_lines
 from transmission_bridge.tools.watch_state import (
     ACTIVE,
     ARRAYS,
     Bridge,
     JOINT_STATES,
-    Row,
     WatchState,
 )
 
-__all__ = ['is_idle', 'live_screen', 'missing_sides', 'plain_lines', 'run', 'waiting_for']
+__all__ = ['is_idle', 'missing_sides', 'run', 'waiting_for']
 
 #: How to activate a bridge, by its lifecycle state.
 _REMEDIES = {
@@ -84,6 +76,14 @@ def _missing(state: WatchState, now: float) -> Iterator[str]:
             f'{present[0].name} is active and the driver is heard, but no {JOINT_STATES} arrive '
             f'{_place(state)}: diagnostics say why, or the topic has another name'
         )
+    else:
+        for topic, age, timeout in state.silent(now):
+            nodes = state.publishers.get(topic, ())
+            remedy = f'check whether {_nodes(nodes)} hangs' if nodes else 'start it again'
+            yield (
+                f'the driver on {topic} is silent: nothing for {age:.1f} s, '
+                f'and its numbers are unknown after {timeout:g} s; {remedy}'
+            )
 
 
 def _without_bridge(state: WatchState) -> Iterator[str]:
@@ -155,122 +155,6 @@ def _nodes(names: Sequence[str]) -> str:
 def _place(state: WatchState) -> str:
     domain = os.environ.get('ROS_DOMAIN_ID') or '0'
     return f'in namespace /{state.namespace.strip("/")}, ROS domain {domain}'
-
-
-#: Seconds without a message after which a row is dimmed.
-STALE = 0.5
-
-HEADINGS = ('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF', 'AGE [s]', 'CLAMPED')
-
-#: Text of an unknown cell.
-NOTHING = '-'
-
-#: Least width of a name and of a number, and the gap between columns.
-_NAME, _NUMBER, _GAP = 18, 9, 2
-
-#: Words of levels, as ROS has them.
-LEVELS = {WARN: 'WARN', ERROR: 'ERROR'}
-
-_RIGHT = tuple(range(1, len(HEADINGS) + 1))
-
-
-#: Shows the state at a time, below sentences about what is missing.
-Show = Callable[[WatchState, float, Sequence[str]], None]
-
-
-def plain_lines(state: WatchState, now: float, missing: Sequence[str] = ()) -> list[str]:
-    """
-    Return lines: what is missing, warnings of diagnostics, the table, and the topics.
-
-    :param missing: Sentences about what is missing.
-    """
-    rows = state.rows(now)
-    lines = [printable(sentence) for sentence in missing]
-    lines += [_trouble(each) for each in state.troubles()]
-    lines += [''] if lines else []
-    for kind in ('actuator', 'joint'):
-        chosen = [row for row in rows if row.kind == kind]
-        if chosen:
-            table = [(kind.upper(), *HEADINGS), *((row.name, *_cells(row)) for row in chosen)]
-            lines += [*aligned(table, right=_RIGHT), '']
-    return lines + [_topic(state, topic, now) for topic in state.topics]
-
-
-@contextmanager
-def live_screen(console: Console) -> Iterator[Show | None]:
-    """Give a function that shows the state in place, ``None`` where there is no live table."""
-    with live_table(console) as live:
-        yield live and (
-            lambda state, now, missing: live.update(
-                _rich_view(state, now, missing, live.console.width), refresh=True
-            )
-        )
-
-
-def _rich_view(state: WatchState, now: float, missing: Sequence[str], width: int) -> Any:
-    rich_table, rich_text = optional('rich.table', 'cli'), optional('rich.text', 'cli')
-    group = optional('rich.console', 'cli').Group
-    rows = state.rows(now)
-    # At the top, because the screen is cut off at the bottom.
-    parts: list[Any] = [
-        rich_text.Text(printable(sentence), style='bold red') for sentence in missing
-    ]
-    for trouble in state.troubles():
-        style = 'red' if trouble.level >= ERROR else 'yellow'
-        parts.append(rich_text.Text(_trouble(trouble), style=style))
-    parts += [''] if parts else []
-    for kind in ('actuator', 'joint'):
-        chosen = [(row, _cells(row)) for row in rows if row.kind == kind]
-        if not chosen:
-            continue
-        table = rich_table.Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-        table.add_column(kind.upper(), no_wrap=True, min_width=_NAME)
-        shown = _shown_columns([cells for _, cells in chosen], width)
-        for place in shown:
-            # As Text: a unit in brackets would be read as a style.
-            heading = rich_text.Text(HEADINGS[place])
-            table.add_column(heading, justify='right', no_wrap=True, min_width=_NUMBER)
-        for row, cells in chosen:
-            name = rich_text.Text(printable(row.name), style='bold')
-            texts = [rich_text.Text(cells[place]) for place in shown]
-            if row.clamped:
-                texts[-1].stylize('yellow')
-            stale = row.age is None or row.age > STALE
-            table.add_row(name, *texts, style='dim' if stale else None)
-        parts += [table, '']
-    parts += [rich_text.Text(_topic(state, topic, now), style='dim') for topic in state.topics]
-    parts.append(rich_text.Text('Ctrl-C ends', style='dim'))
-    return group(*parts)
-
-
-def _shown_columns(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return all columns, or on a narrow screen those with known values."""
-    places = range(len(HEADINGS))
-    if width >= _NAME + len(HEADINGS) * (_GAP + _NUMBER):
-        return list(places)
-    return [place for place in places if any(cells[place] != NOTHING for cells in rows)]
-
-
-def _trouble(status: Status) -> str:
-    level = LEVELS.get(status.level, 'STALE')
-    return f'{level} {printable(status.name)}: {printable(status.message)}'
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    numbers = (*row.state, *row.command)
-    age = NOTHING if row.age is None else f'{row.age:.2f}'
-    return (*map(_number, numbers), age, str(row.clamped) if row.clamped else NOTHING)
-
-
-def _number(value: float | None) -> str:
-    return NOTHING if value is None else f'{value:.4f}'
-
-
-def _topic(state: WatchState, topic: str, now: float) -> str:
-    age = state.age(topic, now)
-    if age is None:
-        return f'{topic}: never heard'
-    return f'{topic}: {state.rate(topic, now):.0f} Hz, {age:.2f} s ago'
 
 
 #: Seconds between updates on a terminal, and between snapshots elsewhere.
@@ -367,7 +251,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     state = WatchState(options.namespace)
     client = WatchClient(state)
-    watch = _Watch(state, client.spin_for, console)
+    watch = _Watch(state, client.spin_for, console, options.filter)
     try:
         with clean_end(as_interrupt=True):
             if options.once:
@@ -389,14 +273,16 @@ class _Watch:
     Shows the system.
 
     :param spin_for: Updates the state from messages for some time [s].
+    :param pattern: Which rows are shown.
     """
 
     def __init__(
-        self, state: WatchState, spin_for: Callable[[float], None], console: Console
+        self, state: WatchState, spin_for: Callable[[float], None], console: Console, pattern: str
     ) -> None:
         self._state = state
         self._spin_for = spin_for
         self._console = console
+        self._pattern = pattern
         self._start = time.monotonic()
         self._has_said = False
 
@@ -416,19 +302,19 @@ class _Watch:
 
     def until(self, seconds: float | None, *, plain: bool) -> None:
         """Show the state repeatedly, for some time or until Ctrl-C."""
-        with live_screen(self._console) if not plain else nullcontext() as show:
+        with live_screen(self._console, self._pattern) if not plain else nullcontext() as screen:
             while True:
-                period = _PLAIN_PERIOD if show is None else _LIVE_PERIOD
+                period = _PLAIN_PERIOD if screen is None else _LIVE_PERIOD
                 left = math.inf if seconds is None else seconds - self._waited
                 self._spin_for(max(min(period, left), 0.0))
                 missing = self._missing()
-                if show is not None:
-                    show(self._state, time.monotonic(), missing)
+                if screen is not None:
+                    screen.show(self._state, time.monotonic(), missing)
                 elif self._waited >= _MEETING or not self._state.is_empty:
                     self._print(missing)
                 else:
                     self._say_what_for()
-                if left <= period:
+                if left <= period or (screen is not None and screen.pager.is_over):
                     return
 
     def _missing(self) -> list[str]:
@@ -445,6 +331,7 @@ class _Watch:
             self._console.err.flush()
 
     def _print(self, missing: Sequence[str]) -> None:
-        for line in (*plain_lines(self._state, time.monotonic(), missing), ''):
+        lines = plain_lines(self._state, time.monotonic(), missing, self._pattern)
+        for line in (*lines, ''):
             self._console.out.line(line)
         self._console.out.flush()

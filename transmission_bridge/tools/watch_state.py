@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from transmission_bridge.bridge.diagnostics import OK, Status
 
-__all__ = ['ACTIVE', 'ARRAYS', 'JOINT_STATES', 'Bridge', 'Row', 'WatchState']
+__all__ = ['ACTIVE', 'ARRAYS', 'JOINT_STATES', 'STALE', 'Bridge', 'Row', 'WatchState']
 
 ARRAYS = ('position', 'velocity', 'effort')
 
@@ -24,6 +24,9 @@ _ACTUATOR_STATES, _ACTUATOR_COMMANDS = 'actuator_states', 'actuator_commands'
 #: Inputs of the bridge that are neither actuator states nor commands.
 _SENSORS = ('actuator_absolute_positions', 'actuator_torque_sensors')
 
+#: Seconds without a message after which a row is old.
+STALE = 0.5
+
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
@@ -35,7 +38,7 @@ ACTIVE = 'active'
 
 #: Parts of the names of statuses; keys in them.
 _LIFE_CYCLE, _COMMANDS_OF = 'life cycle', 'commands of '
-_STATE, _RECEIVED, _CLAMPED = 'state', 'received', 'clamped '
+_STATE, _RECEIVED, _CLAMPED, _TIMEOUT = 'state', 'received', 'clamped ', 'timeout [s]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,13 @@ class Bridge:
     def has_received(self, topic: str) -> bool:
         """Return whether it has received a message on a topic."""
         return dict(self.statuses[topic].values)[_RECEIVED] != '0'
+
+    def timeout(self, topic: str) -> float | None:
+        """Return the seconds after which it holds a driver for silent; ``None``: never."""
+        try:
+            return float(dict(self.statuses[topic].values)[_TIMEOUT])
+        except (KeyError, ValueError):
+            return None
 
     def clamped(self, joint: str) -> int:
         """Return how many commands to a joint it has clamped."""
@@ -241,6 +251,17 @@ class WatchState:
     def age(self, topic: str, now: float) -> float | None:
         """Return the seconds since the newest message, ``None``: never."""
         return now - self._heard[topic] if topic in self._heard else None
+
+    def silent(self, now: float) -> list[tuple[str, float, float]]:
+        """Return topic, age and timeout of the drivers that are silent for longer than that."""
+        return [
+            (topic, age, timeout)
+            for bridge in self.bridges
+            if bridge.state == ACTIVE
+            for topic in bridge.driver_topics
+            for age, timeout in [(self.age(topic, now), bridge.timeout(topic))]
+            if age is not None and timeout is not None and age > timeout
+        ]
 
     def troubles(self) -> tuple[Status, ...]:
         """
