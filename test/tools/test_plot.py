@@ -13,7 +13,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.plot.command import blocks_of, curves_of
+from transmission_bridge.tools.plot.command import blocks_of, curves_of, draw_curves
 
 pytest.importorskip('matplotlib')
 
@@ -176,10 +176,54 @@ def test_a_missing_library_is_one_sentence(run, leg, tmp_path, hide):
     assert "pip install 'transmission_bridge[plot]'" in result.err
 
 
-def test_a_robot_with_errors_is_drawn_as_far_as_it_goes(run, mixed_robot, tmp_path):
-    """What cannot be used is missing, and the exit code says so."""
+def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):
+    """Its box says so and where it stands, and the exit code says so too."""
     output = tmp_path / 'mixed.svg'
     result = run('plot', mixed_robot, '--output', output)
     assert result.code == 1
-    assert '2 of the transmissions cannot be used' in result.err
+    assert '2 of the transmissions cannot be used and are drawn as refused' in result.err
+    robot = tb.RobotTransmissions(tb.load_description(mixed_robot.read_text(encoding='utf-8')))
+    texts = comments(output.read_text(encoding='utf-8'))
+    assert {f'REFUSED, line {spec.line}' for spec in robot.refused} <= texts
+    assert {spec.name for spec in robot.refused} <= texts
     assert 'good_motor' in comments(output.read_text(encoding='utf-8'))
+
+
+@pytest.mark.parametrize(
+    ('holder', 'file'), [('joints', 'arm.urdf'), ('actuators', 'arm_ros1.urdf')]
+)
+def test_a_number_stands_at_the_member_that_holds_it(holder, file):
+    """A simple transmission has its reduction at the joint in ros2_control, else at the motor."""
+    robot = tb.RobotTransmissions(
+        tb.load_description(resource('urdf', file).read_text(encoding='utf-8'))
+    )
+    blocks = [each for each in blocks_of(robot, list(robot.transmissions)) if not each.joints[1:]]
+    assert blocks
+    for block in blocks:
+        (joint,), (actuator,) = block.joints, block.actuators
+        holds = {
+            'joints': 'reduction' in joint.numbers,
+            'actuators': 'reduction' in actuator.numbers,
+        }
+        assert [side for side, does in holds.items() if does] == [holder]
+
+
+@pytest.mark.parametrize('limits', [(-0.5, 0.4), (-1.1, 1.8)])
+def test_names_of_limits_cover_no_curve(limits):
+    """They stand above the panels, each beside its line."""
+    from matplotlib.figure import Figure
+
+    text = CRANK.replace('"-0.5"', f'"{limits[0]}"').replace('"0.4"', f'"{limits[1]}"')
+    robot = tb.RobotTransmissions(tb.load_description(text))
+    (curves,) = curves_of(robot.robot, robot.bindings[0])
+    figure = Figure(figsize=(8.2, 2.5))
+    axes = figure.add_axes((0.1, 0.2, 0.35, 0.6)), figure.add_axes((0.6, 0.2, 0.35, 0.6))
+    draw_curves(*axes, 'crank', curves)
+    figure.draw_without_rendering()
+    for each in axes:
+        names = [note for note in each.texts if note.get_text().endswith(' limit')]
+        boxes = [note.get_window_extent() for note in names]
+        assert [note.get_text() for note in names] == ['lower limit', 'upper limit']
+        assert all(box.y0 >= each.bbox.y1 for box in boxes)
+        assert not boxes[0].overlaps(boxes[1])
+        assert not any(box.overlaps(each.title.get_window_extent()) for box in boxes)

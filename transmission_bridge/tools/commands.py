@@ -370,7 +370,7 @@ _COMMANDS['plot'] = Command(
     'the middle, joints right. Below that, for each transmission whose ratio depends on\n'
     'position, position and ratio over its domain with the limits of the joints marked.\n'
     'The same description gives the same file.\n\n'
-    'exit code: 0 all is drawn, 1 transmissions with errors are missing, or FILE is not a\n'
+    'exit code: 0 all is drawn, 1 transmissions are refused, or FILE is not a\n'
     'robot description, 2 wrong usage or a file cannot be read or written.',
     example='  transmission_bridge plot robot.urdf --output drive.svg\n'
     '  transmission_bridge plot robot.urdf --transmission ankle --output ankle.png',

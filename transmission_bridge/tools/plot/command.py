@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import math
 import re
@@ -16,6 +16,11 @@ import numpy as np
 
 from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description.specs import (
+    RejectedTransmission,
+    TransmissionEnd,
+    TransmissionSpec,
+)
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
@@ -161,6 +166,9 @@ MOST_NUMBERS = 6
 #: Characters of a name that fit in a box.
 LONGEST_NAME = 30
 
+#: Values that change nothing and are not shown.
+_NEUTRAL = {'reduction': 1.0, 'offset': 0.0}
+
 #: Characters of a line of numbers that fit in a box.
 LONGEST_LINE = 40
 
@@ -180,6 +188,7 @@ class Block:
 
     :param lines: Text below the name.
     :param curves: Curves of a ratio that depends on position.
+    :param is_refused: Whether it cannot be used; its numbers are not known then.
     """
 
     name: str
@@ -187,19 +196,21 @@ class Block:
     actuators: tuple[Member, ...]
     joints: tuple[Member, ...]
     curves: tuple[Curves, ...]
+    is_refused: bool = False
 
     @property
     def height(self) -> float:
         """Height in inches, with the distance to the next one."""
-        members = MEMBER * max(len(self.actuators), len(self.joints))
+        members = MEMBER * max(len(self.actuators), len(self.joints), 1)
         middle = TEXT_LINE * (1 + len(self.lines)) + 0.12
         return max(members, middle + (INSET if self.curves else 0.0)) + MARGIN
 
 
 def blocks_of(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, ...]:
-    """Return the blocks of transmissions, in the order of the robot."""
-    return tuple(
-        _block(robot, binding) for binding in robot.bindings if binding.spec.name in names
+    """Return the blocks of transmissions, in the order of the robot, then those refused."""
+    return (
+        *(_block(robot, binding) for binding in robot.bindings if binding.spec.name in names),
+        *(_refused(spec) for spec in robot.refused if spec.name in names),
     )
 
 
@@ -212,32 +223,63 @@ def shortened(name: str) -> str:
 
 
 def _block(robot: RobotTransmissions, binding: Binding) -> Block:
-    transmission = binding.transmission
     tunables = robot.tunables[binding.spec.name]
-    actuators = zip(binding.spec.actuators, transmission.actuator_reduction, strict=True)
-    joints = zip(
-        binding.spec.joints, transmission.joint_reduction, transmission.joint_offset, strict=True
-    )
     return Block(
         name=binding.spec.name,
         lines=(binding.spec.type.rpartition('/')[2], *_own_numbers(tunables)),
-        actuators=tuple(Member(member.name, _ratio(reduction)) for member, reduction in actuators),
-        joints=tuple(
-            Member(
-                member.name,
-                _joint_numbers(reduction, offset, joint_unit(robot.robot, member.name)),
-            )
-            for member, reduction, offset in joints
+        actuators=_members(binding.spec.actuators, 'actuators', tunables, lambda name: ''),
+        joints=_members(
+            binding.spec.joints,
+            'joints',
+            tunables,
+            lambda name: joint_unit(robot.robot, name),
         ),
         curves=curves_of(robot.robot, binding),
     )
+
+
+def _refused(spec: TransmissionSpec | RejectedTransmission) -> Block:
+    def members(ends: Sequence[TransmissionEnd | str]) -> tuple[Member, ...]:
+        names = (end if isinstance(end, str) else end.name for end in ends)
+        return tuple(Member(name, '') for name in names)
+
+    where = '' if spec.line is None else f', line {spec.line}'
+    return Block(
+        name=spec.name,
+        lines=(spec.type.rpartition('/')[2], f'REFUSED{where}'),
+        actuators=members(spec.actuators),
+        joints=members(spec.joints),
+        curves=(),
+        is_refused=True,
+    )
+
+
+def _members(
+    ends: Sequence[TransmissionEnd],
+    side: str,
+    tunables: Sequence[Tunable],
+    unit_of: Callable[[str], str],
+) -> tuple[Member, ...]:
+    """Return the members of a side with the numbers that they hold in the description."""
+    members = []
+    for end in ends:
+        texts = []
+        for tunable in tunables:
+            if tunable.path[:2] != (side, end.name) or tunable.is_actuator_limit:
+                continue
+            name = tunable.path[-1].removeprefix('mechanical_')
+            if tunable.value != _NEUTRAL.get(name):
+                unit = unit_of(end.name) if name == 'offset' else tunable_unit(tunable)
+                texts.append(_with_unit(f'{name} {tunable.value:.6g}', unit))
+        members.append(Member(end.name, ', '.join(texts)))
+    return tuple(members)
 
 
 def _own_numbers(tunables: Sequence[Tunable]) -> tuple[str, ...]:
     """Return lines with the numbers of this type."""
     texts = []
     for tunable in tunables:
-        if tunable.path[0] in ('joints', 'actuators'):
+        if tunable.path[0] in ('joints', 'actuators') or not tunable.shapes_map:
             continue
         name = '.'.join(tunable.path).removeprefix('matrix.')
         texts.append(_with_unit(f'{name} {tunable.value:.4g}', tunable_unit(tunable)))
@@ -256,15 +298,6 @@ def _with_unit(text: str, unit: str) -> str:
     return f'{text} {unit}' if unit and unit != UNKNOWN_UNIT else text
 
 
-def _ratio(reduction: float) -> str:
-    return '' if reduction == 1.0 else f'reduction {reduction:.6g}'
-
-
-def _joint_numbers(reduction: float, offset: float, unit: str) -> str:
-    shown = '' if offset == 0.0 else _with_unit(f'offset {offset:.5g}', unit)
-    return ', '.join(filter(None, (_ratio(reduction), shown)))
-
-
 # -- Drawing -------------------------------------------------------------------------------------
 
 
@@ -276,6 +309,12 @@ _SIDES = ('lower', 'upper')
 _NEAR = 0.25
 
 _LIMIT = '#b03a3a'
+
+#: Points between a panel and its title, for the names of limits.
+_ABOVE = 10.0
+
+#: Share of a panel that the names of two limits need between them.
+_ROOM = 0.45
 
 #: Ratios are cut off at this multiple of the typical one, next to singular positions.
 _CUT = 20.0
@@ -305,6 +344,14 @@ def _shown(curves: Curves) -> dict[str, float]:
     }
 
 
+def _aligned(curves: Curves, side: str) -> str:
+    """Return the side of its text on which a limit is: between the limits if both have room."""
+    shown = _shown(curves)
+    span = abs(shown.get('upper', math.inf) - shown.get('lower', -math.inf))
+    has_room = span > _ROOM * float(np.ptp([*curves.x, *shown.values()]))
+    return 'left' if (side == 'lower') == has_room else 'right'
+
+
 def _range(values: Array) -> tuple[float, float]:
     """Return the ends of an axis with a margin, and wider than rounding errors."""
     known = values[np.isfinite(values)]
@@ -332,11 +379,11 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
         for side, bound in _shown(curves).items():
             if np.isfinite(bound):
                 axes.axvline(bound, color=_LIMIT, lw=1.0, ls=':')
+                # Above the axes, where no curve is.
                 axes.annotate(
-                    f'{side} limit', (bound, 0.03), xycoords=axes.get_xaxis_transform(),
-                    xytext=(-2.5, 0.0), textcoords='offset points', rotation=90, ha='right',
+                    f'{side} limit', (bound, 1.0), xycoords=axes.get_xaxis_transform(),
+                    xytext=(0.0, 2.0), textcoords='offset points', ha=_aligned(curves, side),
                     fontsize=6, color=_LIMIT,
-                    bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.8, 'pad': 0.5},
                 )  # fmt: skip
         axes.set_xlabel(f'{moved} [{curves.unit}]', fontsize=7, parse_math=False)
         axes.set_ylabel(label, fontsize=7, parse_math=False)
@@ -353,14 +400,15 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
             text.set_parse_math(False)
     ratio.set_ylim(*_range(cut))
     held = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held)
-    position.set_title(title, fontsize=8, loc='left', parse_math=False)
+    position.set_title(title, fontsize=8, loc='left', pad=_ABOVE, parse_math=False)
     beyond = [
         f'{side} limit {bound:.4g}'
         for side, bound in zip(_SIDES, curves.limits, strict=True)
         if np.isfinite(bound) and side not in _shown(curves)
     ]
     where = f'\nnot in the picture: {", ".join(beyond)}' if beyond else ''
-    ratio.set_title(f'over {moved}{held}{where}', fontsize=7, loc='left', parse_math=False)
+    over = f'over {moved}{held}{where}'
+    ratio.set_title(over, fontsize=7, loc='left', pad=_ABOVE, parse_math=False)
 
 
 #: Inches: a column of blocks, and in it the left edges and widths of the three kinds of boxes.
@@ -376,6 +424,7 @@ _COLOURS = {
     'joint': '#eaf4e6',
     'constant': '#f6f6f6',
     'nonlinear': '#fdf3e1',
+    'refused': '#fbe9e9',
 }
 _EDGE = '#5a6270'
 
@@ -450,15 +499,15 @@ def _passed(names: Sequence[str], columns: int) -> list[str]:
 def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
     height = block.height - MARGIN
     centre = top - 0.5 * height
-    kind = 'nonlinear' if block.curves else 'constant'
+    kind = 'refused' if block.is_refused else 'nonlinear' if block.curves else 'constant'
     _box(axes, left + MIDDLE[0], top - height, MIDDLE[1], height, kind)
     middle = left + MIDDLE[0] + 0.5 * MIDDLE[1]
     inset = INSET if block.curves else 0.0
     lines = [shortened(block.name), *block.lines]
-    line = top - 0.5 * (height - inset) + 0.0725 * (len(lines) - 1)
+    level = top - 0.5 * (height - inset) + 0.0725 * (len(lines) - 1)
     for number, text in enumerate(lines):
         weight, size = ('bold', 8) if number == 0 else ('normal', 7)
-        _text(axes, middle, line - 0.145 * number, text, size=size, weight=weight, ha='center')
+        _text(axes, middle, level - 0.145 * number, text, size=size, weight=weight, ha='center')
     if block.curves:
         place = (left + MIDDLE[0] + 0.1, top - height + 0.06, MIDDLE[1] - 0.2, INSET - 0.1)
         _draw_inset(axes, block.curves[0], place)
@@ -466,13 +515,15 @@ def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
         (block.actuators, ACTUATOR, 'actuator', (ACTUATOR[0] + ACTUATOR[1], MIDDLE[0])),
         (block.joints, JOINT, 'joint', (JOINT[0], MIDDLE[0] + MIDDLE[1])),
     ):
-        pitch = height / len(members)
+        pitch = height / max(len(members), 1)
         for number, member in enumerate(members):
             level = top - (number + 0.5) * pitch
-            _draw_member(axes, member, left + column[0], level, column[1], kind)
+            shown = 'refused' if block.is_refused else kind
+            _draw_member(axes, member, left + column[0], level, column[1], shown)
             box_level = centre + 0.6 * (level - centre)
             ends = [left + joins[0], left + joins[1]]
-            axes.plot(ends, [level, box_level], color=_EDGE, lw=1.0, zorder=1)
+            line = '--' if block.is_refused else '-'
+            axes.plot(ends, [level, box_level], color=_EDGE, lw=1.0, ls=line, zorder=1)
 
 
 def _draw_member(
@@ -495,7 +546,8 @@ def _box(axes: Any, left: float, base: float, width: float, height: float, kind:
         height,
         boxstyle='round,pad=0,rounding_size=0.06',
         facecolor=_COLOURS[kind],
-        edgecolor=_EDGE,
+        edgecolor=_LIMIT if kind == 'refused' else _EDGE,
+        linestyle='--' if kind == 'refused' else '-',
         linewidth=0.8,
         zorder=2,
     )
@@ -548,10 +600,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     robot = RobotTransmissions(
         load_description(read_robot_file(options.file)), aliases=aliases_of(options.alias)
     )
-    names = tuple(robot.transmissions)
+    names = (*robot.transmissions, *(spec.name for spec in robot.refused))
     for name in options.transmission:
         if name not in names:
-            raise UsageError(f"unknown transmission '{name}', known: {', '.join(names) or 'none'}")
+            known = ', '.join(names) or 'none'
+            raise UsageError(f"unknown transmission '{name}', known: {known}")
     output = options.output or _file_name(robot.robot.name)
     check_output(output, force=options.force)
     blocks = blocks_of(robot, options.transmission or names)
@@ -559,13 +612,13 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     picture = diagram(robot.robot.name, blocks, passed, format_of(output))
     write_output(output, picture, force=options.force)
     console.out.line(f'written to {printable(output)}')
-    lost = len(robot.robot.transmissions) + len(robot.robot.rejected) - len(names)
-    if lost:
+    refused = sum(block.is_refused for block in blocks)
+    if refused:
         console.err.line(
-            f'{lost} of the transmissions cannot be used and are not drawn: see '
+            f'{refused} of the transmissions cannot be used and are drawn as refused: see '
             f"'transmission_bridge check {printable(options.file)}'"
         )
-    return Exit.ERRORS if lost else Exit.OK
+    return Exit.ERRORS if refused else Exit.OK
 
 
 def _file_name(robot: str) -> str:
