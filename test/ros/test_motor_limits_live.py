@@ -227,6 +227,7 @@ def test_a_load_is_held(start):
     last = max(robot.sent.values())
     robot.until(lambda: robot.ends('winch'), 'the end')
     (ended,) = robot.ends('winch')
+    robot.process.wait_for("'winch' stopped: no new velocity or effort within command_timeout")
     assert TIMEOUT < ended - last < TIMEOUT + LOOK + MARGIN
     robot.said('efforts in force', ERROR, 'finger')
     # By now a second zero, or one of the effort, would have come.

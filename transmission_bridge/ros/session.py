@@ -450,11 +450,19 @@ class Session:
     def _watch(self) -> None:
         self._stall.look()
         if self._timeouts:
-            self._expire()
+            ended = [name for command in self._expire() for name in command.names]
+            if ended:
+                self._log.info(
+                    'command_timeout',
+                    f'{shortened(ended)} stopped: no new velocity or effort within '
+                    'command_timeout',
+                )
 
-    def _expire(self) -> None:
+    def _expire(self) -> list[JointStateRecord]:
         now = self.time()
-        self._send(self.commands.expire(self.states.joint_position(now), self._now(), now), now)
+        commands = self.commands.expire(self.states.joint_position(now), self._now(), now)
+        self._send(commands, now)
+        return commands
 
     def _send(self, commands: Sequence[JointStateRecord], now: float) -> None:
         for command in commands:

@@ -50,6 +50,12 @@ class ThrottledLog:
         if text:
             self._logger.warning(text)
 
+    def info(self, kind: Hashable, text: str) -> None:
+        """Log a piece of information."""
+        text = self._due(kind, text)
+        if text:
+            self._logger.info(text)
+
     def error(self, kind: Hashable, text: str) -> None:
         """Log an error."""
         text = self._due(kind, text)
