@@ -77,6 +77,19 @@ def load():
 
 
 @pytest.fixture(scope='session')
+def linkages(load):
+    """Return the worked linkages of the documents, URDFs by name."""
+    documents = load('document_blocks', Path(__file__).parent / 'docs' / 'blocks.py')
+    found = {
+        Path(name).stem: text
+        for document in ('transmissions.md', 'linkages.md')
+        for name, text in documents.files(document).items()
+    }
+    assert set(found) == {'four_bar_knee', 'five_bar', 'push_rod_ankle'}
+    return found
+
+
+@pytest.fixture(scope='session')
 def built_in_types():
     """Return the names under which this package itself brings transmissions."""
     distribution = importlib.metadata.distribution('transmission_bridge')

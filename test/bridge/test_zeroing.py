@@ -34,6 +34,12 @@ def ankle(robots):
     return RobotTransmissions(load_description(text, strict=True))
 
 
+@pytest.fixture(scope='module')
+def leg(linkages):
+    """Return the maps of a linkage that two actuators with offsets move."""
+    return RobotTransmissions(load_description(linkages['five_bar'], strict=True))
+
+
 def zero(robot, wanted, position, velocity=None, held=(), max_velocity=0.01):
     """Work offsets out; positions and velocities of actuators as given or zero."""
     size = len(robot.actuator_names)
@@ -83,7 +89,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
     """With the offsets set, the joints are where they were wanted and no other has moved."""
     before = tuned(ratios)
     changes = zero(before, wanted, position)
-    assert [change.joint for change in changes] == list(wanted)
+    assert [change.name for change in changes] == list(wanted)
     after = applied(before, changes)
     old = before.actuator_to_joint('position', position)
     new = after.actuator_to_joint('position', position)
@@ -91,7 +97,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
         if name not in wanted:
             assert new[place] == old[place]
             continue
-        (change,) = (each for each in changes if each.joint == name)
+        (change,) = (each for each in changes if each.name == name)
         assert change.old == ratios['offset', name]
         size = sum(map(abs, (wanted[name], old[place], change.old, change.new)))
         assert abs(new[place] - wanted[name]) <= 1e-12 * size
@@ -147,6 +153,98 @@ def test_report(robot):
     (change,) = zero(robot, {'lift': 0.0}, position)
     assert (change.transmission, change.path) == ('hoist', ('joints', 'lift', 'offset'))
     assert str(change) == 'lift: offset 0.3 -> 0.25'
+
+
+LEG_ANGLES = st.floats(-0.45, 0.45)
+
+
+@given(present=st.tuples(LEG_ANGLES, LEG_ANGLES), wanted=st.tuples(LEG_ANGLES, LEG_ANGLES))
+def test_a_linkage_is_zeroed_by_the_offsets_of_its_actuators(leg, present, wanted):
+    """All its joints are where they are wanted, passive ones as the loops have them."""
+    places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
+    there = np.full((2, len(leg.joint_names)), np.nan)
+    there[:, places] = present, wanted
+    a, other = leg.joint_to_actuator('position', there)
+    changes = zero(leg, dict(zip(('hip', 'knee'), wanted, strict=True)), a)
+    assert [change.name for change in changes] == ['hip_motor', 'knee_motor']
+    found = applied(leg, changes).actuator_to_joint('position', a)
+    assert found[places] == pytest.approx(wanted, abs=1e-9)
+    assert found == pytest.approx(leg.actuator_to_joint('position', other), abs=1e-9)
+
+
+def test_a_joint_of_a_linkage_is_zeroed_alone(leg):
+    """The others of the linkage stay where they are, though their motors move."""
+    a = np.array([1.0, -2.0])
+    places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
+    before = leg.actuator_to_joint('position', a)[places]
+    for wanted in ({'hip': 0.1}, {'knee': 0.1}):
+        after = applied(leg, zero(leg, wanted, a)).actuator_to_joint('position', a)[places]
+        expected = [wanted.get('hip', before[0]), wanted.get('knee', before[1])]
+        assert after == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_linkage_far_from_any_position_is_zeroed_whole(leg):
+    """Motors that count turns from anywhere need all joints of what moves together."""
+    a = np.array([-400.0, 1e4])
+    assert np.isnan(leg.actuator_to_joint('position', a)).all()
+    assert refusal(leg, {'knee': 0.0}, a) == 'unknown'
+    changes = zero(leg, {'hip': 0.2, 'knee': -0.1}, a)
+    found = dict(
+        zip(
+            leg.joint_names,
+            applied(leg, changes).actuator_to_joint('position', a).tolist(),
+            strict=True,
+        )
+    )
+    assert (found['hip'], found['knee']) == pytest.approx((0.2, -0.1), abs=1e-9)
+
+
+def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
+    """A joint that another motor moves by itself is neither needed nor set."""
+    text = linkages['four_bar_knee']
+    for before, more in (
+        ('<ros2_control', WAIST),
+        ('<transmission', '<joint name="waist"/>'),
+        ('<joint name="knee" role', '<actuator name="waist" role="actuator2"/>'),
+        ('<loop', '<joint name="waist" role="joint2"/>'),
+    ):
+        text = text.replace(before, more + before)
+    robot = RobotTransmissions(load_description(text))
+    assert robot.actuator_names == ('knee_motor', 'waist')
+    for other in (0.3, np.nan):
+        (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
+        assert (change.name, change.path[0]) == ('knee_motor', 'actuators')
+    (change,) = zero(robot, {'waist': 0.1}, [np.nan, 0.3])
+    assert (change.name, change.new) == ('waist', pytest.approx(-0.2))
+
+
+WAIST = (
+    '<link name="chest"/><joint name="waist" type="continuous"><parent link="thigh"/>'
+    '<child link="chest"/><axis xyz="0 0 1"/></joint>'
+)
+
+
+@pytest.mark.parametrize(
+    ('wanted', 'reason'),
+    [
+        ({'knee': 5.0}, 'unreachable'),
+        ({'hip': 0.0, 'knee': 2.5}, 'unreachable'),
+        ({'knee_rod': 0.0}, 'no_offset'),
+        ({'knee_crank': 0.0}, 'no_offset'),
+    ],
+)
+def test_what_a_linkage_cannot_have_is_refused(leg, wanted, reason):
+    """Nor is a joint set that only follows the commanded ones."""
+    assert refusal(leg, wanted, np.zeros(2)) == reason
+
+
+def test_a_linkage_at_rest(leg):
+    """A joint of the linkage that moves or holds a command, or a motor that is silent."""
+    assert refusal(leg, {'hip': 0.0}, np.zeros(2), np.array([0.0, 5.0])) == 'moving'
+    assert refusal(leg, {'hip': 0.0}, np.zeros(2), held=('knee',)) == 'held'
+    wanted = {'hip': 0.0, 'knee': 0.0}
+    assert refusal(leg, wanted, np.array([0.0, np.nan])) == 'unknown'
+    assert joints_with_offset(leg) == ('hip', 'knee')
 
 
 @pytest.mark.parametrize('joint', ['roll', 'lift'])

@@ -247,6 +247,26 @@ def test_held_position(peer, active_bridge, reference, zero, feed, joint):
     assert zero().success
 
 
+def test_a_linkage(peer, active_bridge, reference, zero, linkages):
+    """Offsets of motors bring its joints where they are wanted, and are parameters."""
+    active_bridge({'robot_description': linkages['five_bar'], 'zero_positions': [0.2, -0.3]})
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+
+    def feed(stamp):
+        message = reference.Message(('hip_motor', 'knee_motor'), (1.0, -2.0), stamp=stamp)
+        (state,) = peer.exchange(driver, message, joints)
+        return dict(zip(state.names, state.position, strict=True))
+
+    assert feed((1, 0))['hip'] == pytest.approx(1.0 / 9.0)
+    response = zero()
+    assert response.success, response.message
+    assert response.message.startswith('hip_motor: offset 0.0 -> ')
+    state = feed((2, 0))
+    assert (state['hip'], state['knee']) == pytest.approx((0.2, -0.3), abs=1e-9)
+    assert peer.set_parameters({'zero_positions': [0.2, -3.0]}).successful
+    refused(peer, zero, "'leg_linkage' cannot have hip at 0.2, knee at -3")
+
+
 @pytest.mark.parametrize(
     ('parameters', 'words'),
     [

@@ -54,7 +54,9 @@ CLASSICAL = {
 
 def documented() -> dict[str, str]:
     """Return the XML snippets of the document by the name of their transmission."""
-    snippets = re.findall(r'```xml\n(.*?)```', DOCUMENT.read_text(encoding='utf-8'), re.DOTALL)
+    snippets = re.findall(
+        r'```xml[^\n]*\n(.*?)```', DOCUMENT.read_text(encoding='utf-8'), re.DOTALL
+    )
     return {
         re.search(r'<transmission name="([^"]+)"', snippet).group(1): snippet
         for snippet in snippets

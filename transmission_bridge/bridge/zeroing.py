@@ -4,8 +4,12 @@
 """
 Zeroing: offsets such that the present actuator positions mean wanted joint positions.
 
-An offset is added in joint coordinates, ``q = f(a) + offset``, so that
+An offset of a joint is added in joint coordinates, ``q = f(a) + offset``, so that
 ``new = old + (wanted - present)`` for each joint, including coupled ones.
+
+Where actuators have the offsets, as those of a linkage, ``a = n (d - offset)`` with ``d`` the
+position of the joint that the actuator turns. The way back gives the ``a`` that the wanted
+positions belong to now, and ``new = old + (a - present) / n``.
 """
 
 from __future__ import annotations
@@ -14,36 +18,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 
+import numpy as np
+
 from transmission_bridge.errors import closest, MessageError, shown, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array, Mask
 
 __all__ = ['OffsetChange', 'joints_with_offset', 'wanted_positions', 'zero_offsets']
 
 #: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
-#: at most.
-_TOLERANCE = 1e-12
+#: at most; and where positions are solved for.
+_TOLERANCE, _SOLVED = 1e-12, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """The offset of one joint, before and after."""
+    """The offset of one joint or actuator, before and after."""
 
     transmission: str
     path: ParameterPath
-    joint: str
     old: float
     new: float
 
+    @property
+    def name(self) -> str:
+        """The joint or the actuator."""
+        return self.path[1]
+
     def __str__(self) -> str:
         """Return the change in words, with all digits."""
-        return f'{self.joint}: offset {self.old!r} -> {self.new!r}'
+        return f'{self.name}: offset {self.old!r} -> {self.new!r}'
 
 
 def joints_with_offset(robot: RobotTransmissions) -> tuple[str, ...]:
-    """Return the joints whose offset can be set, in the order of the robot."""
-    found = {joint for joint, _, _, _ in _offsets(robot)}
+    """Return the joints that an offset can bring elsewhere, in the order of the robot."""
+    found = {joint for joint, _, _, _ in _offsets(robot, 'joints')}
+    for binding in _moved_by_actuators(robot):
+        found.update(member.name for member in binding.spec.joints)
     return tuple(name for name in robot.joint_names if name in found)
 
 
@@ -90,10 +103,17 @@ def zero_offsets(
     :raises MessageError: If a joint does not exist (``unknown_joint``) or has no offset
         (``no_offset``); if it, or a joint coupled to it, holds a position command, which would
         mean another position afterwards (``held``), or is moving (``moving``); if its position is
-        unknown (``unknown``); or if its offset is not additive (``not_additive``).
+        unknown (``unknown``), or no position of the actuators has the joint where it is wanted
+        (``unreachable``); or if its offset is not additive (``not_additive``).
     """
     places = {
-        joint: (transmission, path, old) for joint, transmission, path, old in _offsets(robot)
+        joint: (transmission, path, old)
+        for joint, transmission, path, old in _offsets(robot, 'joints')
+    }
+    solved = {
+        member.name: binding
+        for binding in _moved_by_actuators(robot)
+        for member in binding.spec.joints
     }
     position = robot.actuator_to_joint('position', actuators[0])
     velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
@@ -107,8 +127,12 @@ def zero_offsets(
                 if joint not in lost
                 else f'{shown(joint)} is not bridged, {lost[joint]}',
             )
+        if joint in solved:
+            name = solved[joint].spec.name
+            _check_at_rest(robot, name, joint, held, velocity, actuators[1], max_velocity)
+            continue
         if joint not in places:
-            raise MessageError('no_offset', f'{joint} has no offset')
+            raise MessageError('no_offset', f'{joint} has no offset{_instead(robot, joint)}')
         transmission, path, old = places[joint]
         _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
         present = float(position[robot.joint_names.index(joint)])
@@ -116,19 +140,108 @@ def zero_offsets(
             raise MessageError(
                 'unknown', f'the position of {joint} is unknown: no fresh actuator state'
             )
-        changes.append(OffsetChange(transmission, path, joint, old, old + (target - present)))
-    _check_result(robot, wanted, changes, actuators[0], position)
+        changes.append(OffsetChange(transmission, path, old, old + (target - present)))
+    concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
+    for binding in concerned.values():
+        changes += _solved_offsets(robot, binding, wanted, actuators[0], position)
+    _check_result(robot, wanted, solved, changes, actuators[0], position)
     return tuple(changes)
 
 
-def _offsets(robot: RobotTransmissions) -> list[tuple[str, str, ParameterPath, float]]:
-    """Return joint, transmission, path and value of every offset."""
+def _offsets(robot: RobotTransmissions, side: str) -> list[tuple[str, str, ParameterPath, float]]:
+    """
+    Return member, transmission, path and value of every offset.
+
+    :param side: ``joints`` or ``actuators``.
+    """
     return [
         (tunable.path[1], transmission, tunable.path, tunable.value)
         for transmission, tunables in robot.tunables.items()
         for tunable in tunables
-        if len(tunable.path) == 3 and tunable.path[0] == 'joints' and tunable.path[2] == 'offset'
+        if len(tunable.path) == 3 and tunable.path[0] == side and tunable.path[2] == 'offset'
     ]
+
+
+def _moved_by_actuators(robot: RobotTransmissions) -> list[Binding]:
+    """Return the transmissions whose offsets are those of their actuators."""
+    names = {transmission for _, transmission, _, _ in _offsets(robot, 'actuators')}
+    names -= {transmission for _, transmission, _, _ in _offsets(robot, 'joints')}
+    return [binding for binding in robot.bindings if binding.spec.name in names]
+
+
+def _instead(robot: RobotTransmissions, joint: str) -> str:
+    """Return what to name in place of a joint that others of its transmission move."""
+    place = robot.joint_names.index(joint)
+    for binding in robot.bindings:
+        if place in binding.passive:
+            names = ', '.join(member.name for member in binding.spec.joints)
+            return f": it follows the commanded joints of '{binding.spec.name}', {names}"
+    return ''
+
+
+def _solved_offsets(
+    robot: RobotTransmissions,
+    binding: Binding,
+    wanted: Mapping[str, float],
+    actuator_position: Array,
+    joint_position: Array,
+) -> list[OffsetChange]:
+    """
+    Return the offsets of actuators, of those that the wanted joints depend on.
+
+    Joints that are not wanted stay where they are.
+
+    :raises MessageError: If a position is unknown or cannot be reached.
+    """
+    transmission, name = binding.transmission, binding.spec.name
+    joints = [member.name for member in binding.spec.joints]
+    is_wanted = np.array([joint in wanted for joint in joints])
+    goal = joint_position[list(binding.joints)].copy()
+    goal[is_wanted] = [wanted[joint] for joint in joints if joint in wanted]
+    unknown = [joint for joint, where in zip(joints, goal, strict=True) if math.isnan(where)]
+    there = transmission.joint_to_actuator('position', goal)
+    reached = transmission.actuator_to_joint('position', there)[: len(joints)]
+    lost = [
+        joint
+        for joint, where in zip(joints, reached.tolist(), strict=True)
+        if joint in wanted and math.isnan(where)
+    ]
+    if lost and unknown:
+        raise MessageError(
+            'unknown',
+            f'the position of {unknown[0]}, which moves with {lost[0]}, is unknown: no fresh '
+            f"actuator state, or none that '{name}' can have with its present offsets; in the "
+            'latter case, name it in zero_joints as well',
+        )
+    if lost:
+        goals = ', '.join(
+            f'{joint} at {where:g}' for joint, where in zip(joints, goal.tolist(), strict=True)
+        )
+        raise MessageError(
+            'unreachable',
+            f"'{name}' cannot have {goals}: outside of the range of its actuators, or not on the "
+            'assembly of its start; set zero_positions to where the joints are',
+        )
+    # What depends on no wanted joint is still known without these.
+    without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
+    offsets = {
+        member: (path, old)
+        for member, owner, path, old in _offsets(robot, 'actuators')
+        if owner == name
+    }
+    changes = []
+    for place, member in enumerate(binding.spec.actuators):
+        if not math.isnan(without[place]) or math.isnan(there[place]):
+            continue
+        present = float(actuator_position[binding.actuators[place]])
+        if not math.isfinite(present):
+            raise MessageError(
+                'unknown', f'the position of {member.name} is unknown: no fresh actuator state'
+            )
+        path, old = offsets[member.name]
+        moved = (float(there[place]) - present) / transmission.actuator_reduction[place]
+        changes.append(OffsetChange(name, path, old, old + moved))
+    return changes
 
 
 def _check_at_rest(
@@ -170,25 +283,28 @@ def _check_at_rest(
 def _check_result(
     robot: RobotTransmissions,
     wanted: Mapping[str, float],
+    solved: Mapping[str, Binding],
     changes: list[OffsetChange],
     actuator_position: Array,
     before: Array,
 ) -> None:
     """Map with the new offsets: the offset of a plugin may not be additive."""
-    offsets = {
-        f'{change.transmission}.joints.{change.joint}.offset': change.new for change in changes
-    }
+    offsets = {'.'.join((change.transmission, *change.path)): change.new for change in changes}
     try:
         after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
-    for change in changes:
-        place = robot.joint_names.index(change.joint)
-        target = wanted[change.joint]
-        scale = 1.0 + sum(map(abs, (target, before[place], change.old, change.new)))
+    own = {change.name: change for change in changes if change.path[0] == 'joints'}
+    for joint, target in wanted.items():
+        place = robot.joint_names.index(joint)
+        if joint in solved:
+            name, scale = solved[joint].spec.name, _SOLVED / _TOLERANCE
+            about = ', '.join(str(each) for each in changes if each.transmission == name)
+        else:
+            change = own[joint]
+            name, about = change.transmission, f'the offset {change.new!r}'
+            scale = 1.0 + sum(map(abs, (target, before[place], change.old, change.new)))
         if not abs(after[place] - target) <= _TOLERANCE * scale:
             raise MessageError(
-                'not_additive',
-                f'with the offset {change.new!r}, {change.transmission} does not map '
-                f'{change.joint} to {target!r}',
+                'not_additive', f'with {about}, {name} does not map {joint} to {target!r}'
             )

@@ -33,7 +33,8 @@ __all__ = ['ZeroService']
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 _DESCRIPTIONS = {
-    _JOINTS: 'Joints whose offset ~/zero sets; empty: all that have one.',
+    _JOINTS: 'Joints whose offset ~/zero sets, of a linkage those of its actuators; empty: all '
+    'that have one.',
     _POSITIONS: 'Positions [rad or m] that these joints then have; empty: zero for each.',
 }
 
@@ -124,7 +125,7 @@ class ZeroService:
             if not self._node.has_parameter(parameter.name):
                 raise MessageError(
                     'no_parameter',
-                    f"'{parameter.name}', the offset of {change.joint}, cannot be "
+                    f"'{parameter.name}', the offset of {change.name}, cannot be "
                     'a parameter; see the warning at configure',
                 )
         result = self._node.set_parameters_atomically(parameters)
