@@ -59,6 +59,20 @@ def test_the_help_of_a_command_shows_an_example(run, name):
     assert all(len(line) <= 88 for line in text.splitlines())
 
 
+def test_help_does_not_wait_for_numpy():
+    """The help of every command is there where numpy and scipy cannot be imported."""
+    code = """
+import sys
+sys.modules.update(numpy=None, scipy=None)
+from transmission_bridge.tools.main import main
+sys.exit(any([main([name, '--help']) for name in sys.argv[1:]]))
+"""
+    arguments = [sys.executable, '-c', code, *SUMMARIES]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.count('exit code: 0') == len(SUMMARIES)
+
+
 def test_the_version_is_that_of_the_package(run):
     """``--version`` names program and version."""
     from transmission_bridge import __version__

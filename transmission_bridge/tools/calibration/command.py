@@ -24,14 +24,12 @@ from transmission_bridge.tools.calibration.recording import (
 from transmission_bridge.tools.calibration.results import Calibration, Channel, Effect, Parameter
 from transmission_bridge.tools.cli import (
     aligned,
-    Command,
     Console,
     Exit,
     optional,
     printable,
     UsageError,
 )
-from transmission_bridge.tools.commands import add_bridge_arguments
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import parameters_yaml
 from transmission_bridge.tools.plot.figure import format_of, picture
@@ -43,7 +41,7 @@ from transmission_bridge.tools.robot import (
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-__all__ = ['COMMAND', 'residual_plot', 'rounded', 'text_lines']
+__all__ = ['residual_plot', 'rounded', 'run', 'text_lines']
 
 _HEADING = ('PARAMETER', 'DESCRIPTION', 'ESTIMATE', '95 % INTERVAL')
 
@@ -173,62 +171,8 @@ def _draw(axis: Any, channel: Channel, x: Array, label: str) -> None:
     axis.tick_params(labelsize=7)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'data',
-        metavar='DATA',
-        help='recording: a rosbag2 folder, .mcap, .db3, or a table .csv whose columns are time, '
-        'actuators and joints by name (one row per pose will do)',
-    )
-    parser.add_argument(
-        '--description', required=True, metavar='FILE', help='robot description as it is now'
-    )
-    parser.add_argument(
-        '--alias',
-        action='append',
-        default=[],
-        metavar='TYPE=TYPE',
-        help='read a type in FILE as an installed type; may be repeated',
-    )
-    parser.add_argument(
-        '--transmission',
-        action='append',
-        default=[],
-        metavar='NAME',
-        help='calibrate this one only; may be repeated',
-    )
-    for side, topic in (('actuators', 'actuator_states'), ('joints', 'joint_absolute_positions')):
-        parser.add_argument(
-            f'--{side}',
-            default=topic,
-            metavar='TOPIC',
-            help=f'topic with the measured positions of {side}, in a bag (default: {topic})',
-        )
-    parser.add_argument(
-        '--fix',
-        action='append',
-        default=[],
-        metavar='PATTERN',
-        help="keep numbers, for example 'wrist.joints.*.offset'; may be repeated",
-    )
-    parser.add_argument(
-        '--noise',
-        choices=('joint', 'actuator'),
-        default='joint',
-        help='the side whose measurements have the noise (default: joint)',
-    )
-    add_bridge_arguments(parser)
-    parser.add_argument('--output', metavar='FILE.yaml', help='write a parameter file')
-    parser.add_argument('--report', metavar='FILE.svg|png', help='draw the residuals')
-    parser.add_argument(
-        '--force',
-        action='store_true',
-        help='replace files that are there, and write numbers that are in doubt',
-    )
-    parser.add_argument('--json', action='store_true', help='print JSON')
-
-
-def _run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
     report_format = ''
     if options.report:
         report_format = format_of(options.report)
@@ -348,20 +292,3 @@ def _parameters(results: Sequence[Calibration]) -> str:
         'Found by "transmission_bridge calibrate"; half widths of 95 % confidence intervals.\n'
         'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
     )
-
-
-COMMAND = Command(
-    description='Find the numbers of the transmissions (reductions, offsets, dimensions) from a\n'
-    'recording of actuator positions and of joint positions that were measured by other\n'
-    'means: absolute encoders, or known poses. Backlash, a time offset between the sides,\n'
-    'and errors once per turn are found and taken into account; what the model does not\n'
-    'explain is said, and no file is written then. What the recording cannot tell keeps\n'
-    'its value, with the reason. Intervals are of 95 %.\n\n'
-    'exit code: 0 the numbers can be used, 1 they are in doubt, nothing is identifiable,\n'
-    'or the description is none, 2 wrong usage or a file cannot be read or written.',
-    example='  transmission_bridge calibrate poses.csv --description a.urdf --output tuned.yaml\n'
-    '  transmission_bridge calibrate recording.mcap --description a.urdf \\\n'
-    '      --joints /joint_encoders --transmission wrist --report residuals.svg',
-    add_arguments=_add_arguments,
-    run=_run,
-)
