@@ -344,18 +344,24 @@ class NumberEditor:
         done = in_parameters and self.set_parameter(spec, member, kind, 0, value)
         for element in found:
             if kind in element.attributes:
-                done = self._set(self._text.attribute_words(element, kind), 0, value)
+                done = self._set_attribute(element, kind, value)
         if done:
             return True
-        text = f'{kind}="{value!r}"'
-        parent = self._text.element(member.path)
         if found:
-            ends = [end + 1 for _, end in found[0].attributes.values()]
-            at = max(ends, default=found[0].start + 1 + len(found[0].name))
-            self._put(Edit(at, at, f' {text}'))
-        elif parent is not None:
-            self._add(parent, 'limit', f' {text}', '')
-        return bool(found) or parent is not None
+            return self._set_attribute(found[0], kind, value)
+        parent = self._text.element(member.path)
+        if parent is not None:
+            self._add(parent, 'limit', f' {kind}="{value!r}"', '')
+        return parent is not None
+
+    def set_attribute(self, parameter: ParameterSpec, attribute: str, value: float) -> bool:
+        """
+        Set an attribute of an element that a type reads, or add it.
+
+        :returns: Whether that could be done.
+        """
+        element = self._text.element(parameter.path)
+        return element is not None and self._set_attribute(element, attribute, value)
 
     def set_parameter(
         self,
@@ -431,6 +437,14 @@ class NumberEditor:
                 return False
         for edit in word.replaced(repr(value)):
             self._put(edit)
+        return True
+
+    def _set_attribute(self, element: TextElement, attribute: str, value: float) -> bool:
+        if attribute in element.attributes:
+            return self._set(self._text.attribute_words(element, attribute), 0, value)
+        ends = [end + 1 for _, end in element.attributes.values()]
+        at = max(ends, default=element.start + 1 + len(element.name))
+        self._put(Edit(at, at, f' {attribute}="{value!r}"'))
         return True
 
     def _put(self, edit: Edit) -> None:

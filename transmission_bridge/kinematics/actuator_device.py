@@ -31,6 +31,9 @@ from transmission_bridge.types import Array
 
 __all__ = ['ActuatorDevice', 'LimitKind']
 
+#: How far a passive joint may be from where the others have it [rad or m].
+CLOSED = 1e-6
+
 LimitKind = Literal['position', 'velocity', 'acceleration', 'effort']
 
 
@@ -46,7 +49,8 @@ class ActuatorDevice:
 
     A transmission may also move joints that are not in the device, its companions. Their limits in
     the description apply; where a map needs their position or effort it is zero, as for all joints
-    that are not in the device.
+    that are not in the device. Passive joints of a linkage may be in the device as well; limits
+    are those of the joints that can be commanded.
 
     Where the ratio depends on position, the properties for limits are NaN; use the ``…_at``
     methods.
@@ -125,6 +129,9 @@ class ActuatorDevice:
         """
         Return the actuator positions of a configuration, with companions at zero.
 
+        Passive joints are where the others have them: a configuration that has them elsewhere has
+        no actuator positions.
+
         :param q: Joint positions [rad or m], shape ``(..., n)``.
         :param guess: Actuator positions near which solutions are sought, shape ``(..., m)``.
         :returns: Shape ``(..., m)`` [rad or m]; NaN where there is no solution.
@@ -136,7 +143,17 @@ class ActuatorDevice:
         rest = np.zeros((*values.shape[:-1], len(self.companions)))
         near = None if guess is None else self._values('guess', guess)
         q_all = np.concatenate([values, rest], axis=-1)
-        return self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
+        a = self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
+        for coupling in self._map.couplings:
+            passive = coupling.joints[coupling.n_commanded :]
+            passive = passive[passive < self._device.dof]
+            if len(passive):
+                apart = np.abs(self.joint_positions(a) - values)[..., passive]
+                is_open = ~(apart <= CLOSED).all(axis=-1)
+                a[..., coupling.actuators] = np.where(
+                    is_open[..., np.newaxis], np.nan, a[..., coupling.actuators]
+                )
+        return a
 
     def joint_jacobian(self, a: npt.ArrayLike) -> Array:
         """
@@ -330,8 +347,11 @@ class ActuatorDevice:
             offset = self._map.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
             lower, upper = limits.lower - offset, limits.upper - offset
             return half_spaces(self._map.jacobian(at), lower, upper)
-        rates = getattr(limits, kind)
-        return half_spaces(self._map.jacobian(at), -rates, rates)
+        couplings = self._map.couplings
+        commanded = {place for each in couplings for place in each.joints[: each.n_commanded]}
+        joints = np.array(sorted(commanded), dtype=np.intp)
+        rates = getattr(limits, kind)[joints]
+        return half_spaces(self._map.jacobian(at)[joints], -rates, rates)
 
     def __repr__(self) -> str:
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'

@@ -25,7 +25,7 @@ from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions.mapper import Coupling, Mapper
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Index
 
 __all__ = [
     'DeviceLimits',
@@ -296,7 +296,8 @@ def position_bounds(mapper: Mapper, lower: Array, upper: Array) -> tuple[Array, 
     size = len(mapper.actuator_names)
     least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
     for coupling in mapper.couplings:
-        low, high = _coupling_bounds(coupling, lower[coupling.joints], upper[coupling.joints])
+        joints = _commanded(coupling)
+        low, high = _coupling_bounds(coupling, lower[joints], upper[joints])
         places = coupling.actuators
         least[places] = np.maximum(least[places], low)
         greatest[places] = np.minimum(greatest[places], high)
@@ -315,8 +316,8 @@ def rate_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     :returns: Shape ``(m,)``, actuator unit per second (squared).
     """
     greatest = np.full(len(mapper.actuator_names), np.inf)
-    for coupling, jacobian in _jacobians(mapper, a):
-        rates = limits[coupling.joints]
+    for coupling, joints, jacobian in _jacobians(mapper, a):
+        rates = limits[joints]
         high = tight_box(jacobian, -rates, rates)[1] if _is_known(jacobian) else np.nan
         greatest[coupling.actuators] = np.minimum(greatest[coupling.actuators], high)
     return greatest
@@ -332,8 +333,8 @@ def effort_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     :returns: Shape ``(m,)`` [N m or N].
     """
     greatest = np.zeros(len(mapper.actuator_names))
-    for coupling, jacobian in _jacobians(mapper, a):
-        reach = effort_box(jacobian, limits[coupling.joints]) if _is_known(jacobian) else np.nan
+    for coupling, joints, jacobian in _jacobians(mapper, a):
+        reach = effort_box(jacobian, limits[joints]) if _is_known(jacobian) else np.nan
         greatest[coupling.actuators] += reach
     return greatest
 
@@ -349,8 +350,8 @@ def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array
     """
     size = len(mapper.actuator_names)
     rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
-    for coupling, jacobian in _jacobians(mapper, a):
-        matrix, bound = effort_half_spaces(jacobian, limits[coupling.joints])
+    for coupling, joints, jacobian in _jacobians(mapper, a):
+        matrix, bound = effort_half_spaces(jacobian, limits[joints])
         wide = np.zeros((len(matrix), size))
         wide[:, coupling.actuators] = matrix
         rows.append(wide)
@@ -367,8 +368,16 @@ def _is_known(jacobian: Array) -> bool:
     return bool(np.isfinite(jacobian).all())
 
 
-def _jacobians(mapper: Mapper, a: Array) -> list[tuple[Coupling, Array]]:
-    return [(each, each.mapper.jacobian(a[each.actuators])) for each in mapper.couplings]
+def _commanded(coupling: Coupling) -> Index:
+    """Return the joints whose limits count: a command to them keeps these, of passive ones not."""
+    return coupling.joints[: coupling.n_commanded]
+
+
+def _jacobians(mapper: Mapper, a: Array) -> list[tuple[Coupling, Index, Array]]:
+    return [
+        (each, _commanded(each), each.mapper.jacobian(a[each.actuators])[: each.n_commanded])
+        for each in mapper.couplings
+    ]
 
 
 def _coupling_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -377,7 +386,7 @@ def _coupling_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Ar
         zero = np.zeros(size)
         offset = coupling.mapper.map(ACTUATOR_TO_JOINT, 'position', zero)
         return tight_box(coupling.mapper.jacobian(zero), lower - offset, upper - offset)
-    if size == 1 and len(coupling.joints) == 1:
+    if size == 1 and coupling.n_commanded == 1:
         return _single_bounds(coupling, lower, upper)
     return np.full(size, np.nan), np.full(size, np.nan)
 
@@ -388,7 +397,9 @@ def _single_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Arra
     for bound, is_upper in ((lower, False), (upper, True)):
         if not np.isfinite(bound[0]):
             continue
-        a = coupling.mapper.map(JOINT_TO_ACTUATOR, 'position', bound)
+        q = np.full(len(coupling.joints), np.nan)  # of passive joints nothing is taken
+        q[0] = bound[0]
+        a = coupling.mapper.map(JOINT_TO_ACTUATOR, 'position', q)
         slope = coupling.mapper.jacobian(a)[0, 0]
         if not np.isfinite(slope):
             return np.full(1, np.nan), np.full(1, np.nan)  # the mechanism does not reach it

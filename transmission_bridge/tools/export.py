@@ -15,6 +15,7 @@ import sys
 from transmission_bridge.bridge.options import by_number, parameter_name, PREFIX
 from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
+from transmission_bridge.description.specs import ParameterSpec
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import read_parameter_file
@@ -59,6 +60,8 @@ def write_number(
         # A parameter of this name that the type reads itself is another number.
         is_other = any(each.path == (*prefix, rest[-1]) for each in others)
         return editor.set_limit(spec, member, rest[-1], value, in_parameters=not is_other)
+    if len(rest) == 3 and (element := _numbered(spec, rest)) is not None:
+        return editor.set_attribute(element, rest[2], value)
     for slot in (*_matrix_slots(spec, rest, value), _slot(rest, prefix, others)):
         if editor.set_parameter(spec, member, slot.name, slot.place, value):
             return True
@@ -84,6 +87,13 @@ def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable])
     values = tuple(each.value for each in same)
     places = [each.path[depth:] for each in same]
     return _Slot(rest[0], places.index(rest), values)
+
+
+def _numbered(spec: TransmissionSpec, rest: ParameterPath) -> ParameterSpec | None:
+    """Return the element of ``loops.2.length``, the second ``<loop>``."""
+    elements = [each for each in spec.parameters if each.attributes and f'{each.name}s' == rest[0]]
+    numbers = [str(number + 1) for number in range(len(elements))]
+    return elements[numbers.index(rest[1])] if rest[1] in numbers else None
 
 
 def _matrix_slots(spec: TransmissionSpec, rest: ParameterPath, value: float) -> tuple[_Slot, ...]:
@@ -146,6 +156,12 @@ def export(
     editor = NumberEditor(data)
     specs = {binding.spec.name: binding.spec for binding in robot.bindings}
     changes = []
+
+    def write(transmission: str, path: ParameterPath) -> None:
+        if not write_number(editor, specs[transmission], tuned.tunables[transmission], path):
+            name = parameter_name(transmission, path)
+            raise UsageError(f'{name} cannot be written: it has no place in the description')
+
     for name, (transmission, path) in wanted.items():
         if path == (IGNORE_ABSOLUTE_ENCODER,):
             continue
@@ -153,12 +169,20 @@ def export(
         if before == after:
             continue
         changes.append(Change(name, before, after))
-        spec: TransmissionSpec = specs[transmission]
-        if not write_number(editor, spec, tuned.tunables[transmission], path):
-            raise UsageError(f'{name} cannot be written: it has no place in the description')
+        write(transmission, path)
+    n_same = len(wanted) - len(changes)
+    # What is not in the description may follow what is, as the rods of a linkage do.
+    for transmission, path in _differing(editor.result(), tuned, aliases):
+        after = _value(tuned, transmission, path)
+        changes.append(Change(parameter_name(transmission, path), after, after))
+        write(transmission, path)
     result = editor.result()
-    _verify(result, tuned, aliases)
-    return Exported(result, tuple(changes), len(wanted) - len(changes))
+    for transmission, path in _differing(result, tuned, aliases):
+        raise UsageError(
+            f'{parameter_name(transmission, path)} cannot be written: its plugin reads it in a '
+            'way of its own'
+        )
+    return Exported(result, tuple(changes), n_same)
 
 
 def _places(
@@ -195,21 +219,18 @@ def _value(robot: RobotTransmissions, transmission: str, path: ParameterPath) ->
     return next(each.value for each in robot.tunables[transmission] if each.path == path)
 
 
-def _verify(data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]) -> None:
-    """
-    Check that the new description gives the new numbers.
-
-    :raises UsageError: If a plugin reads a number in its own way.
-    """
+def _differing(
+    data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]
+) -> list[tuple[str, ParameterPath]]:
+    """Return transmission and path of the numbers that a description does not give."""
     read = RobotTransmissions(load_description(data), aliases=aliases)
-    for transmission, tunables in tuned.tunables.items():
-        found = {each.path: each.value for each in read.tunables.get(transmission, ())}
-        for each in tunables:
-            if found.get(each.path) != each.value:
-                name = parameter_name(transmission, each.path)
-                raise UsageError(
-                    f'{name} cannot be written: its plugin reads it in a way of its own'
-                )
+    return [
+        (transmission, each.path)
+        for transmission, tunables in tuned.tunables.items()
+        for found in [{own.path: own.value for own in read.tunables.get(transmission, ())}]
+        for each in tunables
+        if found.get(each.path) != each.value
+    ]
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

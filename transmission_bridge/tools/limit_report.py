@@ -262,13 +262,13 @@ def _varying(
     transmission = binding.transmission
     lower, upper, velocity, effort = _columns(limits)
     a = _allowed(transmission, lower, upper)
-    jacobian = transmission.jacobian(a)
-    # It is NaN at a dead centre.
-    jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
+    jacobian = _jacobians(transmission, a)
     m, n = transmission.n_actuators, transmission.n_joints
     speed = np.array([tight_box(each, -velocity, velocity)[1] for each in jacobian])
     force = np.array([effort_box(each, effort) for each in jacobian])
     ratio = np.array([np.linalg.pinv(each) for each in jacobian], dtype=np.float64)
+    # What an inverse has by rounding is no ratio.
+    ratio[np.abs(ratio) <= _ROUNDING * np.abs(ratio).max(axis=(-2, -1), keepdims=True)] = 0.0
     unit = actuator_unit(robot.robot, binding)
     joint_units = [joint_unit(robot.robot, member.name) for member in binding.spec.joints]
     actuators = tuple(
@@ -312,6 +312,12 @@ def _allowed(transmission: Transmission, lower: Array, upper: Array) -> Array:
         return np.empty((0, transmission.n_actuators))
     a = transmission.joint_to_actuator('position', _grid(lower, upper))
     return a[np.isfinite(a).all(axis=-1)]
+
+
+def _jacobians(transmission: Transmission, a: Array) -> Array:
+    """Return those of the commanded joints, where they exist: at a dead centre they do not."""
+    found = transmission.jacobian(a)[:, : transmission.n_joints]
+    return found[np.isfinite(found).all(axis=(-2, -1))]
 
 
 def _grid(lower: Array, upper: Array) -> Array:
@@ -457,10 +463,9 @@ def _varying_box(
     a = a[((a >= least) & (a <= greatest)).all(axis=-1)]
     if not len(a):
         return box
-    q = transmission.actuator_to_joint('position', a)
+    q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
     box[0], box[1] = q.min(axis=0)[:, np.newaxis], q.max(axis=0)[:, np.newaxis]
-    jacobian = transmission.jacobian(a)
-    jacobian = jacobian[np.isfinite(jacobian).all(axis=(-2, -1))]
+    jacobian = _jacobians(transmission, a)
     for row, samples in (
         (2, [_rate_box(each, speed) for each in jacobian]),
         (3, [tight_box(each.T, -effort, effort)[1] for each in jacobian]),

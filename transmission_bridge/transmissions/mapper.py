@@ -188,10 +188,11 @@ class Mapper:
                     np.array(each.moved, dtype=np.intp),
                     np.array(each.actuators, dtype=np.intp),
                     Mapper(own, self._ignore_absolute_encoder),
+                    len(each.joints),
                 )
             )
         for joint, actuator in layout.pass_through:
-            found.append(Coupling(np.array([joint]), np.array([actuator]), single))
+            found.append(Coupling(np.array([joint]), np.array([actuator]), single, 1))
         return tuple(found)
 
     def part(self, joint_names: Sequence[str]) -> Mapper:
@@ -216,11 +217,13 @@ class Coupling(NamedTuple):
         the passive ones.
     :param actuators: Likewise.
     :param mapper: The maps between them.
+    :param n_commanded: How many of the joints are not passive.
     """
 
     joints: Index
     actuators: Index
     mapper: Mapper
+    n_commanded: int
 
 
 def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:

@@ -54,7 +54,7 @@ class ParallelAnkleTransmission(EquationTransmission):
     """
 
     api_version: ClassVar[int] = 2
-    actuators_turn: ClassVar[bool] = True
+    actuators_turn: bool = True
     members: ClassVar[tuple[int, int]] = (2, 2)
 
     def __init__(

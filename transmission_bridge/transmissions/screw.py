@@ -40,7 +40,7 @@ class ScrewTransmission(LinearTransmission):
     """  # noqa: E501 (a table row cannot be broken)
 
     api_version: ClassVar[int] = 2
-    actuators_turn: ClassVar[bool] = True
+    actuators_turn: bool = True
 
     def __init__(
         self, lead: float, actuator_reduction: float = 1.0, joint_offset: float = 0.0

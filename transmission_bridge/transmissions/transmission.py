@@ -83,7 +83,7 @@ class Transmission(ABC):
     is_constant: ClassVar[bool] = False
 
     #: Whether the mechanism itself says that its actuators turn, so that their unit is [rad].
-    actuators_turn: ClassVar[bool] = False
+    actuators_turn: bool = False
 
     #: Joints that actuators move and nobody commands. :meth:`map` to joints gives them after the
     #: others, and takes nothing from them.

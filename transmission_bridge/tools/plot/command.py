@@ -25,9 +25,10 @@ from transmission_bridge.tools.cli import Console, Exit, optional, printable, Us
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
 from transmission_bridge.tools.robot import aliases_of, read_robot_file
-from transmission_bridge.tools.units import joint_unit, tunable_unit, UNKNOWN_UNIT
-from transmission_bridge.transmissions import PositionDependentTransmission, RobotTransmissions
+from transmission_bridge.tools.units import actuator_unit, joint_unit, tunable_unit, UNKNOWN_UNIT
+from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array
 
@@ -52,6 +53,12 @@ __all__ = [
 #: Points of a curve.
 POINTS = 401
 
+#: Curves in one picture: the joints that are commanded, then passive ones.
+MOST_CURVES = 6
+
+#: Positions among which one is looked for that a mechanism can have.
+TRIES = 200
+
 
 @dataclass(frozen=True, eq=False)
 class Curves:
@@ -64,8 +71,9 @@ class Curves:
     :param positions: Their positions, shape ``(points, names)``.
     :param ratios: Their motion per motion of ``moved``, shape ``(points, names)``.
     :param limits: Bounds of ``moved``, infinite where there are none.
-    :param other_limits: Bounds of each of ``names``.
+    :param other_limits: Bounds of those of ``names`` that are commanded.
     :param held: Positions of the other coordinates of the moved side, by name.
+    :param left_out: Further joints, of which there is no curve.
     :param unit: Unit of ``x``.
     :param other_unit: Unit of ``positions``.
     """
@@ -80,6 +88,7 @@ class Curves:
     held: tuple[tuple[str, float], ...]
     unit: str
     other_unit: str
+    left_out: tuple[str, ...] = ()
 
 
 def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
@@ -87,18 +96,19 @@ def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
     Return the curves of a transmission whose ratio depends on position.
 
     Joints are moved where the domain is in joint space, or there is one joint and one actuator;
-    else actuators.
+    else actuators, as those of linkages, whose passive joints have curves as well.
 
     :returns: One per moved joint or actuator; none for a constant ratio or a type without domain.
     """
     transmission = binding.transmission
-    if not isinstance(transmission, PositionDependentTransmission):
+    domain = getattr(transmission, 'domain', None)
+    if not isinstance(domain, Domain):
         return ()
-    domain = transmission.domain
     joints = [member.name for member in binding.spec.joints]
     actuators = [member.name for member in binding.spec.actuators]
     lower, upper = np.array(domain.lower), np.array(domain.upper)
-    if domain.space == 'actuator' and len(joints) == len(actuators) == 1:
+    is_single = len(joints) == len(actuators) == 1 and not transmission.passive_joints
+    if domain.space == 'actuator' and is_single:
         ends = transmission.actuator_to_joint('position', np.array([lower, upper]))
         lower, upper = ends.min(axis=0), ends.max(axis=0)
         by_joint = True
@@ -107,10 +117,22 @@ def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
     if not np.isfinite([lower, upper]).all():
         return ()
     middle = 0.5 * (lower + upper)
+    if not by_joint:
+        middle = _reached(transmission, lower, upper, middle)
     return tuple(
         _moved(robot, binding, by_joint, place, lower[place], upper[place], middle)
         for place in range(len(middle))
     )
+
+
+def _reached(transmission: Transmission, lower: Array, upper: Array, middle: Array) -> Array:
+    """Return the middle, or a position near it that the mechanism can have."""
+    tries = np.random.default_rng(0).uniform(lower, upper, (TRIES, len(middle)))
+    tries = tries[np.abs((tries - middle) / (upper - lower)).max(axis=-1).argsort()]
+    for position in (middle, *tries):
+        if np.isfinite(transmission.actuator_to_joint('position', position)).all():
+            return np.asarray(position)
+    return middle
 
 
 def _moved(
@@ -123,7 +145,8 @@ def _moved(
     middle: Array,
 ) -> Curves:
     transmission = binding.transmission
-    joints = [member.name for member in binding.spec.joints]
+    commanded = [member.name for member in binding.spec.joints]
+    joints = [*commanded, *transmission.passive_joints]
     actuators = [member.name for member in binding.spec.actuators]
     ours, others = (joints, actuators) if by_joint else (actuators, joints)
     positions = np.tile(middle, (POINTS, 1))
@@ -141,19 +164,22 @@ def _moved(
         return units.pop() if len(units) == 1 else UNKNOWN_UNIT
 
     open_ends = ((-np.inf, np.inf),)
+    shown = others[:MOST_CURVES]
+    actuators_unit = actuator_unit(robot, binding)
     return Curves(
         moved=ours[place],
         x=positions[:, place],
-        names=tuple(others),
-        positions=mapped('position', positions),
-        ratios=mapped('velocity', rates, at=positions),
-        limits=bounds(joints)[place] if by_joint else open_ends[0],
-        other_limits=open_ends * len(others) if by_joint else bounds(joints),
+        names=tuple(shown),
+        positions=mapped('position', positions)[:, : len(shown)],
+        ratios=mapped('velocity', rates, at=positions)[:, : len(shown)],
+        limits=bounds(commanded)[place] if by_joint else open_ends[0],
+        other_limits=open_ends * len(others) if by_joint else bounds(commanded),
         held=tuple(
             (name, float(middle[other])) for other, name in enumerate(ours) if other != place
         ),
-        unit=unit([joints[place]]) if by_joint else UNKNOWN_UNIT,
-        other_unit=UNKNOWN_UNIT if by_joint else unit(joints),
+        unit=unit([joints[place]]) if by_joint else actuators_unit,
+        other_unit=actuators_unit if by_joint else unit(shown),
+        left_out=tuple(others[MOST_CURVES:]),
     )
 
 
@@ -400,6 +426,8 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
             text.set_parse_math(False)
     ratio.set_ylim(*_range(cut))
     held = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held)
+    if curves.left_out:
+        held += f'; without {len(curves.left_out)} more joints'
     position.set_title(title, fontsize=8, loc='left', pad=_ABOVE, parse_math=False)
     beyond = [
         f'{side} limit {bound:.4g}'

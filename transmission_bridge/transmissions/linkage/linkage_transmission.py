@@ -127,6 +127,8 @@ class LinkageTransmission(Transmission):
             and self._passive != 'none'
             and not (self._passive == 'no_balls' and place in component.structure.balls)
         )
+        slides = {joint.name for joint in self._robot.joints if joint.type == 'prismatic'}
+        self.actuators_turn = slides.isdisjoint(spec.driven)
         self._scale = np.array(self._ratios)
         self._offset = np.array(self._offsets)
         low, high = np.empty(len(spec.driven)), np.empty(len(spec.driven))
