@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 
 import numpy as np
@@ -226,3 +227,77 @@ def test_rods_without_a_length_keep_theirs_where_another_one_changes(run, save, 
     first, second = (line.strip() for line in after if '<loop' in line)
     assert 'length="0.245"' in first
     assert re.search(r'length="0\.1[45]', second)
+
+
+# -- calibrate -----------------------------------------------------------------------------------
+
+
+def test_a_linkage_is_not_calibrated_and_leaves_the_others_to_it(run, save, tmp_path):
+    """It says so, and what to do instead; a transmission beside it is calibrated."""
+    pytest.importorskip('scipy')
+    waist = """
+    <joint name="waist"/>
+    <transmission name="waist_t"><plugin>transmission_interface/SimpleTransmission</plugin>
+      <actuator name="m" role="actuator1"/><joint name="waist" role="joint1">
+      <mechanical_reduction>10</mechanical_reduction></joint></transmission>
+  </ros2_control>"""
+    link = (
+        '<link name="chest"/><joint name="waist" type="continuous"><parent link="thigh"/>'
+        '<child link="chest"/></joint>'
+    )
+    path = save(
+        'four_bar_knee',
+        ('</ros2_control>', waist),
+        ('<link name="arm"/>', link + '<link name="arm"/>'),
+    )
+    table = tmp_path / 'poses.csv'
+    rows = [f'{a},{a / 10.5 + 0.1},{a},{a / 20.0}' for a in np.linspace(-5.0, 5.0, 50).tolist()]
+    table.write_text('\n'.join(['actuator:m,joint:waist,actuator:knee_motor,joint:knee', *rows]))
+    result = run('calibrate', table, '--description', path, '--json')
+    assert "'knee_linkage' is a linkage, which is not calibrated: ~/zero" in result.err
+    assert [each['name'] for each in result.json['transmissions']] == ['waist_t']
+    alone = run('calibrate', table, '--description', path, '--transmission', 'waist_t')
+    assert 'is a linkage' not in alone.err
+    asked = run('calibrate', table, '--description', path, '--transmission', 'knee_linkage')
+    assert (asked.code, asked.out) == (2, '')
+    assert 'is a linkage' in asked.err
+    table.write_text('\n'.join(['knee_motor,knee', '0,0', '1,0.05']))
+    only = run('calibrate', table, '--description', save('four_bar_knee'))
+    assert (only.code, only.out) == (2, '')
+    assert 'is a linkage' in only.err
+
+
+# -- convert -------------------------------------------------------------------------------------
+
+
+def test_converted_recordings_have_passive_joints(run, save, name, tmp_path):
+    """Forward all joints are written, and back nothing is missed of the commanded ones."""
+    path = save(name)
+    robot, _ = loaded(path.read_text(encoding='utf-8'))
+    actuators = robot.actuator_names
+    fields = ('position', 'velocity', 'effort')
+    states, joints, back = (tmp_path / f'{each}.csv' for each in ('states', 'joints', 'back'))
+    time = 0.02 * np.arange(100)
+    columns = [
+        function(time + k)
+        for k in range(len(actuators))
+        for function in (np.sin, np.cos, np.ones_like)
+    ]
+    header = [f'{actuator}.{field}' for actuator in actuators for field in fields]
+    rows = np.stack(columns, axis=1).tolist()
+    lines = [
+        f'{100 + t:.2f},/actuator_states,{",".join(map(repr, row))}'
+        for t, row in zip(time.tolist(), rows, strict=True)
+    ]
+    states.write_text('\n'.join([f'time,topic,{",".join(header)}', *lines]))
+    words = ['--description', path]
+    assert run('convert', states, joints, *words).code == 0
+    assert run('convert', joints, back, '--to', 'actuator', *words).code == 0
+    written = joints.read_text().splitlines()
+    assert set(written[0].split(',')[2:]) == {
+        f'{joint}.{field}' for joint in robot.joint_names for field in fields
+    }
+    with back.open() as file:
+        found = list(csv.DictReader(file))
+    numbers = np.array([[float(row[column]) for column in header] for row in found])
+    np.testing.assert_allclose(numbers, rows, rtol=1e-9, atol=1e-9)

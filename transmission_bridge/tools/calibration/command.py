@@ -39,6 +39,7 @@ from transmission_bridge.tools.robot import (
     read_robot_file,
 )
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.linkage.tree import linkage_joints
 from transmission_bridge.types import Array
 
 __all__ = ['residual_plot', 'rounded', 'run', 'text_lines']
@@ -182,14 +183,14 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     optional('scipy.optimize', 'calibrate')
     setup = bridge_setup(options, [options.actuators])
     robot, remarks = setup.robot(read_robot_file(options.description))
-    _check_names(options.transmission, robot)
+    chosen, refusals = _chosen(options.transmission, robot)
     recording, notes = _recording(options, setup, robot)
-    for note in (*remarks, *notes):
+    for note in (*remarks, *refusals, *notes):
         console.err.line(printable(note))
     results = calibrate_robot(
         robot,
         recording,
-        only=options.transmission,
+        only=chosen,
         noisy=options.noise,
         fixed=options.fix,
     )
@@ -231,11 +232,27 @@ def _tell_doubts(
     console.err.line(printable(text))
 
 
-def _check_names(names: Sequence[str], robot: RobotTransmissions) -> None:
+def _chosen(names: Sequence[str], robot: RobotTransmissions) -> tuple[list[str], list[str]]:
+    """
+    Return the transmissions to calibrate, and a sentence about each that cannot be.
+
+    :raises UsageError: If one of these was asked for, or there is no other.
+    """
     for name in names:
         if name not in robot.transmissions:
             known = ', '.join(robot.transmissions) or 'none'
             raise UsageError(f"unknown transmission '{name}', known: {known}")
+    refusals = {
+        binding.spec.name: f"'{binding.spec.name}' is a linkage, which is not calibrated: ~/zero "
+        'sets the offsets of its actuators from known positions'
+        for binding in robot.bindings
+        if linkage_joints(robot.robot, binding.spec)
+    }
+    others = [name for name in robot.transmissions if name not in refusals]
+    for name in names or ([] if others else refusals):
+        if name in refusals:
+            raise UsageError(refusals[name])
+    return ([*names], []) if names else (others, [*refusals.values()])
 
 
 def _recording(
