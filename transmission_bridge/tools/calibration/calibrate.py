@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 import itertools
@@ -25,9 +25,9 @@ from transmission_bridge.tools.calibration.readings import (
 )
 from transmission_bridge.tools.calibration.recording import paired, Pairs, Recording
 from transmission_bridge.tools.calibration.results import Calibration, Channel, Effect, Parameter
-from transmission_bridge.tools.calibration.selection import Intervals, intervals, USUAL_TURN
+from transmission_bridge.tools.calibration.selection import Intervals, intervals
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.units import actuator_unit, joint_unit
+from transmission_bridge.tools.units import actuator_unit, joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
@@ -136,44 +136,43 @@ def calibrate_transmission(
         recording as it is does not fit the description.
     """
 
-    def estimated(measurements: Pairs) -> Estimate:
-        return estimate(
+    def estimated(measurements: Pairs) -> tuple[Estimate, Intervals]:
+        found = estimate(
             binding, measurements, noisy=noisy, is_fixed=is_fixed, numbers=numbers, linear=linear
         )
+        return found, intervals(found.fitted, found.uncertain())
 
     # Numbers of absurd size overflow on the way. That is a bad fit to report, no line of its own.
     with np.errstate(all='ignore'):
-        found, known = _known(estimated(pairs))
+        found, known = estimated(pairs)
         doubts = [*found.misfits, *(sentence for _, sentence in _far(found, known))]
         if doubts:
             better = []
             for meaning, measurements in itertools.chain(rearranged(binding, pairs), others()):
                 if not fits_roughly(binding, measurements):
                     continue
-                other, other_known = _known(estimated(measurements))
+                other, other_known = estimated(measurements)
                 if other.misfits or _far(other, other_known) or not other.fitted.free:
                     continue
                 better.append((meaning, measurements, other, other_known))
             if better:
                 doubts = [_reading([meaning for meaning, *_ in better], found, known)]
                 _, pairs, found, known = better[0]
-        return _reported(binding, pairs, noisy, found, known, doubts)
+        return _reported(binding, pairs, noisy, linear, found, known, doubts)
 
 
 def _reading(meanings: Sequence[str], found: Estimate, known: Intervals) -> str:
     """Return the sentence about another reading of the recording that fits the description."""
-    text = f'this recording fits the description if {", or if ".join(dict.fromkeys(meanings))}. '
-    text += 'The numbers here are those of this reading'
-    if len(meanings) > 1:
-        text = text.replace('this reading', 'the first reading')
+    which = 'this reading' if len(meanings) == 1 else 'the first reading'
+    text = (
+        f'this recording fits the description if {", or if ".join(dict.fromkeys(meanings))}. Mend '
+        f'that in the wiring, the recording or the description. The numbers here are those of '
+        f'{which}'
+    )
     if not found.misfits:
         names = [name for name, _ in _far(found, known)]
         text += f'; as it is recorded, it fits with another sign or size of {", ".join(names)}'
     return text
-
-
-def _known(found: Estimate) -> tuple[Estimate, Intervals]:
-    return found, intervals(found.fitted, found.uncertain())
 
 
 # -- what is reported ---------------------------------------------------------------------------
@@ -183,6 +182,7 @@ def _reported(
     binding: Binding,
     pairs: Pairs,
     noisy: NoisySide,
+    linear: Collection[str],
     found: Estimate,
     known: Intervals,
     doubts: Sequence[str],
@@ -191,7 +191,9 @@ def _reported(
     channels = _channels(found, pairs, noisy)
     correlated = _correlations(parameters, found.fitted.free, known)
     outside = [s for c in channels for s in _outside(c, binding.transmission.is_constant)]
+    name = _term_name(binding, noisy)
     many = any(c.unpredicted > MANY_OUTSIDE * (c.unpredicted + len(c.time)) for c in channels)
+    doubts = (*doubts, *(outside if many else ()))
     return Calibration(
         transmission=binding.spec.name,
         type=binding.spec.type,
@@ -200,13 +202,14 @@ def _reported(
         parameters=parameters,
         channels=channels,
         correlated=correlated,
-        effects=_effects(binding, noisy, found, known),
-        doubts=(*doubts, *(outside if many else ())),
+        effects=_effects(name, noisy, linear, found, known),
+        doubts=doubts,
         warnings=(
             *(() if many else outside),
             *_warnings(binding, found, parameters, correlated),
         ),
-        notes=tuple(_notes(_term_name(binding, noisy), found, known)),
+        # Beside a doubt it does not matter how far the intervals reach.
+        notes=() if doubts else tuple(_notes(name, found, known)),
     )
 
 
@@ -279,31 +282,51 @@ def _warnings(
     for member, motion in zip(binding.spec.joints, found.motions, strict=True):
         joint = member.name
         if motion is Motion.STUCK:
-            yield f"joint '{joint}' did not move, though its actuators did: it is not identifiable"
+            yield (
+                f"joint '{joint}' did not move, though its actuators did: nothing of it is "
+                'estimated. Is it stuck, or its encoder, or is it another column?'
+            )
         elif motion is Motion.PARKED:
             yield (
                 f"joint '{joint}' did not move: its ratios are not identifiable, its offset only "
-                'for the ratios that are kept'
+                'for the ratios that are kept. Move it to know them'
             )
         elif motion is Motion.UNKNOWN:
-            yield f"joint '{joint}' was not measured: it is not identifiable"
+            yield f"joint '{joint}' was not measured: nothing of it is estimated"
     for parameter in parameters:
-        if parameter.warns and parameter.half_width is not None:
-            yield f'{parameter.name}: {parameter.kept}'
-        elif parameter.warns:
+        if parameter.warns and parameter.half_width is None:
             yield f'{parameter.name} keeps {parameter.described!r}: {parameter.kept}'
+    vague = [parameter for parameter in parameters if parameter.warns and parameter.half_width]
+    if vague:
+        yield f'{", ".join(parameter.name for parameter in vague)}: {vague[0].kept}'
     for rival in found.rivals:
-        values = ', '.join(
-            f'{parameters[place].name} = {rival[place]:.6g}' for place in found.fitted.free
-        )
+        own = [(parameters[place], float(rival[place])) for place in found.fitted.free]
+        if not any(
+            abs(value - parameter.value) > (parameter.half_width or 0.0) and parameter not in vague
+            for parameter, value in own
+        ):
+            continue  # in what the recording hardly tells, or within the intervals
+        values = ', '.join(f'{parameter.name} = {value:.6g}' for parameter, value in own)
         yield (
             f'other numbers fit as well: {values}. Those nearer the description are given; '
             'measure one of them by hand and --fix it if that may be wrong'
         )
-    for first, second, value in correlated:
+    for names in _joined(correlated):
         yield (
-            f'{first} and {second} are known together better than apart (correlation {value:.3f})'
+            f'{", ".join(names)} are known together better than apart: take all of them over, or '
+            'measure one by hand and --fix it'
         )
+
+
+def _joined(correlated: Sequence[tuple[str, str, float]]) -> list[dict[str, None]]:
+    """Return the names in groups, each of pairs that hang together."""
+    groups: list[dict[str, None]] = []
+    for first, second, _ in correlated:
+        pair = dict.fromkeys([first, second])
+        near = [group for group in groups if group.keys() & pair]
+        groups = [group for group in groups if group not in near]
+        groups.append({name: None for group in (*near, pair) for name in group})
+    return groups
 
 
 def _outside(channel: Channel, is_constant: bool) -> list[str]:
@@ -312,11 +335,12 @@ def _outside(channel: Channel, is_constant: bool) -> list[str]:
     if is_constant:
         return [
             f"'{channel.name}': {channel.unpredicted} measurements cannot be computed with these "
-            'numbers, which are too large or too small'
+            'numbers, which are too large or too small: mend the description'
         ]
     return [
         f"'{channel.name}': {channel.unpredicted} measurements are outside the domain of the "
-        'transmission (its dead centres, or its limits in the description) and are not used'
+        'transmission (its dead centres, or its limits in the description) and are not used. If '
+        'the mechanism can be there, mend its dimensions or limits'
     ]
 
 
@@ -345,8 +369,8 @@ def _parameters(found: Estimate, known: Intervals) -> tuple[Parameter, ...]:
             parameters.append(
                 Parameter(
                     tunable.path, described, value, half,
-                    f'the recording hardly tells it: its interval is mostly the {PLAUSIBLE:.0%} '
-                    'that a described number is taken to be uncertain by. If it is known, --fix '
+                    f'hardly told by the recording: the interval is mostly the {PLAUSIBLE:.0%} '
+                    'that a described number is taken to be uncertain by. Measure it and --fix '
                     'it: the others are then known better' if is_vague else '',
                     is_vague,
                 )
@@ -366,49 +390,51 @@ def _term_name(binding: Binding, noisy: NoisySide) -> Callable[[Term], str]:
 
     def name(term: Term) -> str:
         if term.kind == 'delay':
-            return f'time by which the {late} are late'
+            return f'a time by which the {late} are late'
         if term.kind == 'backlash':
-            return f"backlash of '{measured[term.place]}'"
+            return f"a backlash of '{measured[term.place]}'"
         if term.given:
-            return f"error once per turn of '{given[term.place]}' (eccentricity)"
+            return f"an error once per turn of '{given[term.place]}' (eccentricity)"
         return (
-            f"error once per turn of '{measured[term.place]}' (eccentricity, wind-up by a weight)"
+            f"an error once per turn of '{measured[term.place]}' (eccentricity, wind-up by a "
+            'weight)'
         )
 
     return name
 
 
 def _notes(name: Callable[[Term], str], found: Estimate, known: Intervals) -> Iterator[str]:
-    for term in known.possible:
-        yield (
-            f'the {name(term)} cannot be ruled out, so the intervals reach as far as the numbers '
-            'would with it. A longer motion would tell'
-        )
-    for term, changes in known.unseen.items():
-        free = zip(found.fitted.free, changes, known.half_widths, strict=False)
-        shown = [
-            f'{".".join(found.model.tunables[place].path)} by {change:.2g}'
-            for place, change, half in free
-            if change > half
-        ]
-        if shown:
-            yield (
-                f'an {name(term)} of {USUAL_TURN:g} rad would not be seen in this motion, and '
-                f'would change {", ".join(shown)}. A longer motion would show it'
-            )
+    if not known.possible:
+        return
+    free = zip(found.fitted.free, known.half_widths, known.without, strict=False)
+    narrow = [
+        f'{".".join(found.model.tunables[place].path)} ± {less:.2g}'
+        for place, half, less in free
+        if half > 2.0 * less
+    ]
+    yield (
+        f'this motion does not rule out {", nor ".join(map(name, known.possible))}: the intervals '
+        f'allow for it, and would be without: {", ".join(narrow)}. A longer motion would tell'
+    )
 
 
 def _effects(
-    binding: Binding, noisy: NoisySide, found: Estimate, known: Intervals
+    name: Callable[[Term], str],
+    noisy: NoisySide,
+    linear: Collection[str],
+    found: Estimate,
+    known: Intervals,
 ) -> tuple[Effect, ...]:
-    name = _term_name(binding, noisy)
     effects = []
     for term, numbers in found.fitted.state.terms.items():
         halves = known.half_widths[found.fitted.places(term)]
         size = float(np.hypot.reduce(numbers)) if term.count > 1 else float(numbers[0])
         turns = term.count > 1 and size > 0.0
         half = float(np.hypot.reduce(halves * numbers) / size) if turns else float(halves[0])
-        unit = 's' if term.kind == 'delay' else 'rad or m' if term.kind == 'backlash' else 'rad'
+        unit = 's' if term.kind == 'delay' else 'rad'
+        if term.kind == 'backlash':
+            is_linear = found.model.channels[term.place] in linear
+            unit = UNKNOWN_UNIT if noisy == 'actuator' else 'm' if is_linear else 'rad'
         alike = tuple(name(other) for other in known.alike.get(term, ()))
         effects.append(Effect(name(term), unit, size, half, alike))
     return tuple(effects)

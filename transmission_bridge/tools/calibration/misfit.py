@@ -48,10 +48,15 @@ ONE_SIZE = 0.3
 _ROWS_OF_A_SHAPE, TWO_HEAPS = 100, 12.0
 
 
+_CURVE = (
+    'Mend the description, or describe what is the same in every recording as a measured curve '
+    '(TabulatedTransmission)'
+)
 _POSITION = (
     'an elastic part that is loaded, an encoder that is not linear, or a mechanism that is of '
-    'another type or has another dimension than described'
+    f'another type or has another dimension than described. {_CURVE}'
 )
+_OVAL = f'a universal joint, or an encoder or wheel that is not round. {_CURVE}'
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +244,8 @@ def _test(fitted: Fitted, columns: Array) -> tuple[float, float, Array]:
 def _cause(what: str, tail: str) -> str:
     return {
         'position': f'position{tail}: {_POSITION}',
-        'half turn': f'position, twice per turn{tail}: a universal joint, or an encoder or wheel '
-        'that is not round',
-        'half turn of the other side': f'the other side, twice per turn{tail}: a universal joint, '
-        'an encoder that is not round, or a gear that runs with play',
+        'half turn': f'position, twice per turn{tail}: {_OVAL}',
+        'half turn of the other side': f'the other side, twice per turn{tail}: {_OVAL}',
         'direction': f'the direction of motion{tail}: friction against an elastic part, or a '
         'backlash that is not the same everywhere. Measure slowly, and come to each pose from '
         'one side',

@@ -53,10 +53,7 @@ def rearranged(binding: Binding, pairs: Pairs) -> Iterator[tuple[str, Pairs]]:
         for one, other in itertools.combinations(range(len(members)), 2):
             columns = values.copy()
             columns[:, [one, other]] = values[:, [other, one]]
-            meaning = (
-                f"the {kind} '{members[one].name}' and '{members[other].name}' are exchanged: in "
-                'the wiring, the recording or the description'
-            )
+            meaning = f"the {kind} '{members[one].name}' and '{members[other].name}' are exchanged"
             yield meaning, _with(pairs, kind, columns)
     map_of = binding.transmission
     expected = {
@@ -144,7 +141,6 @@ def other_columns(recording: Recording, binding: Binding) -> Iterator[tuple[str,
                 else replace(recording, joints=named)
             )
             yield (
-                f"'{name}' is taken as the {kind} '{own[0]}': they are exchanged in the wiring, "
-                'the recording or the description',
+                f"'{name}' is taken as the {kind} '{own[0]}'",
                 paired(reading, actuators, joints),
             )

@@ -11,8 +11,8 @@ every replicate, so that intervals hold what a wrong choice costs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 import math
 
@@ -46,16 +46,15 @@ __all__ = [
 #: Chance that any term is accepted where there is none.
 TERM_LEVEL = 0.01
 
-#: Chance from which a term that was not accepted cannot be ruled out: intervals then reach as far
-#: as those with it.
+#: Chance from which a term that was not accepted cannot be ruled out, nor its usual size:
+#: intervals then reach as far as those with it.
 POSSIBLE = 0.1
 
 #: Least motion [rad] in which an error once per turn is looked for.
 PART_OF_A_TURN = 0.2
 
-#: An error once per turn [rad] that is quite usual, and the standard errors from which one is
-#: seen nearly always.
-USUAL_TURN, SEEN = 0.01, 6.0
+#: An error once per turn [rad] that is quite usual: it is there unless it is ruled out.
+USUAL_TURN = 0.01
 
 #: Another term that leaves a misfit of no more than this, in variances, explains as much.
 AS_GOOD = 9.0
@@ -121,11 +120,19 @@ class Fitted:
         held[: len(self.free)] = 1.0 / self.problem.model.plausible(self.state.values)[self.free]
         return held
 
-    def linear(self, columns: Sequence[int]) -> LinearFit:
-        """Fit some of the columns to what is left."""
-        residual = np.where(np.isfinite(self.residual), self.residual, 0.0)
+    def linear(
+        self, columns: Sequence[int], more: Array | float = 0.0, held: Array | None = None
+    ) -> LinearFit:
+        """
+        Fit some of the columns to what is left.
+
+        :param more: What is to be explained besides.
+        :param held: Per column of these, by default as in :attr:`held`.
+        """
+        residual = np.where(np.isfinite(self.residual), self.residual + more, 0.0)
         places = list(columns)
-        return fit_linear(self.columns[:, places], residual, self.rows, self.held[places])
+        held = self.held[places] if held is None else held
+        return fit_linear(self.columns[:, places], residual, self.rows, held)
 
 
 def candidates(
@@ -209,15 +216,14 @@ class Intervals:
     :param correlation: Of their errors, shape ``(size, size)``.
     :param alike: Per accepted term those that explain as much.
     :param possible: Terms that cannot be ruled out and make intervals much wider.
-    :param unseen: Errors once per turn that would not be seen, with what :data:`USUAL_TURN` of
-        each would change the free numbers by.
+    :param without: What :attr:`half_widths` would be without these.
     """
 
     half_widths: Array
     correlation: Array
-    alike: Mapping[Term, tuple[Term, ...]]
-    possible: tuple[Term, ...] = ()
-    unseen: Mapping[Term, Array] = field(default_factory=dict)
+    alike: Mapping[Term, Collection[Term]]
+    possible: tuple[Term, ...]
+    without: Array
 
 
 def intervals(fitted: Fitted, uncertain: Array) -> Intervals:
@@ -230,10 +236,10 @@ def intervals(fitted: Fitted, uncertain: Array) -> Intervals:
     own = list(range(fitted.size))
     none = np.full(fitted.size, math.inf)
     if not own:
-        return Intervals(np.empty(0), np.empty((0, 0)), {})
+        return Intervals(none, np.empty((0, 0)), {}, (), none)
     now = fitted.linear(own)
     if not (now.freedom > 0.5 and np.isfinite(now.covariance).all()):
-        return Intervals(none, np.eye(fitted.size), {})
+        return Intervals(none, np.eye(fitted.size), {}, (), none)
     weight = fitted.rows.weight[:, np.newaxis]
     columns = fitted.columns
     sizes = np.sqrt((weight * columns * columns).sum(axis=0))
@@ -258,33 +264,42 @@ def intervals(fitted: Fitted, uncertain: Array) -> Intervals:
         # The quantile of the replicates, with what the few blocks cost.
         factor = student_quantile(now.freedom) / 1.96
         half = np.maximum(half, factor * np.quantile(np.abs(errors), 0.95, axis=0))
-    unseen, possible = {}, []
-    gaps = [term for term in fitted.state.terms if term.kind == 'backlash']
+    for found in alike.values():
+        for change in found.values():
+            half[: len(fitted.free)] += np.abs(change)
+    without, possible = half, []
     for term in fitted.others:
-        places = fitted.places(term)
-        with_it = fitted.linear([*own, *places])
-        if with_it.chance(len(own)) < POSSIBLE:
+        with_it = _possible(fitted, own, term)
+        if with_it is not None:
             reach = student_quantile(with_it.freedom) * np.sqrt(np.diag(with_it.covariance))
             wider = np.maximum(half, (np.abs(with_it.values) + reach)[: len(own)])
-            if np.any(wider > 2.0 * half):
+            if np.any((wider > 2.0 * half)[: len(fitted.free)]):
                 possible.append(term)
             half = wider
-        elif term.kind == 'turn':
-            error = with_it.covariance[len(own) :, len(own) :]
-            if SEEN * math.sqrt(float(np.linalg.eigvalsh(error)[-1])) > USUAL_TURN:
-                share = np.linalg.solve(square[np.ix_(own, own)], square[np.ix_(own, places)])
-                change = share * sizes[places] / sizes[own, np.newaxis]
-                unseen[term] = USUAL_TURN * np.linalg.norm(change[: len(fitted.free)], axis=1)
-                if gaps and not term.given:
-                    # What lags behind the direction of motion usually winds up under load as well.
-                    half[: len(fitted.free)] = np.maximum(half[: len(fitted.free)], unseen[term])
-                    possible.append(term)
-    for term, found in alike.items():
-        for other in found:
-            half[: len(fitted.free)] += np.abs(_difference(fitted, term, other))
     scale = np.sqrt(np.diag(covariance))
     scale = np.where(scale > 0.0, scale, 1.0)
-    return Intervals(half, covariance / np.outer(scale, scale), alike, tuple(possible), unseen)
+    return Intervals(half, covariance / np.outer(scale, scale), alike, tuple(possible), without)
+
+
+def _possible(fitted: Fitted, own: Sequence[int], term: Term) -> LinearFit | None:
+    """Return the fit with a term that was not accepted, ``None`` if it is ruled out."""
+    places = [*own, *fitted.places(term)]
+    fit = fitted.linear(places)
+    is_shown = fit.chance(len(own)) < POSSIBLE
+    if term.kind != 'turn':
+        return fit if is_shown else None
+    # Of a part of a turn only one that is large would be seen: so it has to be said that it is
+    # small. Bounds to one side, of every phase.
+    turn, covariance = fit.values[len(own) :], fit.covariance[len(own) :, len(own) :]
+    angle = np.linspace(0.0, 2.0 * np.pi, 90, endpoint=False)
+    phases = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    error = np.sqrt(((phases @ covariance) * phases).sum(axis=1))
+    bound = student_quantile(fit.freedom, 1.0 - 2.0 * POSSIBLE) * error + phases @ turn
+    if not is_shown and bound.max() < USUAL_TURN:
+        return None
+    held = fitted.held[places]
+    held[len(own) :] = 1.0 / max(USUAL_TURN, float(np.hypot(*turn)))
+    return fitted.linear(places, held=held)
 
 
 def _replicates(fitted: Fitted, now: LinearFit, square: Array, unit: Array, sizes: Array) -> Array:
@@ -353,27 +368,15 @@ def _penalty(fitted: Fitted, term: Term, square: Array, sizes: Array, variance: 
     return limit * max(1.0, float(np.mean(ratio[len(rest) :])))
 
 
-def _alike(fitted: Fitted, term: Term, now: LinearFit) -> tuple[Term, ...]:
-    """Return the terms that would explain as much instead of one."""
-    rest = [place for place in range(fitted.size) if place not in fitted.places(term)]
+def _alike(fitted: Fitted, term: Term, now: LinearFit) -> dict[Term, Array]:
+    """Return the terms that would explain as much instead of one, and what they change."""
+    gone = fitted.places(term)
+    rest = [place for place in range(fitted.size) if place not in gone]
+    back = fitted.columns[:, gone] @ fitted.state.terms[term]
     variance = now.squares / max(float(fitted.rows.weight.sum()) - fitted.size, 1.0)
-    found = []
+    found = {}
     for other in fitted.others:
-        trial = _instead(fitted, term, [*rest, *fitted.places(other)])
-        if trial.squares - now.squares < AS_GOOD * variance:
-            found.append(other)
-    return tuple(found)
-
-
-def _instead(fitted: Fitted, term: Term, places: Sequence[int]) -> LinearFit:
-    """Return the fit of some columns to what is left with a term taken back."""
-    back = fitted.columns[:, fitted.places(term)] @ fitted.state.terms[term]
-    residual = np.where(np.isfinite(fitted.residual), fitted.residual + back, 0.0)
-    places = list(places)
-    return fit_linear(fitted.columns[:, places], residual, fitted.rows, fitted.held[places])
-
-
-def _difference(fitted: Fitted, term: Term, other: Term) -> Array:
-    rest = [place for place in range(fitted.size) if place not in fitted.places(term)]
-    trial = _instead(fitted, term, [*rest, *fitted.places(other)])
-    return trial.values[: len(fitted.free)]
+        instead = fitted.linear([*rest, *fitted.places(other)], back)
+        if instead.squares - now.squares < AS_GOOD * variance:
+            found[other] = instead.values[: len(fitted.free)]
+    return found

@@ -96,10 +96,10 @@ def block_labels(rows: int) -> Labels:
     return np.asarray(np.arange(rows) * count // max(rows, 1), dtype=np.intp)
 
 
-def student_quantile(freedom: float) -> float:
+def student_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
     """Return the quantile of Student's distribution that a two-sided interval takes."""
     special = optional('scipy.special', 'calibrate')
-    return float(special.stdtrit(freedom, 0.5 + 0.5 * CONFIDENCE))
+    return float(special.stdtrit(freedom, 0.5 + 0.5 * confidence))
 
 
 @dataclass(frozen=True, eq=False)
