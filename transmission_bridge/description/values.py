@@ -18,6 +18,7 @@ __all__ = [
     'boolean',
     'field_meant',
     'integer',
+    'is_near',
     'number',
     'parse_number',
     'quaternion',
@@ -91,14 +92,14 @@ def field_meant(name: str) -> str | None:
     if any(_RATIO.search(word) for word in words):
         return MECHANICAL_REDUCTION
     letters = ''.join(words)
-    if _is_near(letters, 'mechanicalreduction'):
+    if is_near(letters, 'mechanicalreduction'):
         return MECHANICAL_REDUCTION
-    if _is_near(letters, OFFSET) and (OFFSET not in words or len(words) == 1):
+    if is_near(letters, OFFSET) and (OFFSET not in words or len(words) == 1):
         return OFFSET
     return None
 
 
-def _is_near(text: str, other: str) -> bool:
+def is_near(text: str, other: str) -> bool:
     """Return whether at most two edits differ: insert, delete, replace, or swap two letters."""
     if abs(len(text) - len(other)) > _MOST_EDITS:
         return False

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
 from transmission_bridge.transmissions.linkage.tree import linkage_joints
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.units import ActuatorUnits
 
 __all__ = ['Binding', 'Built', 'RobotLayout', 'lay_out']
 
@@ -21,11 +23,13 @@ class Built:
     A transmission made from its description.
 
     :param tunables: Its live parameters.
+    :param units: Units of the drivers of those actuators for which it gives any, by name.
     """
 
     spec: TransmissionSpec
     transmission: Transmission
     tunables: tuple[Tunable, ...] = ()
+    units: Mapping[str, ActuatorUnits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import traceback
 
 from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
@@ -21,6 +21,7 @@ from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions.units import UNITS
 
 __all__ = ['build', 'build_all']
 
@@ -66,7 +67,50 @@ def build_all(
             if all(finding.severity != 'error' for finding in unused):
                 built.append(item)
             findings.extend(unused)
-    return tuple(built), tuple(findings)
+    return _with_clear_units(built, specs, findings), tuple(findings)
+
+
+def _with_clear_units(
+    built: list[Built], specs: Sequence[TransmissionSpec], findings: list[Finding]
+) -> tuple[Built, ...]:
+    """
+    Return the transmissions of which the units of every actuator are known.
+
+    Several may read an actuator, one of them gives its units. Where that is refused, those that
+    read the same actuator would take its numbers for SI.
+    """
+    kept, refused = built, None
+    while refused is None or refused:
+        givers: dict[str, str] = {}
+        refused = []
+        names = {item.spec.name for item in kept}
+        lost = {
+            member.name: spec.name
+            for spec in specs
+            if spec.name not in names
+            for member in spec.actuators
+            if any(parameter.name in UNITS for parameter in member.parameters)
+        }
+        for item in kept:
+            for member in item.spec.actuators:
+                first = givers.get(member.name, item.spec.name)
+                if member.name in item.units and first != item.spec.name:
+                    what = f"the units of '{member.name}' are those of transmission '{first}'"
+                elif member.name in lost and not any(member.name in each.units for each in kept):
+                    other = lost[member.name]
+                    what = f"transmission '{other}' gives the units of '{member.name}', refused"
+                else:
+                    if member.name in item.units:
+                        givers[member.name] = item.spec.name
+                    continue
+                refused.append(item)
+                error = TransmissionError(
+                    what, expected=f"units of '{member.name}' in one transmission"
+                )
+                findings.append(_failure(item.spec, error))
+                break
+        kept = [item for item in kept if item not in refused]
+    return tuple(kept)
 
 
 def build(
@@ -97,6 +141,7 @@ def build(
             found=f'{found[0]} and {found[1]}',
         )
     reader.actuator_limits()
+    units = reader.actuator_units(turn=transmission.actuators_turn)
     if isinstance(transmission, PositionDependentTransmission):
         if any(tunable.path == ('max_gain',) for tunable in reader.tunables):
             raise reader.error(
@@ -119,7 +164,7 @@ def build(
     for direction in DIRECTIONS:
         for interface in interfaces_of(direction):
             bool(transmission.supports(interface, direction))
-    return Built(spec, transmission, reader.tunables), reader.unused()
+    return Built(spec, transmission, reader.tunables, units), reader.unused()
 
 
 def _build_aliased(

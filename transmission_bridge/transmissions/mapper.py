@@ -35,6 +35,7 @@ from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.stream import Step, Stream
 from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array, Index
 
 __all__ = ['Coupling', 'InterfaceMap', 'Mapper']
@@ -46,11 +47,19 @@ class Mapper:
 
     :param layout: Places of joints and actuators, and what connects them.
     :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
+    :param scales: Numbers in SI at the motors for each of the drivers', rows position, velocity,
+        effort, shape ``(3, n_actuators)``; ``None``: numbers of actuators are SI.
     """
 
-    def __init__(self, layout: RobotLayout, ignore_absolute_encoder: frozenset[str]) -> None:
+    def __init__(
+        self,
+        layout: RobotLayout,
+        ignore_absolute_encoder: frozenset[str],
+        scales: Array | None = None,
+    ) -> None:
         self._layout = layout
         self._ignore_absolute_encoder = ignore_absolute_encoder
+        self._scales = scales
         #: Compiled when they are first asked for: a part of a robot needs few of them.
         self._maps: dict[tuple[Direction, str], InterfaceMap] = {}
 
@@ -77,7 +86,9 @@ class Mapper:
         """
         found = self._maps.get((direction, interface))
         if found is None:
-            found = _compile(self._layout, interface, direction, self._ignore_absolute_encoder)
+            found = _compile(
+                self._layout, interface, direction, self._ignore_absolute_encoder, self._scales
+            )
             self._maps[direction, interface] = found
         return found
 
@@ -117,11 +128,14 @@ class Mapper:
 
         :param actuator_position: Shape ``(..., n_actuators)``.
         :param report: Collects the exceptions of plugins.
-        :returns: Shape ``(..., n_joints, n_actuators)``, zero where a joint does not depend on an
-            actuator, NaN where a plugin raises or gives another shape.
+        :returns: Shape ``(..., n_joints, n_actuators)``, for each unit of an actuator's position;
+            zero where a joint does not depend on an actuator, NaN where a plugin raises or gives
+            another shape.
         :raises ShapeError: If the last axis has another length.
         """
         position = as_values('actuator_position', actuator_position, len(self.actuator_names))
+        if self._scales is not None:
+            position = position * self._scales[0]
         jacobian = np.zeros(
             (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
         )
@@ -140,7 +154,7 @@ class Mapper:
                 jacobian[..., rows, columns] = np.nan
                 if report is not None:
                     report.of(binding.spec.name).add_exception()
-        return jacobian
+        return jacobian if self._scales is None else jacobian * self._scales[0]
 
     def stream(self, direction: Direction) -> Stream:
         """Return what maps position, velocity and effort of one instant after the other."""
@@ -164,7 +178,7 @@ class Mapper:
         """Each transmission, and each joint that passes through, by itself."""
         layout = self._layout
         alone = replace(layout, joint_names=('',), actuator_names=('',), bindings=())
-        single = Mapper(replace(alone, pass_through=((0, 0),)), frozenset())
+        single = replace(alone, pass_through=((0, 0),))
         found = []
         for each in layout.bindings:
             joints, actuators = tuple(range(len(each.moved))), tuple(range(len(each.actuators)))
@@ -187,13 +201,17 @@ class Mapper:
                 Coupling(
                     np.array(each.moved, dtype=np.intp),
                     np.array(each.actuators, dtype=np.intp),
-                    Mapper(own, self._ignore_absolute_encoder),
+                    Mapper(own, self._ignore_absolute_encoder, self._scales_at(each.actuators)),
                     len(each.joints),
                 )
             )
         for joint, actuator in layout.pass_through:
-            found.append(Coupling(np.array([joint]), np.array([actuator]), single, 1))
+            own_map = Mapper(single, frozenset(), self._scales_at([actuator]))
+            found.append(Coupling(np.array([joint]), np.array([actuator]), own_map, 1))
         return tuple(found)
+
+    def _scales_at(self, actuators: Sequence[int]) -> Array | None:
+        return None if self._scales is None else self._scales[:, list(actuators)]
 
     def part(self, joint_names: Sequence[str]) -> Mapper:
         """
@@ -206,7 +224,9 @@ class Mapper:
 
         :raises UnknownNameError: If a joint is moved by no transmission and does not pass through.
         """
-        return Mapper(_part(self._layout, joint_names), self._ignore_absolute_encoder)
+        part = _part(self._layout, joint_names)
+        places = [self.actuator_names.index(name) for name in part.actuator_names]
+        return Mapper(part, self._ignore_absolute_encoder, self._scales_at(places))
 
 
 class Coupling(NamedTuple):
@@ -338,12 +358,14 @@ def _compile(
     interface: str,
     direction: Direction,
     ignore_absolute_encoder: frozenset[str],
+    scales: Array | None,
 ) -> InterfaceMap:
     """
     Compile one interface in one direction.
 
     :param layout: Places of joints and actuators.
     :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
+    :param scales: Units of the actuators, see :class:`Mapper`.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
     """
     quantity = quantity_of(interface, direction)
@@ -374,9 +396,29 @@ def _compile(
                 after[outputs] = bias_out[selected]
         else:
             guesses = np.array(binding.moved if forward else binding.actuators, dtype=np.intp)
+            own = None if scales is None else scales[:, list(binding.actuators)]
+            if own is not None and (own == 1.0).all():
+                own = None
             steps.append(
-                Step(binding.spec.name, binding.transmission, inputs, outputs, selected, guesses)
+                Step(
+                    binding.spec.name,
+                    binding.transmission,
+                    inputs,
+                    outputs,
+                    selected,
+                    guesses,
+                    scale_in=own if forward else None,
+                    scale_out=None if forward else own,
+                )
             )
+    if scales is not None:
+        scale = scales[row_of(interface)]
+        if forward:
+            matrix *= scale
+            before /= scale
+        else:
+            matrix /= scale[:, np.newaxis]
+            after /= scale
     return InterfaceMap(
         interface, direction, AffineMap(matrix, before=before, after=after), tuple(steps)
     )

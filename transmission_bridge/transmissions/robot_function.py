@@ -58,6 +58,9 @@ class _Mechanism(NamedTuple):
     selected: tuple[int, ...]
     #: How often its numbers stand among those of the robot.
     copies: int
+    #: How many scales its inputs and its outputs have, none where they are SI.
+    scales_in: int
+    scales_out: int
 
     @property
     def width(self) -> int:
@@ -102,7 +105,7 @@ class RobotFunction:
         #: For each step where the start of its solution stands; empty where it has none.
         self._starts: list[slice] = []
         #: Tables: each position has numbers of its own.
-        self._pieces: list[tuple[Compilable, bool, int, int, slice]] = []
+        self._pieces: list[tuple[Compilable, bool, int, float, int, slice]] = []
         for step in steps:
             transmission = step.transmission
             assert isinstance(transmission, Compilable)
@@ -116,13 +119,19 @@ class RobotFunction:
                 tuple(step.outputs.tolist()),
                 tuple(step.selected.tolist()),
                 copies,
+                0 if step.scale_in is None else step.scale_in.size,
+                0 if step.scale_out is None else step.scale_out.size,
             )
             mechanisms.append(mechanism)
+            unit = 1.0 if step.scale_in is None else float(step.scale_in[0, 0])
             for copy in range(copies):
                 if transmission.numbers_vary:
                     part = slice(len(numbers), len(numbers) + mechanism.width)
-                    self._pieces.append((transmission, along, int(step.inputs[0]), copy, part))
+                    place = int(step.inputs[0])
+                    self._pieces.append((transmission, along, place, unit, copy, part))
                 numbers += transmission.numbers_at(along, math.nan)
+            for scale in (step.scale_in, step.scale_out):
+                numbers += [] if scale is None else scale.reshape(-1).tolist()
             count = equations.starts(along)
             self._starts.append(slice(starts, starts + count))
             starts += count
@@ -170,10 +179,10 @@ class RobotFunction:
             assert values.flags.c_contiguous  # else it would be a copy that nobody writes to
             self._given, self._given_memory = values, values.reshape(-1).data
         self._values_memory[:] = self._given_memory
-        for transmission, along, place, copy, part in self._pieces:
+        for transmission, along, place, unit, copy, part in self._pieces:
             at = self.places[copy, place] if self._commands else values[0, place]
             if not math.isnan(at):  # of what is unknown, any numbers make NaN
-                self._numbers[part] = transmission.numbers_at(along, float(at))
+                self._numbers[part] = transmission.numbers_at(along, float(at) * unit)
         self._run()
         if self._solves:
             if self._doubtful[0] != 0.0:
@@ -225,7 +234,8 @@ def _compiled(
     start = ca.SX.sym('start', max(sum(counts), 1))
     taken = sum(map(len, affine.terms)) + len(affine.before) + len(affine.after)
     # One more, as an array of the function has an element.
-    n_numbers = taken + sum(each.copies * each.width for each in mechanisms) + 1
+    widths = [each.copies * each.width + each.scales_in + each.scales_out for each in mechanisms]
+    n_numbers = taken + sum(widths) + 1
     numbers = ca.SX.sym('numbers', n_numbers)
     mapped = _affine(affine, values, numbers)
     said, following = [], []
@@ -236,19 +246,33 @@ def _compiled(
             for copy in range(each.copies)
         ]
         taken += each.copies * each.width
+        scales_in = ca.vertsplit(numbers[taken : taken + each.scales_in])
+        taken += each.scales_in
+        scales_out = ca.vertsplit(numbers[taken : taken + each.scales_out])
+        taken += each.scales_out
         own_start = start[began : began + count]
         began += count
         picks = list(each.inputs)
-        rows = [values[[row * n_in + place for place in picks]] for row in range(_ROWS)]
+        rows = [
+            _scaled(values[[row * n_in + place for place in picks]], scales_in, row)
+            for row in range(_ROWS)
+        ]
         sample = each.equations.sample(each.along)
         if commands:
-            at = [places[[row * n_in + place for place in picks]] for row in range(2)]
+            at = [
+                _scaled(places[[row * n_in + place for place in picks]], scales_in, 0)
+                for row in range(2)
+            ]
             found, doubt, after = _commanded(sample, rows, at, own_start, own)
         else:
             found, doubt, after = _instant(sample, rows, own_start, own[0])
         for row, vector in enumerate(found):
+            width = each.scales_out // _ROWS
             for output, selected in zip(each.outputs, each.selected, strict=True):
-                mapped[row * n_out + output] = vector[selected]
+                value = vector[selected]
+                if width:
+                    value = value / scales_out[row * width + selected]
+                mapped[row * n_out + output] = value
         said.append(doubt)
         if count:
             following.append(after)
@@ -263,6 +287,12 @@ def _compiled(
             ca.densify(ca.sum1(doubts)),
         ],
     )
+
+
+def _scaled(values: Expression, scales: Sequence[Expression], row: int) -> Expression:
+    """Return inputs in SI."""
+    n = len(scales) // _ROWS
+    return values * ca.vertcat(*scales[row * n : (row + 1) * n]) if n else values
 
 
 def _affine(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:

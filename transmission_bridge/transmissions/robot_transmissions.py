@@ -17,6 +17,7 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
     TransmissionSpec,
 )
+from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions.binding import Binding, Built, lay_out
 from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.interfaces import (
@@ -31,6 +32,7 @@ from transmission_bridge.transmissions.stream import Stream
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.tuning import ignored_encoders, rebuilt, resolved
+from transmission_bridge.transmissions.units import ActuatorUnits, scales_of, units_from_text
 from transmission_bridge.types import Array
 
 __all__ = ['RobotTransmissions']
@@ -49,7 +51,8 @@ class RobotTransmissions:
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` in the order of
     :attr:`actuator_names` and :attr:`joint_names`, any leading axes are a batch, results are new
-    float64 arrays. A NaN or inf touches only the outputs that depend on it. Units are SI.
+    float64 arrays. A NaN or inf touches only the outputs that depend on it. Units are SI; of an
+    actuator whose ``<actuator>`` gives others, those of its driver: see :attr:`units`.
 
     :param robot: The description.
     :param pass_through: Whether joints without a transmission pass through.
@@ -57,6 +60,15 @@ class RobotTransmissions:
     :param aliases: Type string of the robot to the type string of the plugin to use for it.
     :param passive_joints: Which joints of linkages are among :attr:`joint_names` that nobody
         commands: ``all``, ``no_balls`` or ``none``.
+    :param actuator_units: Units of actuators of joints that pass through, by name, as
+        ``position_unit:turn, velocity_unit:rpm``.
+    :ivar mapper: The maps to and from the drivers' numbers.
+    :ivar si_mapper: The maps to and from SI at the motors; the same object where no actuator has
+        other units.
+    :ivar scales: The number in SI at the motor for each of the driver's, rows position, velocity
+        (and acceleration), effort, shape ``(3, n_actuators)``; ``None`` where all are SI.
+    :raises UnknownNameError: If ``actuator_units`` name no actuator of the robot.
+    :raises ParameterError: If they cannot be used, or name an actuator of a transmission.
     """
 
     def __init__(
@@ -67,8 +79,10 @@ class RobotTransmissions:
         registry: Registry | None = None,
         aliases: Mapping[str, str] | None = None,
         passive_joints: str = 'all',
+        actuator_units: Mapping[str, str] | None = None,
     ) -> None:
         self._passive_joints: str = passive_joints
+        self._actuator_units = dict(actuator_units or {})
         built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
         ignored, more = ignored_encoders(built)
         self._compile(robot, built, (*findings, *more), ignored, pass_through)
@@ -87,7 +101,51 @@ class RobotTransmissions:
         self._ignore_absolute_encoder = ignore_absolute_encoder
         self._may_pass_through = pass_through
         self._layout = lay_out(robot, built, pass_through=pass_through)
-        self.mapper = Mapper(self._layout, ignore_absolute_encoder)
+        self._units = {name: units for item in built for name, units in item.units.items()}
+        self._units |= self._pass_through_units()
+        self.scales = scales_of(self._units, self.actuator_names)
+        self.mapper = Mapper(self._layout, ignore_absolute_encoder, self.scales)
+        self.si_mapper = self.mapper
+        if self.scales is not None:
+            self.si_mapper = Mapper(self._layout, ignore_absolute_encoder)
+
+    def _pass_through_units(self) -> dict[str, ActuatorUnits]:
+        found = {}
+        lost = self.lost_actuators
+        for name, text in self._actuator_units.items():
+            if name in lost:
+                continue
+            if name not in self.actuator_names:
+                raise UnknownNameError(
+                    'actuator', name, self.actuator_names, parameter='actuator_units'
+                )
+            if name not in self.pass_through:
+                raise ParameterError(
+                    f"actuator_units: '{name}' belongs to a transmission",
+                    parameter='actuator_units',
+                    expected='its units as <param>s of its <actuator>',
+                    found=repr(text),
+                )
+            try:
+                units = units_from_text(text)
+            except TransmissionError as error:
+                raise ParameterError(
+                    f"actuator_units of '{name}': {error.message}",
+                    parameter='actuator_units',
+                    expected=error.expected,
+                    found=error.found,
+                ) from None
+            slides = self._robot.joint(name).type == 'prismatic'
+            if units.slides not in (None, slides):
+                raise ParameterError(
+                    f"actuator_units of '{name}': the joint {'slides' if slides else 'turns'}, "
+                    'and nothing is between it and its actuator',
+                    parameter='actuator_units',
+                    expected='m, mm, N' if slides else 'rad, deg, turn, tick, N m',
+                    found=repr(text),
+                )
+            found[name] = units
+        return found
 
     # -- what there is ---------------------------------------------------------------------------
 
@@ -161,6 +219,11 @@ class RobotTransmissions:
     def transmissions(self) -> dict[str, Transmission]:
         """The loaded transmissions by name."""
         return {item.spec.name: item.transmission for item in self._built}
+
+    @property
+    def units(self) -> dict[str, ActuatorUnits]:
+        """Units of the drivers, by actuator; one that is missing is SI."""
+        return dict(self._units)
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
@@ -237,6 +300,7 @@ class RobotTransmissions:
             items[name] = rebuilt(items[name], values, self._robot, self._passive_joints)
         other = object.__new__(type(self))
         other._passive_joints = self._passive_joints
+        other._actuator_units = self._actuator_units
         other._compile(
             self._robot,
             tuple(items.values()),

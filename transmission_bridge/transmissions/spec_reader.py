@@ -32,6 +32,14 @@ from transmission_bridge.description.values import (
 )
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.transmissions.units import (
+    ActuatorUnits,
+    CONSTANTS,
+    read_units,
+    SMALLEST,
+    unit_meant,
+    UNITS,
+)
 
 __all__ = ['ACTUATOR_LIMITS', 'SpecReader']
 
@@ -433,6 +441,83 @@ class SpecReader:
                     found=repr(text),
                 ) from None
         return values
+
+    def actuator_units(self, *, turn: bool) -> dict[str, ActuatorUnits]:
+        """
+        Return the units of drivers, by actuator; a torque constant becomes a live parameter.
+
+        They stand in ``<param>``s of an ``<actuator>`` that the plugin did not read: see
+        :data:`~transmission_bridge.transmissions.units.UNITS`.
+
+        :param turn: Whether the mechanism itself says that its actuators turn.
+        :raises TransmissionError: If a unit cannot be used, is given twice, stands elsewhere or
+            under a misspelt name, in place of which SI would be used.
+        """
+        found = {}
+        for member in self.spec.actuators:
+            texts: dict[str, str] = {}
+            for spec in member.parameters:
+                if id(spec) in self._used or spec.name not in (*UNITS, *CONSTANTS):
+                    continue
+                if texts.setdefault(spec.name, spec.value) != spec.value:
+                    raise self._not_a_unit(member, spec, 'is given more than once', 'one value')
+            try:
+                units = read_units(texts)
+                if units is not None and units.slides and turn:
+                    raise TransmissionError(
+                        'the actuator turns',
+                        expected='rad, deg, turn or tick, and N m, mN m, A or percent',
+                        found=', '.join(map(repr, texts.values())),
+                    )
+            except TransmissionError as error:
+                raise self.error(
+                    f"units of actuator '{member.name}' (line {member.line}): {error.message}",
+                    parameter=error.parameter,
+                    expected=error.expected,
+                    found=error.found,
+                ) from None
+            if units is None:
+                continue
+            needed = units.constants
+            self._used.update(
+                id(spec) for spec in member.parameters if spec.name in (*UNITS, *needed)
+            )
+            if 'torque_constant' in needed:
+                units = units.with_torque_constant(
+                    self._tunable(
+                        ('actuators', member.name, 'torque_constant'),
+                        parse_number(texts['torque_constant']),
+                        CONSTANTS['torque_constant'],
+                        minimum=SMALLEST,
+                    )
+                )
+            found[member.name] = units
+        self._refuse_misplaced_units()
+        return found
+
+    def _refuse_misplaced_units(self) -> None:
+        """A unit that nobody reads would be SI, and the robot would move by as much more."""
+        for member in (*self.spec.joints, *self.spec.actuators):
+            for spec in member.parameters:
+                if id(spec) not in self._used and (name := unit_meant(spec.name)) is not None:
+                    side = 'actuator' if member in self.spec.actuators else 'joint'
+                    what = f'is not read at this {side}'
+                    raise self._not_a_unit(member, spec, what, f'{name} inside an <actuator>')
+        for spec in self.spec.parameters:
+            if id(spec) not in self._used and (name := unit_meant(spec.name)) is not None:
+                what = 'is not read at the transmission'
+                raise self._not_a_unit(None, spec, what, f'{name} inside an <actuator>')
+
+    def _not_a_unit(
+        self, member: TransmissionEnd | None, spec: ParameterSpec, what: str, expected: str
+    ) -> TransmissionError:
+        of = '' if member is None else f" of '{member.name}'"
+        return self.error(
+            f"'{spec.name}'{of} (line {spec.line}) {what}",
+            parameter=spec.name,
+            expected=expected,
+            found=repr(spec.value),
+        )
 
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''

@@ -17,6 +17,7 @@ from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.interfaces import Direction, FIELDS
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array, Index
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class Step:
     :param outputs: Places in the robot's array of the outputs that the robot takes.
     :param selected: Which of the transmission's outputs these are.
     :param results: Places of all of its outputs, taken or not.
+    :param scale_in: From the numbers of drivers to those of the transmission, where its inputs are
+        actuators with units: rows position, velocity, effort, shape ``(3, n_inputs)``.
+    :param scale_out: The same where its outputs are, shape ``(3, n_results)``.
     """
 
     name: str
@@ -48,6 +52,25 @@ class Step:
     outputs: Index
     selected: Index
     results: Index
+    scale_in: Array | None = None
+    scale_out: Array | None = None
+
+    def inputs_of(self, values: Array, row: int) -> Array:
+        """Return its inputs among the robot's, in SI; ``row`` as of the scales."""
+        own = values[..., self.inputs]
+        return own if self.scale_in is None else own * self.scale_in[row]
+
+    def rows_of(self, rows: Array) -> Array:
+        """Return its inputs of rows position, velocity and effort, in SI."""
+        own: Array = rows[:, self.inputs]
+        return own if self.scale_in is None else own * self.scale_in
+
+    def guess_of(self, guess: Array | None) -> Array | None:
+        """Return positions near its outputs, in SI."""
+        if guess is None or self.scale_out is None:
+            return guess
+        scaled: Array = guess * self.scale_out[0]
+        return scaled
 
     @property
     def is_equation(self) -> bool:
@@ -71,22 +94,23 @@ class Step:
         :param guess: The transmission's outputs, taken or not, shape ``(..., n_results)``.
         :returns: All outputs of the transmission; NaN if it raises.
         """
-        inputs = self.inputs
+        row = row_of(interface)
 
         def map_values(part: MapReport) -> tuple[Array, ...]:
             return (
                 self.transmission.map(
                     direction,
                     interface,
-                    values[..., inputs],
-                    at=None if at is None else at[..., inputs],
-                    rate=None if rate is None else rate[..., inputs],
-                    guess=guess,
+                    self.inputs_of(values, row),
+                    at=None if at is None else self.inputs_of(at, 0),
+                    rate=None if rate is None else self.inputs_of(rate, 1),
+                    guess=self.guess_of(guess),
                     report=part,
                 ),
             )
 
-        return self._guarded(map_values, values.shape[:-1], 1, report)[0]
+        found = self._guarded(map_values, values.shape[:-1], 1, report)[0]
+        return found if self.scale_out is None else found / self.scale_out[row]
 
     def call_state(
         self, direction: Direction, rows: Array, guess: Array, report: MapReport
@@ -98,12 +122,12 @@ class Step:
         :param guess: Where a solution is sought, shape ``(n_results,)``.
         :returns: All outputs of the transmission, shape ``(3, n_results)``; NaN if it raises.
         """
-        arrays = rows[:, self.inputs]
+        arrays, near = self.rows_of(rows), self.guess_of(guess)
 
         def map_rows(part: MapReport) -> tuple[Array, ...]:
-            return self.transmission.map_state(direction, *arrays, guess=guess, report=part)
+            return self.transmission.map_state(direction, *arrays, guess=near, report=part)
 
-        return np.array(self._guarded(map_rows, (), len(rows), report))
+        return self._in_units(self._guarded(map_rows, (), len(rows), report))
 
     def call_stream(
         self, function: Callable[..., Array], report: MapReport, *arguments: Any
@@ -118,7 +142,11 @@ class Step:
         def map_rows(part: MapReport) -> tuple[Array, ...]:
             return tuple(function(*arguments, part))
 
-        return np.array(self._guarded(map_rows, (), 3, report))
+        return self._in_units(self._guarded(map_rows, (), 3, report))
+
+    def _in_units(self, rows: Sequence[Array]) -> Array:
+        found = np.array(rows)
+        return found if self.scale_out is None else found / self.scale_out
 
     def _guarded(
         self,
@@ -280,6 +308,8 @@ class Stream:
             start = function.start(place)
             n = len(step.results)
             guess = start[:n].copy() if start.size else np.full(n, math.nan)
+            if step.scale_out is not None:  # the function's own numbers are SI
+                guess /= step.scale_out[0]
             if places is None:
                 rows = step.call_state(self._direction, values, guess, report)
             else:
@@ -288,7 +318,8 @@ class Stream:
             # Where no position is asked for, none is found.
             if start.size and np.isfinite(values[0, step.inputs]).all():
                 start[:] = 0.0  # and nothing is known of where the solution leads
-                start[: 2 * n] = np.concatenate([rows[0], values[0, step.inputs]])
+                found = step.guess_of(rows[0])
+                start[: 2 * n] = np.concatenate([found, step.inputs_of(values[0], 0)])
 
     @property
     def all_finite(self) -> bool:
@@ -324,7 +355,7 @@ class _Called:
             mapped[:, step.outputs] = math.nan
             return
         if self._stream is not None:
-            rows = step.call_stream(self._stream.map_state, report, values[:, step.inputs])
+            rows = step.call_stream(self._stream.map_state, report, step.rows_of(values))
             mapped[:, step.outputs] = rows[:, step.selected]
             return
         rows = step.call_state(self._direction, values, self._start, report)
@@ -337,8 +368,8 @@ class _Called:
         """Overwrite the rows that are mapped of position, velocity and effort."""
         step = self._step
         if self._stream is not None:
-            at = [place[step.inputs] for place in places]
-            found = step.call_stream(self._stream.map_command, report, values[:, step.inputs], at)
+            at = [step.inputs_of(place, 0) for place in places]
+            found = step.call_stream(self._stream.map_command, report, step.rows_of(values), at)
             mapped[:, step.outputs] = found[:, step.selected]
             return
         rows = _rows(step, self._direction, self._interfaces, values, places, self._start, report)

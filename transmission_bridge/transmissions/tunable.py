@@ -41,8 +41,19 @@ class Tunable:
 
     @property
     def shapes_map(self) -> bool:
-        """Whether positions depend on it, unlike limits of actuators and ``max_gain``."""
-        return not self.is_actuator_limit and self.path != ('max_gain',)
+        """Whether positions depend on it: limits, ``max_gain`` and torque constants do not."""
+        return not (
+            self.is_actuator_limit or self.is_torque_constant or self.path == ('max_gain',)
+        )
+
+    @property
+    def is_torque_constant(self) -> bool:
+        """Whether it is ``actuators.<name>.torque_constant``, of the unit of effort."""
+        return (
+            len(self.path) == 3
+            and self.path[0] == 'actuators'
+            and self.path[2] == 'torque_constant'
+        )
 
     @property
     def is_actuator_limit(self) -> bool:

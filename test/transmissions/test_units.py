@@ -1,0 +1,578 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Units of drivers: the numbers of actuators as their drivers write them, folded into the maps."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+import math
+from pathlib import Path
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
+from transmission_bridge.transmissions import (
+    Domain,
+    MapReport,
+    PositionDependentTransmission,
+    Registry,
+    RobotTransmissions,
+    SimpleTransmission,
+)
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, FIELDS, interfaces_of
+from transmission_bridge.transmissions.units import (
+    read_units,
+    row_of,
+    unit_meant,
+    UNITS,
+    units_from_text,
+)
+
+TURNING = {
+    'position_unit': ('rad', 'deg', 'turn', 'tick', '0.5 turn'),
+    'velocity_unit': ('rad/s', 'deg/s', 'turn/s', 'rpm', 'tick/s', '0.229 rpm'),
+    'effort_unit': ('N m', 'mN m', 'A', 'percent', '0.00269 A'),
+}
+SLIDING = {
+    'position_unit': ('m', 'mm'),
+    'velocity_unit': ('m/s', 'mm/s'),
+    'effort_unit': ('N', 'A', 'percent'),
+}
+CONSTANTS = {'ticks_per_turn': '4096', 'torque_constant': '0.08', 'rated_effort': '2.5'}
+
+#: Another position of each joint, and rates, well inside of what the mechanisms reach.
+PLACES = {'knee': 1.4, 'pitch': -0.2, 'roll': 0.1}
+
+
+@pytest.fixture(scope='module')
+def robots(load):
+    """Return the module with texts of small robots."""
+    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/robots.py')
+
+
+@pytest.fixture(scope='module')
+def mixed(robots) -> str:
+    """Return a robot of linear types, of equations, of a table, and of joints alone."""
+    return robots.urdf(
+        ('swivel', 'alone', 'bend', 'twist', 'knee', 'pitch', 'roll', 'flap'),
+        """
+<transmission name="swivel_t">
+  <plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="swivel_m" role="actuator1"/>
+  <joint name="swivel" role="joint1">
+    <mechanical_reduction>-50</mechanical_reduction><offset>0.3</offset>
+  </joint>
+</transmission>
+<transmission name="wrist">
+  <plugin>transmission_interface/DifferentialTransmission</plugin>
+  <actuator name="left" role="actuator1" mechanical_reduction="20"/>
+  <actuator name="right" role="actuator2" mechanical_reduction="-30"/>
+  <joint name="bend" role="joint1"><offset>0.1</offset></joint>
+  <joint name="twist" role="joint2"><offset>-0.2</offset></joint>
+</transmission>
+<transmission name="flap_t">
+  <plugin>transmission_bridge/TabulatedTransmission</plugin>
+  <actuator name="flap_m" role="actuator1"/>
+  <joint name="flap" role="joint1"/>
+  <param name="actuator">-3 0 1 3</param><param name="joint">-2 0 2 2.5</param>
+</transmission>
+"""
+        + robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
+        + robots.ANKLE,
+    )
+
+
+def with_units(text: str, units: dict[str, dict[str, str]]) -> str:
+    """Return a description with parameters in the elements of actuators."""
+    for name, texts in units.items():
+        params = ''.join(f'<param name="{key}">{value}</param>' for key, value in texts.items())
+        text, count = re.subn(
+            rf'(<actuator name="{name}"[^>]*?)(/?)>',
+            lambda found, params=params: f'{found[1]}>{params}' + '</actuator>' * bool(found[2]),
+            text,
+        )
+        assert count == 1, name
+    return text
+
+
+def robot_of(text: str, **options) -> RobotTransmissions:
+    """Return a robot without a finding that is an error."""
+    robot = RobotTransmissions(load_description(text), **options)
+    assert not [str(each) for each in robot.findings if each.severity == 'error']
+    return robot
+
+
+def any_units(of: dict[str, tuple[str, ...]]):
+    """Choose some units, with all constants that these may need."""
+    chosen = st.fixed_dictionaries({}, optional={name: st.sampled_from(of[name]) for name in of})
+
+    def needed(texts):
+        words = ' '.join(texts.values())
+        return texts | {
+            name: CONSTANTS[name]
+            for name, unit in (
+                ('ticks_per_turn', 'tick'),
+                ('torque_constant', 'A'),
+                ('rated_effort', 'percent'),
+            )
+            if unit in words
+        }
+
+    return chosen.map(needed)
+
+
+MOTORS = {'swivel_m': TURNING, 'left': TURNING, 'right': TURNING, 'flap_m': TURNING,
+          'cylinder': SLIDING, 'upper': TURNING, 'lower': TURNING}  # fmt: skip
+ALL_UNITS = st.fixed_dictionaries({name: any_units(of) for name, of in MOTORS.items()})
+
+
+def samples(robot: RobotTransmissions, count: int, seed: int) -> dict[str, np.ndarray]:
+    """Return motions in joint space that every mechanism reaches."""
+    random = np.random.default_rng(seed)
+    place = np.array([PLACES.get(name, 0.3) for name in robot.joint_names])
+    shape = (count, len(place))
+    return {
+        'position': place + random.uniform(-0.1, 0.1, shape),
+        'velocity': random.normal(size=shape),
+        'acceleration': random.normal(size=shape),
+        'effort': random.normal(size=shape),
+    }
+
+
+def scale_of(robot: RobotTransmissions, interface: str) -> np.ndarray:
+    """Return SI for each number of the drivers."""
+    if robot.scales is None:
+        return np.ones(len(robot.actuator_names))
+    return robot.scales[row_of(interface)]
+
+
+def motors_of(robot: RobotTransmissions, joints: np.ndarray) -> np.ndarray:
+    """Return rows position, velocity and effort of the actuators."""
+    rows = zip(FIELDS, joints, strict=True)
+    return np.array([robot.joint_to_actuator(name, row, at=joints[0]) for name, row in rows])
+
+
+def close(found, expected) -> None:
+    """Compare numbers that are of one size in SI."""
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+@given(units=ALL_UNITS, alone=any_units(TURNING), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_every_map_is_the_si_map_between_scaled_numbers(mixed, units, alone, seed):
+    """Whatever the units, each interface maps as in SI with the drivers' numbers scaled."""
+    given_alone = set(alone) & set(UNITS)
+    entry = {'alone': ', '.join(f'{k}:{v}' for k, v in alone.items())} if given_alone else {}
+    plain = robot_of(mixed)
+    robot = robot_of(with_units(mixed, units), actuator_units=entry)
+    joints = samples(plain, 5, seed)
+    motors = {
+        name: plain.joint_to_actuator(
+            name, joints[name], at=joints['position'], rate=joints['velocity']
+        )
+        for name in joints
+    }
+    drivers = {name: motors[name] / scale_of(robot, name) for name in motors}
+    for interface in interfaces_of('joint_to_actuator'):
+        name = interface if interface in joints else 'effort'
+        found = robot.joint_to_actuator(
+            interface, joints[name], at=joints['position'], rate=joints['velocity']
+        )
+        close(found * scale_of(robot, interface), motors[name])
+        back = robot.actuator_to_joint(
+            interface, drivers[name], at=drivers['position'], rate=drivers['velocity']
+        )
+        close(back, joints[name])
+    close(robot.actuator_to_joint('absolute_position', drivers['position']), joints['position'])
+    close(
+        robot.jacobian(drivers['position']),
+        plain.jacobian(motors['position']) * scale_of(robot, 'position'),
+    )
+    power = (scale_of(robot, 'velocity') * drivers['velocity']) * (
+        scale_of(robot, 'effort') * drivers['effort']
+    )
+    for got, expected in zip(
+        power.sum(axis=-1),
+        (joints['velocity'] * joints['effort']).sum(axis=-1),
+        strict=True,
+    ):
+        assert abs(got - expected) <= 1e-12 * max(np.abs(power).sum(), 1.0)
+
+
+@given(units=ALL_UNITS, seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_a_stream_maps_as_the_si_map_between_scaled_numbers(mixed, units, seed):
+    """States, commands and what is unknown go through one compiled function in any units."""
+    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
+    scales = np.ones((3, len(robot.actuator_names))) if robot.scales is None else robot.scales
+    joints = samples(plain, 6, seed)
+    random = np.random.default_rng(seed)
+    for direction in DIRECTIONS:
+        ours, theirs = robot.stream(direction), plain.stream(direction)
+        for instant in range(6):
+            rows = np.array([joints[name][instant] for name in FIELDS])
+            rows[random.random(rows.shape) < 0.1] = np.nan
+            if direction == 'joint_to_actuator':
+                measured = joints['position'][instant - 1]
+                expected = theirs.map_command(rows, measured, MapReport()).copy()
+                close(ours.map_command(rows, measured, MapReport()) * scales, expected)
+                expected = theirs.map_state(rows, MapReport()).copy()
+                close(ours.map_state(rows, MapReport()) * scales, expected)
+                continue
+            known = np.array([joints[name][instant] for name in FIELDS])
+            motors = np.array(
+                [
+                    plain.joint_to_actuator(f, row, at=known[0])
+                    for f, row in zip(FIELDS, known, strict=True)
+                ]
+            )
+            motors[random.random(motors.shape) < 0.1] = np.nan
+            expected = theirs.map_state(motors, MapReport()).copy()
+            close(ours.map_state(motors / scales, MapReport()), expected)
+
+
+def test_a_far_jump_is_solved_in_the_units_of_the_driver(mixed):
+    """What the compiled function leaves open, and looks at closely, is in the same units."""
+    units = {'upper': {'position_unit': 'deg'}, 'cylinder': {'position_unit': 'mm'}}
+    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
+    for direction in DIRECTIONS:
+        ours, theirs = robot.stream(direction), plain.stream(direction)
+        for pitch in (-0.8, 0.5, -0.8):
+            rows = np.zeros((3, len(plain.joint_names)))
+            rows[0] = [PLACES.get(name, 0.3) for name in plain.joint_names]
+            rows[0, plain.joint_names.index('pitch')] = pitch
+            scales = np.ones(rows.shape)
+            if direction == 'actuator_to_joint':
+                rows = np.array(
+                    [
+                        plain.joint_to_actuator(f, row, at=rows[0])
+                        for f, row in zip(FIELDS, rows, strict=True)
+                    ]
+                )
+                scales = robot.scales
+            expected = theirs.map_state(rows, MapReport()).copy()
+            found = ours.map_state(rows / scales, MapReport())
+            if direction == 'joint_to_actuator':
+                found = found * robot.scales
+            assert np.isfinite(expected).all()
+            close(found, expected)
+
+
+def test_units_of_si_are_the_robot_without_units_to_the_last_bit(mixed):
+    """Units that are SI change nothing, and no unit at all makes no second map."""
+    units = {'swivel_m': {'position_unit': 'rad', 'effort_unit': 'N m'},
+             'left': {'velocity_unit': 'rad/s'}, 'cylinder': {'position_unit': 'm'}}  # fmt: skip
+    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
+    assert plain.si_mapper is plain.mapper
+    joints = samples(plain, 50, 1)
+    for name in FIELDS:
+        for mapper in (robot.mapper, robot.si_mapper):
+            expected = plain.joint_to_actuator(name, joints[name], at=joints['position'])
+            found = mapper.map('joint_to_actuator', name, joints[name], at=joints['position'])
+            assert found.tobytes() == expected.tobytes()
+
+
+def test_maps_at_the_motors_stay_si(mixed):
+    """What belongs to the mechanism, such as its limits, is computed without units of drivers."""
+    units = {name: {'position_unit': 'deg'} for name in ('swivel_m', 'left', 'upper')}
+    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
+    a = plain.joint_to_actuator('position', samples(plain, 1, 2)['position'][0])
+    np.testing.assert_array_equal(robot.si_mapper.jacobian(a), plain.jacobian(a))
+    for mapper, factor in ((robot.mapper, 180.0 / math.pi), (robot.si_mapper, 1.0)):
+        part = mapper.part(['bend'])
+        q = part.map('actuator_to_joint', 'position', [0.5 * factor, 0.7])
+        expected = plain.mapper.part(['bend']).map('actuator_to_joint', 'position', [0.5, 0.7])
+        close(q, expected)
+        places = dict(zip(robot.actuator_names, range(99), strict=False))
+        (coupling,) = (c for c in mapper.couplings if places['left'] in c.actuators)
+        close(coupling.mapper.map('actuator_to_joint', 'position', [0.5 * factor, 0.7]), expected)
+
+
+def test_a_torque_constant_is_live(mixed):
+    """A torque constant is a parameter; what it changes is the effort alone."""
+    units = {'swivel_m': {'effort_unit': 'A', 'torque_constant': '0.08'}}
+    robot = robot_of(with_units(mixed, units))
+    place = robot.actuator_names.index('swivel_m')
+    assert robot.scales[2, place] == 0.08
+    tuned = robot.with_parameters({'swivel_t.actuators.swivel_m.torque_constant': 0.1})
+    assert tuned.scales[2, place] == 0.1
+    assert tuned.units['swivel_m'].effort.text == 'A'
+    again = tuned.with_parameters({'swivel_t.joints.swivel.offset': 0.0})
+    assert again.scales[2, place] == 0.1
+    with pytest.raises(ParameterError, match=r'torque_constant cannot be accepted'):
+        robot.with_parameters({'swivel_t.actuators.swivel_m.torque_constant': -0.1})
+
+
+#: Parameters of an actuator that cannot be used, and what the error says.
+WRONG = [
+    ({'position_unit': 'turns'}, r"position_unit is not a unit.*closest: 'turn'"),
+    ({'position_unit': 'rpm'}, r'expected one of rad, deg, turn, tick, m, mm'),
+    ({'effort_unit': 'Nm'}, r"closest: 'N m'"),
+    ({'position_unit': ''}, r'not a unit'),
+    ({'position_unit': 'tick'}, r"position_unit 'tick' needs ticks_per_turn"),
+    ({'velocity_unit': 'tick/s'}, r'needs ticks_per_turn'),
+    ({'effort_unit': 'A'}, r"effort_unit 'A' needs torque_constant"),
+    ({'effort_unit': 'percent'}, r'needs rated_effort'),
+    ({'position_unit': 'tick', 'ticks_per_turn': '0'}, r'ticks_per_turn cannot be used'),
+    ({'position_unit': 'tick', 'ticks_per_turn': '-4096'}, r'negative reduction'),
+    ({'position_unit': 'tick', 'ticks_per_turn': 'many'}, r'not a number'),
+    ({'position_unit': '1e300 turn'}, r'position_unit cannot be used'),
+    ({'position_unit': '-1 turn'}, r'position_unit cannot be used'),
+    ({'position_unit': 'turn', 'velocity_unit': 'm/s'}, r'do not belong to one actuator'),
+    ({'velocity_unit': 'rpm', 'effort_unit': 'N'}, r'do not belong to one actuator'),
+    ({'positionUnit': 'turn'}, r"'positionUnit' of 'swivel_m' .*is not read"),
+    ({'postion_unit': 'turn'}, r'expected position_unit inside an <actuator>'),
+    ({'velocity_units': 'rpm'}, r'expected velocity_unit inside'),
+]
+
+
+@pytest.mark.parametrize(('texts', 'sentence'), WRONG)
+def test_units_that_cannot_be_used_disable_their_transmission(mixed, texts, sentence):
+    """A unit that would be taken for another one is an error; the other joints are bridged."""
+    robot = RobotTransmissions(load_description(with_units(mixed, {'swivel_m': texts})))
+    (finding,) = (each for each in robot.findings if each.severity == 'error')
+    assert finding.subject == 'swivel_t'
+    assert re.search(sentence, str(finding)), str(finding)
+    assert 'swivel' not in robot.joint_names
+    assert 'bend' in robot.joint_names
+
+
+def test_a_unit_at_a_joint_or_at_the_transmission_is_an_error(mixed):
+    """Joints are SI, and a unit that stands beside the actuators is none of theirs."""
+    param = '<param name="position_unit">deg</param>'
+    for before in ('<joint name="swivel" role="joint1">', '<transmission name="swivel_t">'):
+        robot = RobotTransmissions(load_description(mixed.replace(before, before + param)))
+        (finding,) = (each for each in robot.findings if each.severity == 'error')
+        assert 'position_unit inside an <actuator>' in str(finding)
+        assert 'swivel' not in robot.joint_names
+
+
+def test_a_unit_given_twice_is_an_error_where_it_differs(mixed):
+    """One actuator has one unit of each interface."""
+    for second, fine in (('turn', True), ('deg', False)):
+        text = mixed.replace(
+            '<actuator name="swivel_m" role="actuator1"/>',
+            '<actuator name="swivel_m" role="actuator1"><position_unit>turn</position_unit>'
+            f'<param name="position_unit">{second}</param></actuator>',
+        )
+        robot = RobotTransmissions(load_description(text))
+        assert ('swivel' in robot.joint_names) is fine
+        assert fine or 'is given more than once' in str(robot.findings)
+
+
+def test_what_turns_by_its_mechanism_has_no_unit_of_what_slides(robots):
+    """A screw is turned."""
+    screw = """
+<transmission name="t"><plugin>transmission_bridge/ScrewTransmission</plugin>
+  <actuator name="m" role="actuator1"><param name="position_unit">mm</param></actuator>
+  <joint name="j" role="joint1"/><param name="lead">0.005</param></transmission>"""
+    robot = RobotTransmissions(load_description(robots.urdf(('j',), screw)))
+    assert any('the actuator turns' in str(finding) for finding in robot.findings)
+
+
+SHARED = """
+<transmission name="first"><plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="m" role="actuator1">{first}</actuator>
+  <joint name="j" role="joint1"><mechanical_reduction>{reduction}</mechanical_reduction></joint>
+</transmission>
+<transmission name="second"><plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="m" role="actuator1" read_only="true">{second}</actuator>
+  <joint name="k" role="joint1"/></transmission>
+"""
+TURN = '<param name="position_unit">turn</param>'
+
+
+def shared(robots, first='', second='', reduction='10') -> RobotTransmissions:
+    """Return two transmissions that read one actuator."""
+    text = SHARED.format(first=first, second=second, reduction=reduction)
+    return RobotTransmissions(load_description(robots.urdf(('j', 'k'), text)))
+
+
+@pytest.mark.parametrize('place', ['first', 'second'])
+def test_units_of_a_shared_actuator_are_given_once(robots, place):
+    """The units that one transmission gives hold in the others that read the same actuator."""
+    robot = shared(robots, **{place: TURN})
+    q = robot.actuator_to_joint('position', [1.0])
+    close(q, [math.tau / 10.0, math.tau])
+
+
+def test_units_given_by_two_transmissions_are_an_error(robots):
+    """Whose units hold would be a guess, and one of them live."""
+    robot = shared(robots, first=TURN, second=TURN)
+    assert robot.joint_names == ('j',)
+    assert "the units of 'm' are those of transmission 'first'" in str(robot.findings)
+
+
+def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(robots):
+    """An actuator whose units were lost with a transmission moves no other joint either."""
+    for broken in ({'reduction': '10', 'first': TURN + '<offst/>' + TURN.replace('turn', 'deg')},):
+        robot = shared(robots, **broken)
+        assert robot.joint_names == ()
+        assert "transmission 'first' gives the units of 'm', refused" in str(robot.findings)
+
+
+def test_a_linkage_is_solved_in_the_units_of_its_drivers(load):
+    """What has a stream of its own, and passive joints, maps in any units."""
+    text = load('test_linkage', Path(__file__).with_name('test_linkage.py')).push_rod_ankle()
+    plain = robot_of(text)
+    units = {
+        name: {'position_unit': 'deg', 'velocity_unit': 'rpm', 'effort_unit': 'mN m'}
+        for name in plain.actuator_names
+    }
+    robot = robot_of(with_units(text, units))
+    n = len(plain.actuator_names)
+    random = np.random.default_rng(3)
+    for _ in range(5):
+        motors = 0.1 * random.normal(size=(3, n))
+        expected = plain.stream('actuator_to_joint').map_state(motors, MapReport()).copy()
+        assert np.isfinite(expected[0]).all()
+        found = robot.stream('actuator_to_joint').map_state(motors / robot.scales, MapReport())
+        close(found, expected)
+        joints = np.where(np.isnan(expected), 0.0, expected)
+        theirs = plain.stream('joint_to_actuator').map_command(joints, joints[0], MapReport())
+        ours = robot.stream('joint_to_actuator').map_command(joints, joints[0], MapReport())
+        close(ours * robot.scales, theirs)
+
+
+class Twice(SimpleTransmission):
+    """A linear type with a map of its own, which has to be called."""
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build one with a reduction of two."""
+        return cls(2.0)
+
+    def map(self, direction, interface, values, **options):
+        """Map as the matrix says."""
+        return super().map(direction, interface, values, **options)
+
+
+class Bow(PositionDependentTransmission):
+    """``q = a + a^3 / 3``, given by numbers only."""
+
+    api_version = 2
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build one."""
+        return cls(Domain('actuator', (-2.0,), (2.0,)))
+
+    n_actuators = n_joints = 1
+
+    def evaluate(self, x):
+        """Return position and slope."""
+        return x + x**3 / 3.0, (1.0 + x * x)[..., np.newaxis]
+
+
+class Entry:
+    """An entry point that is no file."""
+
+    dist = None
+
+    def __init__(self, cls) -> None:
+        self.name, self.value, self.cls = f'me/{cls.__name__}', f'here:{cls.__name__}', cls
+
+    def load(self):
+        """Return the class."""
+        return self.cls
+
+
+def test_plugins_are_called_in_si(robots):
+    """A type that knows nothing of units is given SI and gives SI."""
+    one = """<transmission name="{0}"><plugin>me/{0}</plugin>
+      <actuator name="m_{0}" role="actuator1"/>
+      <joint name="j_{0}" role="joint1"/></transmission>"""
+    text = robots.urdf(('j_Twice', 'j_Bow'), one.format('Twice') + one.format('Bow'))
+    units = {name: {'position_unit': 'deg', 'velocity_unit': 'rpm', 'effort_unit': 'mN m'}
+             for name in ('m_Twice', 'm_Bow')}  # fmt: skip
+    registry = Registry([Entry(Twice), Entry(Bow)])
+    plain = robot_of(text, registry=registry)
+    robot = robot_of(with_units(text, units), registry=registry)
+    random = np.random.default_rng(4)
+    forward, back = robot.stream('actuator_to_joint'), robot.stream('joint_to_actuator')
+    for _ in range(5):
+        motors = random.uniform(-1.5, 1.5, (3, 2))
+        joints = plain.stream('actuator_to_joint').map_state(motors, MapReport()).copy()
+        assert np.isfinite(joints).all()
+        close(forward.map_state(motors / robot.scales, MapReport()), joints)
+        close(back.map_state(joints, MapReport()) * robot.scales, motors)
+        close(back.map_command(joints, joints[0], MapReport()) * robot.scales, motors)
+        for row, name in enumerate(FIELDS):
+            near = motors[0] / robot.scales[0]
+            found = robot.joint_to_actuator(name, joints[row], at=joints[0], guess=near)
+            close(found * robot.scales[row], motors[row])
+
+
+# -- joints that pass through --------------------------------------------------------------------
+
+
+def test_units_of_a_joint_that_passes_through_come_from_a_parameter(mixed):
+    """They hold as those of an actuator element."""
+    robot = robot_of(mixed, actuator_units={'alone': 'position_unit:turn, velocity_unit:rpm'})
+    place = robot.actuator_names.index('alone')
+    np.testing.assert_allclose(robot.scales[:, place], [math.tau, math.tau / 60.0, 1.0])
+    assert robot.with_parameters({'swivel_t.joints.swivel.offset': 0.0}).scales is not None
+
+
+@pytest.mark.parametrize(
+    ('entry', 'error', 'sentence'),
+    [
+        ({'alon': 'position_unit:turn'}, UnknownNameError, "closest: 'alone'"),
+        ({'left': 'position_unit:turn'}, ParameterError, 'belongs to a transmission'),
+        ({'alone': 'position_unit:m'}, ParameterError, 'the joint turns'),
+        ({'alone': 'turn'}, ParameterError, 'cannot be read'),
+        ({'alone': 'position_units:turn'}, ParameterError, "closest: 'position_unit'"),
+        ({'alone': 'ticks_per_turn:4096'}, ParameterError, 'no unit is given'),
+        ({'alone': ''}, ParameterError, 'cannot be read'),
+        ({'alone': 'position_unit:tick'}, ParameterError, 'needs ticks_per_turn'),
+        ({'alone': 'position_unit:deg,position_unit:rad'}, ParameterError, 'at most once'),
+    ],
+)
+def test_a_parameter_with_units_that_cannot_be_used(mixed, entry, error, sentence):
+    """It is refused with a sentence, and the robot with it."""
+    with pytest.raises(error, match=re.escape(sentence)):
+        RobotTransmissions(load_description(mixed), actuator_units=entry)
+
+
+# -- hostile texts -------------------------------------------------------------------------------
+
+WORDS = st.one_of(
+    st.sampled_from(
+        [*UNITS, *CONSTANTS, 'turn', 'A', '1e400', 'nan', '-', '0', ',', ':', '%', '']
+    ),
+    st.text(max_size=12),
+)
+
+
+@given(texts=st.dictionaries(st.sampled_from([*UNITS, *CONSTANTS]), WORDS))
+@settings(max_examples=500, deadline=None)
+def test_any_texts_are_units_or_an_error(texts):
+    """There is no other exception, and what is accepted has scales that can be divided by."""
+    try:
+        units = read_units(texts)
+    except TransmissionError:
+        return
+    assert units is None or all(1e-12 <= each.scale <= 1e12 for each in units.units)
+
+
+@given(text=st.lists(WORDS, max_size=8).map(''.join))
+@settings(max_examples=500, deadline=None)
+def test_any_text_of_the_parameter_is_units_or_an_error(text):
+    """The same of the one text that a parameter holds."""
+    with suppress(TransmissionError):
+        units_from_text(text)
+
+
+@given(name=st.text(max_size=20))
+@settings(max_examples=300, deadline=None)
+def test_other_names_mean_no_unit(name):
+    """Only names near those of units are taken for one."""
+    assert unit_meant(name) in (None, *UNITS)
+    assert unit_meant('position_limit') is None
+    assert unit_meant('effort_limit') is None

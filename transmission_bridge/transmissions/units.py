@@ -1,0 +1,298 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Units in which drivers give and take the numbers of actuators.
+
+A driver's number times a scale is the number at the motor in SI. Position, velocity and effort
+have scales of their own, because drivers mix them: turns, revolutions per minute, ampere.
+Accelerations are in the unit of velocity per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+import math
+
+import numpy as np
+
+from transmission_bridge.description.values import is_near, parse_number
+from transmission_bridge.errors import closest, TransmissionError
+from transmission_bridge.transmissions.interfaces import FIELDS, INTERFACES, Quantity
+from transmission_bridge.types import Array
+
+__all__ = [
+    'CONSTANTS',
+    'SMALLEST',
+    'UNITS',
+    'ActuatorUnits',
+    'Unit',
+    'convert',
+    'read_units',
+    'row_of',
+    'scales_of',
+    'unit_meant',
+    'units_from_text',
+]
+
+_TURN = 2.0 * math.pi
+
+#: Parameters of an actuator that are units, and for each unit its scale, or the constant that
+#: gives it.
+UNITS: dict[str, dict[str, float | str]] = {
+    'position_unit': {
+        'rad': 1.0,
+        'deg': _TURN / 360.0,
+        'turn': _TURN,
+        'tick': 'ticks_per_turn',
+        'm': 1.0,
+        'mm': 1e-3,
+    },
+    'velocity_unit': {
+        'rad/s': 1.0,
+        'deg/s': _TURN / 360.0,
+        'turn/s': _TURN,
+        'rpm': _TURN / 60.0,
+        'tick/s': 'ticks_per_turn',
+        'm/s': 1.0,
+        'mm/s': 1e-3,
+    },
+    'effort_unit': {
+        'N m': 1.0,
+        'mN m': 1e-3,
+        'N': 1.0,
+        'A': 'torque_constant',
+        'percent': 'rated_effort',
+    },
+}
+
+#: Constants that some of the units need.
+CONSTANTS = {
+    'ticks_per_turn': 'Ticks of the encoder, or steps of the motor, for each turn.',
+    'torque_constant': 'Effort for each ampere [N m/A or N/A].',
+    'rated_effort': 'Effort at 100 percent [N m or N].',
+}
+
+#: Units of what slides; these, those that need a constant of effort, and none say nothing else.
+_SLIDING = frozenset({'m', 'mm', 'm/s', 'mm/s', 'N'})
+_EITHER = frozenset({'A', 'percent'})
+
+#: Magnitudes of scales; beyond, a constant has another unit than was meant.
+_SCALES = 1e-12, 1e12
+
+#: Smallest constant.
+SMALLEST = 1e-9
+
+#: The row of a state, and so of scales, that an interface has.
+_ROWS = {
+    Quantity.POSITION: 0,
+    Quantity.ABSOLUTE_POSITION: 0,
+    Quantity.VELOCITY: 1,
+    Quantity.ACCELERATION: 1,
+    Quantity.EFFORT: 2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """
+    The unit of an interface.
+
+    :param text: As it is written; empty where none is given: SI.
+    :param scale: The number at the motor, in SI, for each of the driver's.
+    """
+
+    text: str = ''
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ActuatorUnits:
+    """
+    Units of a driver's numbers of one actuator, those of :data:`FIELDS`.
+
+    :param slides: Whether the actuator slides, as far as its units tell; ``None``: they do not.
+    """
+
+    position: Unit = Unit()
+    velocity: Unit = Unit()
+    effort: Unit = Unit()
+    slides: bool | None = None
+
+    @property
+    def units(self) -> tuple[Unit, Unit, Unit]:
+        """Those of position, velocity and effort."""
+        return self.position, self.velocity, self.effort
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """Names of the constants that they need."""
+        bases = (unit.text.rpartition(' ')[2] for unit in self.units)
+        found = (known.get(base) for known, base in zip(UNITS.values(), bases, strict=True))
+        return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
+
+    def with_torque_constant(self, value: float) -> ActuatorUnits:
+        """Return the same units with another torque constant [N m/A or N/A]."""
+        effort = _unit('effort_unit', self.effort.text, {'torque_constant': value})[0]
+        return replace(self, effort=effort)
+
+
+def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
+    """
+    Return the units that parameters of an actuator give.
+
+    A unit may have a number before it: ``0.229 rpm``.
+
+    :param texts: Values of the :data:`UNITS` and :data:`CONSTANTS` given, by name.
+    :returns: ``None`` where there is no unit.
+    :raises TransmissionError: If there is no such unit, a constant that it needs is missing or
+        not a positive number, or one unit is of what turns and another of what slides. Its
+        ``parameter`` is the one at fault.
+    """
+    if not texts.keys() & UNITS.keys():
+        return None
+    constants = {name: _positive(name, texts[name]) for name in CONSTANTS if name in texts}
+    found, slides, first = {}, None, ''
+    for name in UNITS:
+        if name not in texts:
+            continue
+        unit, base = _unit(name, texts[name], constants)
+        found[name.removesuffix('_unit')] = unit
+        if base in _EITHER:
+            continue
+        if slides is not None and slides != (base in _SLIDING):
+            raise TransmissionError(
+                f"'{first}' and '{base}' do not belong to one actuator",
+                parameter=name,
+                expected='units of what turns, or units of what slides',
+                found=', '.join(repr(texts[each]) for each in UNITS if each in texts),
+            )
+        slides, first = base in _SLIDING, base
+    return ActuatorUnits(**found, slides=slides)
+
+
+def units_from_text(text: str) -> ActuatorUnits:
+    """
+    Return the units of one text, ``position_unit:turn, velocity_unit:rpm``.
+
+    :raises TransmissionError: As :func:`read_units`; if a part is not ``name:value``, has another
+        name or is repeated, or there is no unit.
+    """
+    texts: dict[str, str] = {}
+    known = (*UNITS, *CONSTANTS)
+    for part in text.split(','):
+        name, colon, value = (each.strip() for each in part.partition(':'))
+        if not colon or name not in known or texts.setdefault(name, value) != value:
+            raise TransmissionError(
+                f'{part.strip()!r} cannot be read{closest(name, known)}',
+                expected=f"'name:value' with each of {', '.join(known)} at most once",
+                found=repr(text),
+            )
+    units = read_units(texts)
+    if units is None:
+        raise TransmissionError(
+            'no unit is given', expected=f'one of {", ".join(UNITS)}', found=repr(text)
+        )
+    return units
+
+
+def unit_meant(name: str) -> str | None:
+    """Return which of the :data:`UNITS` a name means that is spelt in another way."""
+    letters = ''.join(filter(str.isalpha, name)).lower()
+    for unit in UNITS:
+        if is_near(letters, unit.replace('_', '')):
+            return unit
+    return None
+
+
+def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:
+    """Return a unit and its name without the number before it."""
+    words = text.split()
+    number = 1.0
+    if len(words) > 1 and words[0][0] in '+-.0123456789':
+        number = _positive(name, words.pop(0))
+    base = ' '.join(words)
+    known = UNITS[name]
+    if base not in known:
+        raise TransmissionError(
+            f'{name} is not a unit of this interface{closest(base, known)}',
+            parameter=name,
+            expected=f'one of {", ".join(known)}, a number before it if need be',
+            found=repr(text),
+        )
+    scale = known[base]
+    if isinstance(scale, str):
+        if scale not in constants:
+            raise TransmissionError(
+                f"{name} '{base}' needs {scale}",
+                parameter=scale,
+                expected=f'{scale}: {CONSTANTS[scale]}',
+                found='none',
+            )
+        constant = constants[scale]
+        scale = {
+            'ticks_per_turn': _TURN / constant,
+            'torque_constant': constant,
+            'rated_effort': constant / 100.0,
+        }[scale]
+    scale *= number
+    if not _SCALES[0] <= scale <= _SCALES[1]:
+        raise TransmissionError(
+            f'{name} cannot be used',
+            parameter=name,
+            expected=f'{_SCALES[0]:g} to {_SCALES[1]:g} in SI for each {base}',
+            found=f'{scale:g}',
+        )
+    return Unit(' '.join(text.split()), scale), base
+
+
+def _positive(name: str, text: str) -> float:
+    try:
+        value = parse_number(text)
+    except ValueError as error:
+        raise TransmissionError(
+            f'{name} is not a number', parameter=name, expected=str(error), found=repr(text)
+        ) from None
+    if value < SMALLEST:
+        raise TransmissionError(
+            f'{name} cannot be used',
+            parameter=name,
+            expected=f'a number, at least {SMALLEST:g}; a negative reduction reverses the sense',
+            found=repr(text),
+        )
+    return value
+
+
+# -- Of all actuators ----------------------------------------------------------------------------
+
+
+def row_of(interface: str) -> int:
+    """Return the row of scales for an interface, 0: position, 1: velocity, 2: effort."""
+    return _ROWS[INTERFACES[interface]]
+
+
+def scales_of(units: Mapping[str, ActuatorUnits], names: Sequence[str]) -> Array | None:
+    """
+    Return the number in SI at the motor for each of the drivers'.
+
+    :param units: By actuator, those that have any.
+    :param names: The actuators.
+    :returns: Rows position, velocity, effort, shape ``(3, n_actuators)``; ``None`` where all are
+        SI.
+    """
+    if not units:
+        return None
+    scales = np.ones((len(FIELDS), len(names)))
+    for place, name in enumerate(names):
+        if name in units:
+            scales[:, place] = [unit.scale for unit in units[name].units]
+    return scales
+
+
+def convert(values: Array, scale: Array | None, *, to_si: bool) -> Array:
+    """Return numbers of a driver in SI, or the reverse; unchanged where ``scale`` is ``None``."""
+    if scale is None:
+        return values
+    converted: Array = values * scale if to_si else values / scale
+    return converted
