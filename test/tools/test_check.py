@@ -30,7 +30,8 @@ def _transmissions(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_json_has_exactly_the_documented_shape(run, mixed_robot):
     """The document has the keys of its description, and null for what could not be read."""
     document = run('check', mixed_robot, '--json').json
-    assert set(document) == {'robot', 'transmissions', 'pass_through', 'findings'}
+    assert set(document) == {'robot', 'transmissions', 'pass_through', 'units', 'findings'}
+    assert document['units'] == {}
     assert document['robot'] == 'mixed'
     assert document['pass_through'] == ['direct']
     assert document['transmissions'] == [

@@ -92,7 +92,7 @@ def test_a_joint_lost_to_an_error_is_named_with_its_reason(run, mixed_robot):
 def test_text_shows_the_shortest_exact_number(run, mixed_robot):
     """Names are aligned, numbers read back as the same floats."""
     out = run('map', mixed_robot, *TO_JOINT, 'position', 'good_motor=1', 'direct=0.1').out
-    assert out == 'good    0.01\ndirect  0.1\n'
+    assert out == 'good    0.01  rad\ndirect  0.1   rad\n'
 
 
 def test_a_result_beyond_double_precision_is_left_out(run, reversed_robot):

@@ -21,7 +21,7 @@ from transmission_bridge.messages.joint_state import (
 )
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
 
 __all__ = [
@@ -249,8 +249,11 @@ class CoupledJoints:
 def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
     zeros = np.zeros(len(robot.actuator_names))
+    # At the motors, so that no unit weighs more where there are too few of them.
     # Through the robot, which catches the errors of plugins.
-    jacobian, offset = robot.jacobian(zeros), robot.actuator_to_joint('position', zeros)
+    mapper = robot.si_mapper
+    jacobian = mapper.jacobian(zeros)
+    offset = mapper.map(ACTUATOR_TO_JOINT, 'position', zeros)
     return tuple(
         CoupledJoints(
             binding.spec.name,

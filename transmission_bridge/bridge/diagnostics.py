@@ -28,6 +28,7 @@ __all__ = [
     'NAME_LENGTH',
     'OK',
     'REASONS',
+    'UNITS_OF',
     'WARN',
     'Status',
     'Trouble',
@@ -584,6 +585,10 @@ def _failed(name: str, type_name: str, findings: Iterable[Finding]) -> Status:
     )
 
 
+#: Of the status of actuators: key of the units of one, by the name that its driver uses.
+UNITS_OF = 'units '
+
+
 def actuator_status(
     robot: RobotTransmissions,
     merged: StateBuffer,
@@ -592,15 +597,17 @@ def actuator_status(
     now: float,
     troubles: Sequence[Trouble] = (),
     is_told: bool = False,
+    driver_names: Mapping[str, str] | None = None,
 ) -> Status:
     """
-    Return the status of all actuators: which are known, and unknown names.
+    Return the status of all actuators: which are known, their units, and unknown names.
 
     :param stale: Actuators that timed out, shape ``(n_actuators,)``.
     :param now: Time of the clock that gave the times of receipt [s].
     :param troubles: Those that
         :class:`~transmission_bridge.bridge.driver_watch.ActuatorWatch` found.
     :param is_told: Whether a silent driver is already logged.
+    :param driver_names: What drivers call actuators, with their namespace, where that differs.
     """
     names = robot.actuator_names
     known = np.isfinite(merged.values(now)[0])
@@ -610,6 +617,12 @@ def actuator_status(
         'known': int(known.sum()),
         'position unknown': unknown,
         'stale': silent,
+        **{
+            UNITS_OF + (driver_names or {}).get(name, name): ', '.join(
+                unit.text or 'SI' for unit in units.units
+            )
+            for name, units in robot.units.items()
+        },
         **{
             f'not finite {names[place]} {FIELDS[row]}': int(merged.not_finite[row, place])
             for row, place in np.argwhere(merged.not_finite)

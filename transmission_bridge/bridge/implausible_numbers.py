@@ -38,7 +38,7 @@ def implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
         joint.name for joint in robot.robot.joints if joint.type in ('revolute', 'continuous')
     }
     # The robot's, which is NaN where a plugin raises.
-    whole = robot.jacobian(np.zeros(len(robot.actuator_names)))
+    whole = robot.si_mapper.jacobian(np.zeros(len(robot.actuator_names)))
     findings: list[Finding] = []
     for binding in robot.bindings:
         extreme = list(_reductions(robot, binding))

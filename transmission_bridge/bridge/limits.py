@@ -22,10 +22,10 @@ from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['ActuatorLimits', 'CommandLimits', 'LimitEffects']
+__all__ = ['ActuatorLimits', 'CommandLimits', 'LimitEffects', 'motor_bounds']
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
@@ -259,32 +259,56 @@ class _Group:
         return len(self.joints) == len(self.binding.actuators) == 1
 
 
+def motor_bounds(robot: RobotTransmissions) -> Array:
+    """
+    Return position bounds, and magnitudes of velocity and effort, of every actuator.
+
+    An actuator that several transmissions read is one motor: limits of each of them count.
+
+    :returns: Lower and upper bounds in SI at the motor, infinite where there is none, shape
+        ``(2, 3, n_actuators)``, rows position, velocity, effort.
+    """
+    names = robot.actuator_names
+    bounds: Array = np.full((2, len(FIELDS), len(names)), np.inf)
+    bounds[0] = -np.inf
+    for tunables in robot.tunables.values():
+        for tunable in tunables:
+            if tunable.is_actuator_limit:
+                place, kind = names.index(tunable.path[1]), tunable.path[-1]
+                lower, upper = bounds[:, :, place]
+                _narrow(lower, upper, kind, tunable.value)
+    return bounds
+
+
+def _narrow(lower: Array, upper: Array, kind: str, value: float) -> None:
+    if kind == 'lower':
+        lower[_POSITION] = max(lower[_POSITION], value)
+    elif kind == 'upper':
+        upper[_POSITION] = min(upper[_POSITION], value)
+    else:
+        row = FIELDS.index(kind)
+        upper[row] = min(upper[row], value)
+        lower[row] = -upper[row]
+
+
 class ActuatorLimits:
     """
-    Position bounds, velocity and effort magnitudes of every actuator, at the motor.
+    Position bounds, velocity and effort magnitudes of every actuator, in the units of its driver.
 
     The last stage of a command. A position is clamped where one actuator moves one joint, else
     refused. The velocities of the actuators of one transmission are scaled together, so that
     their direction in joint space stays, and so are the efforts.
 
-    An actuator that several transmissions read is one motor: limits of each of them count.
-
-    :param robot: Its transmissions give the limits.
+    :param robot: Its transmissions give the limits, in SI.
     :param policy: ``clamp``, ``reject`` (whatever is outside is refused) or ``off``.
-    :ivar bounds: Lower and upper bounds, shape ``(2, 3, n_actuators)``, rows position, velocity,
-        effort.
+    :ivar bounds: As :func:`motor_bounds`, in the units of the drivers.
     """
 
     def __init__(self, robot: RobotTransmissions, policy: str) -> None:
         self._names = robot.actuator_names
+        self._units = robot.units
         self._policy = policy
-        shape = (2, len(FIELDS), len(self._names))
-        self.bounds: Array = np.full(shape, np.inf)
-        self.bounds[0] = -np.inf
-        for tunables in robot.tunables.values():
-            for tunable in tunables:
-                if tunable.is_actuator_limit:
-                    self._narrow(self._names.index(tunable.path[1]), tunable.path[-1], tunable)
+        self.bounds = convert(motor_bounds(robot), robot.scales, to_si=False)
         groups = []
         for binding in robot.bindings:
             owned = np.array(binding.actuators, dtype=np.intp)[list(binding.owned)]
@@ -293,17 +317,6 @@ class ActuatorLimits:
                 groups.append(_Group(binding, joints, owned))
         self._groups = tuple(groups) if policy != 'off' else ()
         self._is_inside = _InsideCheck(*self.bounds)
-
-    def _narrow(self, place: int, kind: str, limit: Tunable) -> None:
-        lower, upper = self.bounds[:, :, place]
-        if kind == 'lower':
-            lower[_POSITION] = max(lower[_POSITION], limit.value)
-        elif kind == 'upper':
-            upper[_POSITION] = min(upper[_POSITION], limit.value)
-        else:
-            row = FIELDS.index(kind)
-            upper[row] = min(upper[row], limit.value)
-            lower[row] = -upper[row]
 
     def apply(self, sent: Array, effects: LimitEffects, *, may_refuse: bool = True) -> None:
         """
@@ -362,11 +375,14 @@ class ActuatorLimits:
 
     def _refuse(self, group: _Group, row: int, own: Array, outside: Mask) -> None:
         lower, upper = self.bounds[:, row, group.actuators]
-        sentences = [
-            f'{self._names[group.actuators[index[-1]]]}: {own[tuple(index)]:g} is not in '
-            f'[{lower[index[-1]]:g}, {upper[index[-1]]:g}]'
-            for index in np.argwhere(outside)
-        ]
+        sentences = []
+        for index in np.argwhere(outside):
+            name = self._names[group.actuators[index[-1]]]
+            unit = self._units[name].units[row].text if name in self._units else ''
+            sentences.append(
+                f'{name}: {own[tuple(index)]:g} is not in '
+                f'[{lower[index[-1]]:g}, {upper[index[-1]]:g}]{f" {unit}" if unit else ""}'
+            )
         raise MessageError(
             'actuator_limit',
             f'outside the {FIELDS[row]} limits of actuators of {group.binding.spec.name}: '

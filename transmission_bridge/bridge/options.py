@@ -91,7 +91,8 @@ _AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
 #: Seconds after which a command is over, where nobody said otherwise: diff_drive_controller's.
 COMMAND_TIMEOUT = 0.5
 
-WRAP_PERIOD = Range(1e-6, 1e6)
+#: In any unit of position: counts of a 32-bit encoder are more than four thousand million.
+WRAP_PERIOD = Range(1e-6, 1e10)
 
 
 def _option(
@@ -140,9 +141,14 @@ class BridgeOptions:
     )
     wrap_period: tuple[str, ...] = _option(
         (),
-        'Periods of single-turn encoders [rad or m], unwrapped before the reduction, each as '
-        "'actuator=period'.",
+        "Periods of single-turn encoders in the unit of the driver's positions [rad or m], "
+        "unwrapped before the reduction, each as 'actuator=period'.",
         span=WRAP_PERIOD,
+    )
+    actuator_units: tuple[str, ...] = _option(
+        (),
+        'Units of the drivers of joints without a transmission, each as '
+        "'actuator=position_unit:turn, velocity_unit:rpm'; others stand in the <actuator>.",
     )
     command_joints: tuple[str, ...] = _option(
         (),
@@ -280,7 +286,7 @@ class BridgeOptions:
                 expected='at least one topic, none of them empty',
                 found=repr(list(self.actuator_state_topics)),
             )
-        for name in ('plugin_aliases', 'wrap_period'):
+        for name in ('plugin_aliases', 'wrap_period', 'actuator_units'):
             pairs(name, getattr(self, name))
         for driver_name in pairs('actuator_names', self.actuator_names):
             self._check_topic(driver_name)

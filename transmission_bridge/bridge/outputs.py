@@ -83,6 +83,11 @@ class DriverNames:
         """Return the namespace of the topics of an actuator's driver."""
         return self._places[actuator][0]
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the drivers call the actuators, behind the namespace of their topics."""
+        return {name: ''.join(place) for name, place in self._places.items()}
+
     def on_topic(self, name: str) -> dict[str, str]:
         """
         Return the entries for topics of another name in the namespaces of the state topics.

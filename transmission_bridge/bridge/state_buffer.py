@@ -46,7 +46,7 @@ class Unwrapper:
     than :data:`MOST_TURNS` periods becomes NaN; the turns are kept.
 
     :param places: Indices of the actuators.
-    :param periods: Their periods [rad or m], same length.
+    :param periods: Their periods in the unit of the positions, same length.
     """
 
     def __init__(self, places: npt.ArrayLike, periods: npt.ArrayLike) -> None:
@@ -93,7 +93,7 @@ def wrap_periods(
             raise ParameterError(
                 f"wrap_period of '{name}' cannot be accepted",
                 parameter='wrap_period',
-                expected=f'a positive number, {WRAP_PERIOD} [rad or m]',
+                expected=f"a positive number, {WRAP_PERIOD}, in the driver's unit of position",
                 found=repr(text),
             )
         if name in known:

@@ -238,7 +238,7 @@ class StatePath:
     :param unknown_rates: ``nan`` or ``zero``.
     :param undeclared: ``auto``, ``publish`` or ``hide``.
     :param actuator_names: Driver's name to URDF name, where they differ.
-    :param wrap_period: Period of single-turn encoders [rad or m] by actuator.
+    :param wrap_period: Period of single-turn encoders by actuator, in its driver's unit.
     :param timeout: Seconds after which a number that did not come again is unknown; 0: never;
         -1: the larger of 1 s and five periods of its driver.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,

@@ -35,13 +35,16 @@ def check_tuning(
 
     :param before: The maps in use.
     :param after: The maps to be used; joints and actuators are the same.
-    :param position: Of the actuators [rad or m], shape ``(n_actuators,)``; where that is unknown
-        a ratio that depends on it is not compared.
+    :param position: Of the actuators in their drivers' units, shape ``(n_actuators,)``; where that
+        is unknown a ratio that depends on it is not compared.
     :param live: Which joints are commanded, shape ``(n_joints,)``.
     :raises ParameterError: If an entry of ``J = dq/da`` turns its sign or changes by more than a
-        factor of two, or a position of a joint by more than 0.1 rad or 0.05 m.
+        factor of two, a torque constant does, or a position of a joint changes by more than
+        0.1 rad or 0.05 m.
     """
     former = before.transmissions
+    if after.scales is not None:
+        position = position * after.scales[0]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
     for binding in after.bindings:
         old = former[binding.spec.name]
@@ -59,6 +62,7 @@ def check_tuning(
         except Exception as error:  # a plugin's bug is a reason to refuse
             raise _refused(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)
+        _check_units(binding, before, after)
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if shift > limit * (1.0 + _ROUNDING):
@@ -66,6 +70,16 @@ def check_tuning(
                     binding,
                     f'{member.name} would shift by {shift:.3g} {unit}, more than {limit:g} {unit}',
                 )
+
+
+def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTransmissions) -> None:
+    """Refuse another torque constant by which an effort would jump."""
+    for member in binding.spec.actuators:
+        if member.name in after.units:
+            old, new = (each.units[member.name].effort.scale for each in (before, after))
+            if max(old, new) > FACTOR * (1.0 + _ROUNDING) * min(old, new):
+                what = f'have an effort of {new:.3g} for each unit of its driver instead of'
+                raise _refused(binding, f'{member.name} would {what} {old:.3g}')
 
 
 def _check_ratios(binding: Binding, before: Array, after: Array) -> None:

@@ -24,6 +24,7 @@ from transmission_bridge.errors import closest, MessageError, shown, Transmissio
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
 __all__ = ['OffsetChange', 'joints_with_offset', 'wanted_positions', 'zero_offsets']
@@ -95,8 +96,8 @@ def zero_offsets(
     Return the new offsets.
 
     :param wanted: Joint to position [rad or m].
-    :param actuators: Present positions, velocities, efforts of the actuators, shape
-        ``(3, n_actuators)``, NaN where unknown or stale.
+    :param actuators: Present positions, velocities, efforts of the actuators in their drivers'
+        units, shape ``(3, n_actuators)``, NaN where unknown or stale.
     :param held: Which joints hold a position command, shape ``(n_joints,)``.
     :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. Where the velocity of
         a joint is unknown, that of its actuators is compared, if it is known.
@@ -117,6 +118,7 @@ def zero_offsets(
     }
     position = robot.actuator_to_joint('position', actuators[0])
     velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
+    motor_velocity = convert(actuators, robot.scales, to_si=True)[1]
     changes = []
     for joint, target in wanted.items():
         if joint not in robot.joint_names:
@@ -134,7 +136,7 @@ def zero_offsets(
         if joint not in places:
             raise MessageError('no_offset', f'{joint} has no offset{_instead(robot, joint)}')
         transmission, path, old = places[joint]
-        _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
+        _check_at_rest(robot, transmission, joint, held, velocity, motor_velocity, max_velocity)
         present = float(position[robot.joint_names.index(joint)])
         if not math.isfinite(present):
             raise MessageError(

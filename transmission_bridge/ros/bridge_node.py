@@ -160,6 +160,7 @@ class TransmissionBridge(LifecycleNode):
             pass_through=options.pass_through,
             passive_joints=options.passive_joints,
             aliases=aliases,
+            actuator_units=pairs('actuator_units', options.actuator_units),
         )
         lost = robot.lost_actuators
         self._log_findings(
@@ -173,6 +174,9 @@ class TransmissionBridge(LifecycleNode):
                     lost,
                 ),
                 *names_of_lost('wrap_period', pairs('wrap_period', options.wrap_period), lost),
+                *names_of_lost(
+                    'actuator_units', pairs('actuator_units', options.actuator_units), lost
+                ),
             )
         )
         if not robot.joint_names:

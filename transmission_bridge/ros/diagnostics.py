@@ -274,6 +274,7 @@ class Diagnostics:
                 now=now,
                 troubles=of_actuators,
                 is_told=any(of_topics.get(topic) for topic in session.state_topics),
+                driver_names=session.drivers.names,
             ),
             *transmission_statuses(
                 session.robot,

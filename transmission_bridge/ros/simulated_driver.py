@@ -113,7 +113,7 @@ class SimulatedDriver(Node):
 
     The actuators are those of the robot description, from the parameter ``robot_description`` or
     else from the topic. The first usable description is kept. The plant runs by the steady clock;
-    stamps are ROS time.
+    stamps are ROS time. Numbers are in the units that the description gives the actuators.
 
     :param kwargs: What :class:`rclpy.node.Node` takes.
     :raises TransmissionBridgeError: If the parameter ``robot_description`` or another value given
@@ -166,7 +166,10 @@ class SimulatedDriver(Node):
             if finding.severity == 'error':
                 self.get_logger().warning(clipped(str(finding)))
         self._robot_actuators = frozenset(transmissions.actuator_names)
-        self._driver = Driver(names, self._settings, now=self._now())
+        scales = transmissions.scales
+        if scales is not None:
+            scales = scales[:, [transmissions.actuator_names.index(name) for name in names]]
+        self._driver = Driver(names, self._settings, now=self._now(), scales=scales)
         self._restart_timer()
         self.get_logger().info(clipped(f'driving {len(names)} actuators: {", ".join(names)}'))
 

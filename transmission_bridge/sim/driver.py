@@ -14,7 +14,7 @@ import numpy as np
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
 from transmission_bridge.sim.drive import Drive, Dynamics, read_command
-from transmission_bridge.types import Index, Mask
+from transmission_bridge.types import Array, Index, Mask
 
 __all__ = [
     'Driver',
@@ -315,9 +315,19 @@ class Driver:
 
     :param names: The actuators, distinct.
     :param now: Start time, at rest [s], of a clock that never goes back.
+    :param scales: The number in SI for each of the driver's, rows position, velocity, effort,
+        shape ``(3, n)``; ``None``: commands and samples are SI.
     """
 
-    def __init__(self, names: Sequence[str], settings: DriverSettings, *, now: float) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        settings: DriverSettings,
+        *,
+        now: float,
+        scales: Array | None = None,
+    ) -> None:
+        self._scales = scales
         self._drive = Drive.at_rest(names, dynamics=settings.dynamics)
         self._settings = settings
         self._now = now
@@ -343,6 +353,10 @@ class Driver:
         :raises MessageError: If the message is refused; then nothing has changed.
         """
         command = read_command(message, self.names)
+        if self._scales is not None:
+            # An actuator without a command has no target, whatever its mode selects.
+            scale = self._scales[command.mode, np.arange(len(self.names))]
+            command = replace(command, target=command.target * scale)
         self._advance(now)
         self._drive = self._drive.commanded(command)
         return command.unknown
@@ -351,6 +365,9 @@ class Driver:
         """Return the sample sent now, with faults, without a stamp; ``None``: it is lost."""
         self._advance(now)
         truth = self._drive.sample()
+        if self._scales is not None:
+            rows = np.array([truth.position, truth.velocity, truth.effort]) / self._scales
+            truth = replace(truth, position=rows[0], velocity=rows[1], effort=rows[2])
         if not self._settings.freeze:
             self._held = None
         elif self._held is None:

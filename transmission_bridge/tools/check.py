@@ -41,7 +41,9 @@ from transmission_bridge.tools.limit_report import (
 from transmission_bridge.tools.robot import aliases_of, read_robot_file
 from transmission_bridge.tools.units import units_of
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.registry import Registry
+from transmission_bridge.transmissions.units import ActuatorUnits
 
 __all__ = [
     'CheckReport',
@@ -121,6 +123,7 @@ class CheckReport:
     :param transmissions: In the order of the file.
     :param pass_through: Joints without a transmission, which are bridged one to one.
     :param lost: Joints that are not bridged, with the reason.
+    :param units: Units of the drivers, by actuator; one that is missing is SI.
     :param findings: In the order of the file.
     """
 
@@ -128,6 +131,7 @@ class CheckReport:
     transmissions: tuple[TransmissionReport, ...] = ()
     pass_through: tuple[str, ...] = ()
     lost: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, ActuatorUnits], ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -148,6 +152,13 @@ class CheckReport:
                 for transmission in self.transmissions
             ],
             'pass_through': list(self.pass_through),
+            'units': {
+                name: {
+                    field: {'unit': unit.text or 'SI', 'scale': unit.scale}
+                    for field, unit in zip(FIELDS, each.units, strict=True)
+                }
+                for name, each in self.units
+            },
             'findings': [_finding_as_json(finding) for finding in self.findings],
         }
 
@@ -192,6 +203,7 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         transmissions=_reports(robot, transmissions, limits),
         pass_through=transmissions.pass_through,
         lost=tuple(transmissions.lost_joints.items()),
+        units=tuple(transmissions.units.items()),
         findings=tuple(sorted(findings, key=_place)),
     )
 
@@ -334,6 +346,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
             yield _wrapped(f"'{printable(each.name)}'", width)
             yield from (_wrapped(f'  {printable(fact)}', width) for fact in each.facts)
             yield ''
+    yield from _driver_units(report.units, width)
     known = [each.limits for each in report.transmissions if each.limits is not None]
     title = 'limits of the joints, and of their actuators from these (indented)'
     yield from _limits(title, [(each.joints, each.actuators) for each in known], width)
@@ -402,6 +415,19 @@ def _row(kind: str, member: Member) -> tuple[str, ...]:
         number_text(member.mechanical_reduction),
         number_text(member.offset),
     )
+
+
+def _driver_units(units: Sequence[tuple[str, ActuatorUnits]], width: int | None) -> Iterator[str]:
+    """Yield what each number of a driver is at the motor."""
+    if not units:
+        return
+    yield _wrapped('units of the drivers, and what one of each is at the motor, in SI', width)
+    rows: list[tuple[str, ...]] = [('', 'POSITION', '', 'VELOCITY', '', 'EFFORT', '')]
+    for name, each in units:
+        cells = ((unit.text or 'SI', f'{unit.scale:.6g}') for unit in each.units)
+        rows.append((printable(name), *(cell for pair in cells for cell in pair)))
+    yield from (f'  {line}' for line in aligned(rows, right=(2, 4, 6)))
+    yield ''
 
 
 # -- limits --------------------------------------------------------------------------------------

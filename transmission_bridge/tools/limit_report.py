@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.bridge.limits import ActuatorLimits
+from transmission_bridge.bridge.limits import motor_bounds
 from transmission_bridge.description import Finding
 from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
 from transmission_bridge.kinematics.limits import (
@@ -210,7 +210,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
                 )
                 for member in binding.spec.actuators
             )
-    own = ActuatorLimits(robot, 'clamp').bounds[:, :, binding.actuators]
+    own = motor_bounds(robot)[:, :, binding.actuators]
     return TransmissionLimits(
         tuple(
             MemberLimits(
@@ -232,7 +232,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
 def _constant(
     robot: RobotTransmissions, binding: Binding, names: Sequence[str]
 ) -> tuple[MemberLimits, ...]:
-    mapper = robot.mapper.part(names)
+    mapper = robot.si_mapper.part(names)
     joints = [effective_limits(robot.robot, name) for name in mapper.joint_names]
     lower, upper, velocity, effort = _columns(joints)
     anywhere = np.zeros(len(mapper.actuator_names))
@@ -343,7 +343,7 @@ def _from_actuators(
     """
     Return the limits of the actuators, and what they allow the joints.
 
-    :param own: Shape ``(2, 3, m)``, as :attr:`ActuatorLimits.bounds`.
+    :param own: Shape ``(2, 3, m)``, as :func:`motor_bounds`.
     """
     names = [member.name for member in binding.spec.joints]
     unit = actuator_unit(robot.robot, binding)

@@ -25,14 +25,12 @@ from transmission_bridge.tools.cli import (
     UsageError,
 )
 from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.units import interface_units
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array
 
 __all__ = ['MappedValues', 'map_values', 'run']
-
-#: Other names of an effort, with its row among the limits.
-_EFFORTS = dict.fromkeys(('torque', 'force'), FIELDS.index('effort'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +39,14 @@ class MappedValues:
     The result.
 
     :param values: By name, NaN where it depends on an unknown value.
+    :param units: Their units.
     :param reasons: Other causes of NaN: ``transmission: reason``.
     :param n_errors: Number of error findings in the description.
     :param beyond: Actuators whose value is beyond a limit of theirs, with the limits.
     """
 
     values: dict[str, float]
+    units: dict[str, str]
     reasons: tuple[str, ...]
     n_errors: int
     beyond: dict[str, tuple[float, float]]
@@ -99,6 +99,9 @@ def map_values(
             ) from None
     return MappedValues(
         dict(zip(names[to], mapped.tolist(), strict=True)),
+        dict(
+            zip(names[to], interface_units(transmissions, names[to], interface, to), strict=True)
+        ),
         tuple(f'{name}: {reason}' for name, reason in report.counts),
         sum(finding.severity == 'error' for finding in transmissions.findings),
         _beyond(transmissions, interface, mapped) if to == 'actuator' else {},
@@ -108,9 +111,9 @@ def map_values(
 def _beyond(
     robot: RobotTransmissions, interface: str, mapped: Array
 ) -> dict[str, tuple[float, float]]:
-    row = FIELDS.index(interface) if interface in FIELDS else _EFFORTS.get(interface)
-    if row is None:
+    if interface == 'acceleration':
         return {}
+    row = row_of(interface)
     lower, upper = ActuatorLimits(robot, 'clamp').bounds[:, row]
     places = np.flatnonzero((mapped < lower) | (mapped > upper))
     return {robot.actuator_names[at]: (float(lower[at]), float(upper[at])) for at in places}
@@ -137,8 +140,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         if name in mapped.beyond:
             lower, upper = mapped.beyond[name]
             console.err.line(
-                f'{printable(name)}: {known[name]:g} is beyond its limits {lower:g} to {upper:g}; '
-                'the bridge does not send it'
+                f'{printable(name)}: {known[name]:g} is beyond its limits {lower:g} to {upper:g} '
+                f'{mapped.units[name]}; the bridge does not send it'
             )
     if options.json:
         console.out.json(known)
@@ -148,7 +151,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 
 def _show(mapped: MappedValues, known: dict[str, float], console: Console) -> None:
-    for line in aligned([(name, repr(value)) for name, value in known.items()]):
+    for line in aligned(
+        [(name, repr(value), mapped.units[name]) for name, value in known.items()]
+    ):
         console.out.line(line)
     unknown = [printable(name) for name in mapped.values if name not in known]
     if unknown:

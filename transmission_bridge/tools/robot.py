@@ -20,7 +20,12 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.bridge.state_buffer import StateBuffer, wrap_periods
 from transmission_bridge.description import Finding, load_description
 from transmission_bridge.description.source import MAX_BYTES, read_file
-from transmission_bridge.errors import ParameterError, shortened, TransmissionBridgeError
+from transmission_bridge.errors import (
+    ParameterError,
+    shortened,
+    TransmissionBridgeError,
+    UnknownNameError,
+)
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.parameter_files import read_options, read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
@@ -82,6 +87,7 @@ _USED = (
     'pass_through',
     'passive_joints',
     'wrap_period',
+    'actuator_units',
     'undeclared_interfaces',
     'unknown_rates',
     'unknown_joints',
@@ -107,7 +113,7 @@ class BridgeSetup:
 
     def periods(self, robot: RobotTransmissions) -> dict[str, float]:
         """
-        Return the period of each single-turn encoder [rad or m] by actuator.
+        Return the period of each single-turn encoder, in its driver's unit, by actuator.
 
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
@@ -136,11 +142,10 @@ class BridgeSetup:
 
     def _left_out(self, lost: Mapping[str, str]) -> tuple[Finding, ...]:
         names = pairs('actuator_names', self.options.actuator_names).values()
-        periods = pairs('wrap_period', self.options.wrap_period)
-        return (
-            *names_of_lost('actuator_names', names, lost),
-            *names_of_lost('wrap_period', periods, lost),
-        )
+        found = names_of_lost('actuator_names', names, lost)
+        for option in ('wrap_period', 'actuator_units'):
+            found += names_of_lost(option, pairs(option, getattr(self.options, option)), lost)
+        return found
 
     def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
         """
@@ -151,12 +156,16 @@ class BridgeSetup:
         :raises DescriptionError: If the description cannot be read.
         :raises UsageError: If a number cannot be accepted.
         """
-        robot = RobotTransmissions(
-            load_description(description),
-            pass_through=self.options.pass_through,
-            passive_joints=self.options.passive_joints,
-            aliases=pairs('plugin_aliases', self.options.plugin_aliases),
-        )
+        try:
+            robot = RobotTransmissions(
+                load_description(description),
+                pass_through=self.options.pass_through,
+                passive_joints=self.options.passive_joints,
+                aliases=pairs('plugin_aliases', self.options.plugin_aliases),
+                actuator_units=pairs('actuator_units', self.options.actuator_units),
+            )
+        except (ParameterError, UnknownNameError) as error:
+            raise UsageError(f"'{self.file}': {error}") from None
         places = parameter_names(robot).places
         known = {name: value for name, value in self.numbers.items() if name in places}
         unknown = [name for name in self.numbers if name not in places]

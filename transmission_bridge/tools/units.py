@@ -5,13 +5,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import re
 
 from transmission_bridge.description import RobotDescription
+from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.units import row_of
 
-__all__ = ['UNKNOWN_UNIT', 'actuator_unit', 'joint_unit', 'ratio_unit', 'tunable_unit', 'units_of']
+__all__ = [
+    'UNKNOWN_UNIT',
+    'actuator_unit',
+    'interface_units',
+    'joint_unit',
+    'ratio_unit',
+    'tunable_unit',
+    'units_of',
+]
 
 #: Of an actuator: descriptions do not distinguish motors and cylinders.
 UNKNOWN_UNIT = 'rad or m'
@@ -36,6 +47,39 @@ def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
         return 'rad'
     units = {joint_unit(robot, member.name) for member in binding.spec.joints}
     return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
+
+
+def interface_units(
+    robot: RobotTransmissions, names: Sequence[str], interface: str, side: str
+) -> list[str]:
+    """
+    Return the unit in which the bridge maps an interface.
+
+    :param names: Joints or actuators.
+    :param side: ``joint`` or ``actuator``.
+    """
+    row, per_second = row_of(interface), '/s' * (interface == 'acceleration')
+    if side == 'joint':
+        return [units_of(joint_unit(robot.robot, name))[row] + per_second for name in names]
+    return [_driver_unit(robot, name, row) + per_second for name in names]
+
+
+def _driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
+    units = robot.units.get(name)
+    if units is not None and units.units[row].text:
+        return units.units[row].text
+    if units is not None and units.slides is not None:
+        found = {'m' if units.slides else 'rad'}
+    elif name in robot.pass_through:
+        found = {joint_unit(robot.robot, name)}
+    else:
+        found = {
+            actuator_unit(robot.robot, binding)
+            for binding in robot.bindings
+            for member in binding.spec.actuators
+            if member.name == name
+        }
+    return units_of(found.pop() if len(found) == 1 else UNKNOWN_UNIT)[row]
 
 
 def units_of(unit: str) -> tuple[str, str, str]:

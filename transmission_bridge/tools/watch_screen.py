@@ -39,10 +39,11 @@ _WIDTHS = {
     'CMD EFF': 10,
     'AGE [s]': 7,
     'CLAMPED': 7,
+    'UNITS': 24,
 }
 
 #: Columns in the order in which they give way on a narrow terminal; the position stays.
-_GIVING_WAY = ('CLAMPED', 'EFF', 'VEL', 'CMD EFF', 'CMD VEL', 'CMD POS', 'AGE [s]')
+_GIVING_WAY = ('UNITS', 'CLAMPED', 'EFF', 'VEL', 'CMD EFF', 'CMD VEL', 'CMD POS', 'AGE [s]')
 
 #: Text of an unknown cell.
 _NOTHING = '-'
@@ -137,9 +138,11 @@ def plain_lines(
     for kind in ('actuator', 'joint'):
         chosen = [row for row in rows if row.kind == kind]
         if chosen:
-            cells = [(row.name, *_cells(row).values()) for row in chosen]
-            table = [(kind.upper(), *_WIDTHS), *cells]
-            lines += [*aligned(table, right=range(1, len(_WIDTHS) + 1)), '']
+            named = any(row.units for row in chosen)
+            columns = [name for name in _WIDTHS if named or name != 'UNITS']
+            cells = [(row.name, *(_cells(row)[name] for name in columns)) for row in chosen]
+            table = [(kind.upper(), *columns), *cells]
+            lines += [*aligned(table, right=range(1, len(columns) + 1)), '']
     return lines + [_topic(state, topic, now) for topic in state.topics]
 
 
@@ -152,7 +155,8 @@ def _cells(row: Row) -> dict[str, str]:
     numbers = map(_number, (*row.state, *row.command))
     age = _NOTHING if row.age is None else f'{row.age:.2f}'
     clamped = str(row.clamped) if row.clamped else _NOTHING
-    return dict(zip(_WIDTHS, (*numbers, age, clamped), strict=True))
+    units = printable(row.units)[: _WIDTHS['UNITS']] or _NOTHING
+    return dict(zip(_WIDTHS, (*numbers, age, clamped, units), strict=True))
 
 
 def _number(value: float | None) -> str:

@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from transmission_bridge.bridge.diagnostics import OK, Status
+from transmission_bridge.bridge.diagnostics import OK, Status, UNITS_OF
 
 __all__ = ['ACTIVE', 'ARRAYS', 'JOINT_STATES', 'STALE', 'Bridge', 'Row', 'WatchState']
 
@@ -37,7 +37,7 @@ _GONE = 3.5
 ACTIVE = 'active'
 
 #: Parts of the names of statuses; keys in them.
-_LIFE_CYCLE, _COMMANDS_OF = 'life cycle', 'commands of '
+_LIFE_CYCLE, _COMMANDS_OF, _ACTUATORS = 'life cycle', 'commands of ', 'actuators'
 _STATE, _RECEIVED, _CLAMPED, _TIMEOUT = 'state', 'received', 'clamped ', 'timeout [s]'
 
 
@@ -51,6 +51,7 @@ class Row:
     :param command: The same for the newest command.
     :param age: Seconds since its newest state, ``None``: never.
     :param clamped: Commands that the bridge has clamped so far.
+    :param units: Of position, velocity and effort, empty where they are SI.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Row:
     command: tuple[float | None, ...]
     age: float | None
     clamped: int
+    units: str = ''
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,11 @@ class Bridge:
             return float(dict(self.statuses[topic].values)[_TIMEOUT])
         except (KeyError, ValueError):
             return None
+
+    def units(self, actuator: str) -> str:
+        """Return the units of an actuator by its driver's name, empty where they are SI."""
+        status = self.statuses.get(_ACTUATORS)
+        return '' if status is None else dict(status.values).get(UNITS_OF + actuator, '')
 
     def clamped(self, joint: str) -> int:
         """Return how many commands to a joint it has clamped."""
@@ -326,9 +333,14 @@ class WatchState:
                 commands.get((namespace, name), {}),
                 now,
                 0,
+                self._units(namespace + name),
             )
             for namespace, name in keys
         ]
+
+    def _units(self, actuator: str) -> str:
+        bridges = self.bridges or self.other_bridges
+        return next(filter(None, (bridge.units(actuator) for bridge in bridges)), '')
 
 
 def _newest(
@@ -351,6 +363,7 @@ def _row(
     commands: Mapping[str, tuple[float, float]],
     now: float,
     clamped: int,
+    units: str = '',
 ) -> Row:
     newest = max((time for _, time in states.values()), default=None)
     return Row(
@@ -360,4 +373,5 @@ def _row(
         tuple(commands[i][0] if i in commands else None for i in ARRAYS),
         None if newest is None else max(now - newest, 0.0),
         clamped,
+        units,
     )

@@ -274,7 +274,9 @@ def _recording(
     else:
         actuators = recording.actuators.unwrapped(periods)
         recording = replace(recording, actuators=actuators)
-    return recording, notes
+    # Numbers of transmissions are at the motor.
+    scales = {name: units.position.scale for name, units in robot.units.items()}
+    return replace(recording, actuators=recording.actuators.in_si(scales)), notes
 
 
 def _check_results(names: Sequence[str], results: Sequence[Calibration]) -> None:

@@ -7,7 +7,7 @@ Recordings of actuators and joints: tables, and topics of drivers and joint enco
 The first row of a table names the columns. A column is a joint or an actuator of the robot by its
 name, with or without ``.position`` behind it; ``joint:NAME`` and ``actuator:NAME`` where a name is
 both; the column ``time`` [s] is optional. Other columns are ignored. An empty cell or ``nan`` is a
-value that was not measured. Positions are in [rad] or [m].
+value that was not measured. Positions are in [rad] or [m], or what the drivers have.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class Series:
     Positions over time.
 
     :param names: One per column.
-    :param values: Shape ``(rows, names)`` [rad or m], NaN where there is none.
+    :param values: Shape ``(rows, names)``, NaN where there is none; of actuators in the units of
+        their drivers, until :meth:`in_si`.
     :param time: Shape ``(rows,)`` [s], ``None`` for poses without times.
     """
 
@@ -84,7 +85,7 @@ class Series:
         """
         Return the series with the turns of single-turn encoders, as the bridge counts them.
 
-        :param periods: By name [rad or m].
+        :param periods: By name, in the unit of the values.
         """
         wrapped = [(n, periods[name]) for n, name in enumerate(self.names) if name in periods]
         values = self.values.copy()
@@ -94,6 +95,11 @@ class Series:
             for row in values:
                 unwrap(row)
         return Series(self.names, values, self.time)
+
+    def in_si(self, scales: Mapping[str, float]) -> Series:
+        """Return the series in rad or m: each value times the scale of its name, 1 if none."""
+        factors = np.array([scales.get(name, 1.0) for name in self.names])
+        return Series(self.names, self.values * factors, self.time)
 
 
 @dataclass(frozen=True, eq=False)
