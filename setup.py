@@ -24,11 +24,16 @@ PLOT = ['matplotlib>=3.5']
 CLI = ['rich>=10', 'argcomplete>=3']
 BAGS = ['mcap>=1.2', 'rosbags>=0.10', 'PyYAML']
 CALIBRATE = ['scipy>=1.8']
+#: pycollada reads meshes in .dae; trimesh comes with viser.
+TUNE = ['viser>=1.1,<1.2', 'pycollada>=0.8']
 MECHANISMS = ['casadi>=3.6']
 TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
 PEERS = ['mujoco', 'pin', 'idyntree']
-TEST = [*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', *PLOT, *CLI, *BAGS, *CALIBRATE, *PEERS]
+TEST = [
+    *(*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', 'playwright'),
+    *(*PLOT, *CLI, *BAGS, *CALIBRATE, *TUNE, *PEERS),
+]
 
 BUILT_IN = {
     'transmission_interface/SimpleTransmission': 'simple:SimpleTransmission',
@@ -69,6 +74,7 @@ setup(
         'bags': BAGS,
         'calibrate': CALIBRATE,
         'mechanisms': MECHANISMS,
+        'tune': TUNE,
         'test': TEST,
         'test-core': TEST_CORE,
     },

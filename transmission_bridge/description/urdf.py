@@ -25,7 +25,16 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.description.values import number, quaternion, ValueFault, vector
 from transmission_bridge.description.xml import Element
 
-__all__ = ['RobotJoints', 'check_tree', 'read_joints', 'read_links']
+__all__ = [
+    'ElementFault',
+    'RobotJoints',
+    'check_tree',
+    'optional_value',
+    'read_joints',
+    'read_links',
+    'read_pose',
+    'required_value',
+]
 
 
 # -- Joints by name ------------------------------------------------------------------------------
@@ -80,7 +89,7 @@ T = TypeVar('T')
 V = TypeVar('V')
 
 
-class _Fault(Exception):
+class ElementFault(Exception):
     """An error that makes an element unusable."""
 
     def __init__(self, element: Element, message: str, *, expected: str, found: str) -> None:
@@ -116,21 +125,21 @@ def _read_all(
         try:
             if not name:
                 found = 'none' if element.get('name') is None else 'an empty one'
-                raise _Fault(
+                raise ElementFault(
                     element,
                     f'<{element.tag}> without a name',
                     expected='attribute name',
                     found=found,
                 )
             if name in specs:
-                raise _Fault(
+                raise ElementFault(
                     element,
                     f'{element.tag} described twice, the first one counts',
                     expected='another name',
                     found=f"'{name}'",
                 )
             specs[name] = read(element)
-        except _Fault as fault:
+        except ElementFault as fault:
             findings.error(
                 fault.element,
                 fault.message,
@@ -147,14 +156,14 @@ def _link(element: Element) -> LinkSpec:
     inertia = None
     inertial = element.first('inertial')
     if inertial is not None:
-        origin = _pose(inertial)
+        origin = read_pose(inertial)
         mass_element = inertial.first('mass')
         if mass_element is not None:
-            mass = _required(mass_element, 'value', number)
+            mass = required_value(mass_element, 'value', number)
         inertia_element = inertial.first('inertia')
         if inertia_element is not None:
             ixx, ixy, ixz, iyy, iyz, izz = (
-                _required(inertia_element, name, number) for name in _INERTIA
+                required_value(inertia_element, name, number) for name in _INERTIA
             )
             inertia = (ixx, ixy, ixz, iyy, iyz, izz)
     return LinkSpec(
@@ -170,7 +179,7 @@ def _link(element: Element) -> LinkSpec:
 def _joint(element: Element) -> JointSpec:
     type_name = element.get('type')
     if type_name not in _JOINT_TYPES:
-        raise _Fault(
+        raise ElementFault(
             element,
             'unknown joint type' if type_name else 'joint without a type',
             expected='one of ' + ', '.join(_JOINT_TYPES),
@@ -181,7 +190,7 @@ def _joint(element: Element) -> JointSpec:
         type=cast(JointType, type_name),
         parent=_link_name(element, 'parent'),
         child=_link_name(element, 'child'),
-        origin=_pose(element),
+        origin=read_pose(element),
         axis=_axis(element),
         limits=_limits(element.first('limit')),
         safety=_safety(element.first('safety_controller')),
@@ -198,22 +207,27 @@ def _link_name(joint: Element, tag: str) -> str:
     return (element.get('link') or '') if element is not None else ''
 
 
-def _pose(element: Element) -> Pose:
+def read_pose(element: Element) -> Pose:
+    """
+    Return the ``<origin>`` of an element, the identity where it has none.
+
+    :raises ElementFault: If it cannot be read.
+    """
     origin = element.first('origin')
     if origin is None:
         return Pose()
     zero = (0.0, 0.0, 0.0)
-    xyz = _optional(origin, 'xyz', vector, zero)
+    xyz = optional_value(origin, 'xyz', vector, zero)
     if origin.get('quat_xyzw') is None or not _has_quaternions(origin):
-        return Pose(xyz, _optional(origin, 'rpy', vector, zero))
+        return Pose(xyz, optional_value(origin, 'rpy', vector, zero))
     if origin.get('rpy') is not None:
-        raise _Fault(
+        raise ElementFault(
             origin,
             'the rotation of <origin> is given twice',
             expected='rpy or quat_xyzw',
             found='both',
         )
-    return Pose(xyz, _rpy(*_required(origin, 'quat_xyzw', quaternion)))
+    return Pose(xyz, _rpy(*required_value(origin, 'quat_xyzw', quaternion)))
 
 
 def _has_quaternions(element: Element) -> bool:
@@ -248,13 +262,13 @@ def _axis(joint: Element) -> tuple[float, float, float]:
     element = joint.first('axis')
     if element is None:
         return (1.0, 0.0, 0.0)
-    x, y, z = _required(element, 'xyz', vector)
+    x, y, z = required_value(element, 'xyz', vector)
     # Divided by the largest component first, so that no square overflows or underflows.
     scale = max(abs(x), abs(y), abs(z))
     if scale == 0.0:
         if joint.get('type') in ('fixed', 'floating', 'spherical'):
             return (1.0, 0.0, 0.0)
-        raise _Fault(
+        raise ElementFault(
             element,
             'the joint axis has no direction',
             expected='a vector other than 0 0 0',
@@ -268,11 +282,11 @@ def _axis(joint: Element) -> tuple[float, float, float]:
 def _limits(element: Element | None) -> JointLimits | None:
     if element is None:
         return None
-    velocity = _optional(element, 'velocity', number, None)
-    effort = _optional(element, 'effort', number, None)
+    velocity = optional_value(element, 'velocity', number, None)
+    effort = optional_value(element, 'effort', number, None)
     return JointLimits(
-        lower=_optional(element, 'lower', number, None),
-        upper=_optional(element, 'upper', number, None),
+        lower=optional_value(element, 'lower', number, None),
+        upper=optional_value(element, 'upper', number, None),
         velocity=None if velocity is None else abs(velocity),
         effort=None if effort is None else abs(effort),
     )
@@ -282,10 +296,10 @@ def _safety(element: Element | None) -> SafetySpec | None:
     if element is None:
         return None
     return SafetySpec(
-        soft_lower_limit=_optional(element, 'soft_lower_limit', number, 0.0),
-        soft_upper_limit=_optional(element, 'soft_upper_limit', number, 0.0),
-        k_position=_optional(element, 'k_position', number, 0.0),
-        k_velocity=_optional(element, 'k_velocity', number, 0.0),
+        soft_lower_limit=optional_value(element, 'soft_lower_limit', number, 0.0),
+        soft_upper_limit=optional_value(element, 'soft_upper_limit', number, 0.0),
+        k_position=optional_value(element, 'k_position', number, 0.0),
+        k_velocity=optional_value(element, 'k_velocity', number, 0.0),
     )
 
 
@@ -294,11 +308,13 @@ def _mimic(element: Element | None) -> MimicSpec | None:
         return None
     joint = element.get('joint')
     if not joint:
-        raise _Fault(element, '<mimic> without a joint', expected='attribute joint', found='none')
+        raise ElementFault(
+            element, '<mimic> without a joint', expected='attribute joint', found='none'
+        )
     return MimicSpec(
         joint=joint,
-        multiplier=_optional(element, 'multiplier', number, 1.0),
-        offset=_optional(element, 'offset', number, 0.0),
+        multiplier=optional_value(element, 'multiplier', number, 1.0),
+        offset=optional_value(element, 'offset', number, 0.0),
     )
 
 
@@ -306,8 +322,8 @@ def _dynamics(element: Element | None) -> DynamicsSpec | None:
     if element is None:
         return None
     return DynamicsSpec(
-        damping=_optional(element, 'damping', number, 0.0),
-        friction=_optional(element, 'friction', number, 0.0),
+        damping=optional_value(element, 'damping', number, 0.0),
+        friction=optional_value(element, 'friction', number, 0.0),
     )
 
 
@@ -315,15 +331,20 @@ def _calibration(element: Element | None) -> CalibrationSpec | None:
     if element is None:
         return None
     return CalibrationSpec(
-        rising=_optional(element, 'rising', number, None),
-        falling=_optional(element, 'falling', number, None),
+        rising=optional_value(element, 'rising', number, None),
+        falling=optional_value(element, 'falling', number, None),
     )
 
 
-def _required(element: Element, attribute: str, read: Callable[[str], T]) -> T:
+def required_value(element: Element, attribute: str, read: Callable[[str], T]) -> T:
+    """
+    Return the value of an attribute.
+
+    :raises ElementFault: If it is missing, or cannot be read.
+    """
     text = element.get(attribute)
     if text is None:
-        raise _Fault(
+        raise ElementFault(
             element,
             f'<{element.tag}> without {attribute}',
             expected=f'attribute {attribute}',
@@ -332,7 +353,7 @@ def _required(element: Element, attribute: str, read: Callable[[str], T]) -> T:
     try:
         return read(text)
     except ValueFault as fault:
-        raise _Fault(
+        raise ElementFault(
             element,
             f'{attribute} of <{element.tag}> is not usable',
             expected=fault.expected,
@@ -340,10 +361,17 @@ def _required(element: Element, attribute: str, read: Callable[[str], T]) -> T:
         ) from None
 
 
-def _optional(element: Element, attribute: str, read: Callable[[str], T], default: V) -> T | V:
+def optional_value(
+    element: Element, attribute: str, read: Callable[[str], T], default: V
+) -> T | V:
+    """
+    Return the value of an attribute, a default where it is not given.
+
+    :raises ElementFault: If it cannot be read.
+    """
     if element.get(attribute) is None:
         return default
-    return _required(element, attribute, read)
+    return required_value(element, attribute, read)
 
 
 def _note_oddities(element: Element, joint: JointSpec, findings: Findings) -> None:

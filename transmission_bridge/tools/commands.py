@@ -27,6 +27,7 @@ SUMMARIES = {
     'map': 'compute joint values from actuator values, or the reverse',
     'plot': 'draw the drive of a robot: actuators, transmissions, joints, curves',
     'plugins': 'list the installed transmission types',
+    'tune': 'open a page with the robot in 3D and every number of its transmissions beside it',
     'watch': 'show actuators, joints, commands, rates and clamps of the running system',
 }
 
@@ -296,6 +297,60 @@ def _plugins(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
+def _tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'file',
+        metavar='FILE',
+        nargs='?',
+        help='robot description to tune without ROS; by default the robot of a running bridge',
+    )
+    parser.add_argument(
+        '--namespace', default='', metavar='NS', help='namespace of the bridge (default: none)'
+    )
+    parser.add_argument(
+        '--node',
+        default='transmission_bridge',
+        metavar='NAME',
+        help='name of the bridge (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--output',
+        metavar='NEW',
+        help='what Save writes: .yaml for a parameter file, any other name for the description '
+        'with the numbers in it; without this nothing is written',
+    )
+    parser.add_argument('--force', action='store_true', help='let Save replace NEW if it is there')
+    parser.add_argument(
+        '--package-path',
+        action='append',
+        default=[],
+        metavar='NAME=FOLDER',
+        help='where the meshes of a package are, beside the ament index; may be repeated',
+    )
+    parser.add_argument(
+        '--port',
+        type=int,
+        default=8080,
+        metavar='N',
+        help='port, or the next free one above (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--host',
+        metavar='ADDRESS',
+        help='listen on this address for other machines, for looking only (default: 127.0.0.1)',
+    )
+    parser.add_argument(
+        '--allow-changes', action='store_true', help='with --host: let other machines change too'
+    )
+    parser.add_argument(
+        '--alias',
+        action='append',
+        default=[],
+        metavar='TYPE=TYPE',
+        help='read a type in FILE as an installed type; may be repeated',
+    )
+
+
 def _watch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--once', action='store_true', help='print one snapshot when states have arrived, and end'
@@ -454,6 +509,20 @@ _COMMANDS['plugins'] = Command(
     example='  transmission_bridge plugins',
     add_arguments=_plugins,
     run=_runner('plugins'),
+)
+_COMMANDS['tune'] = Command(
+    description='Open a page in the browser with the robot in 3D, live, and every number of its\n'
+    'transmissions beside it: move a slider, see the arm come into place, press Save.\n'
+    'Commands nothing, but a changed number can move a joint with its next command.\n'
+    'The printed address has a code, without which nobody sees or changes anything.\n'
+    'Needs viser (extra tune), and rclpy unless there is a FILE.\n\n'
+    'exit code: 0 ended, 1 FILE is not a robot description, 2 wrong usage, a library is\n'
+    'missing, or the address cannot be listened on.',
+    example='  transmission_bridge tune --output tuned.yaml\n'
+    '  transmission_bridge tune --namespace left_arm --output tuned.urdf\n'
+    '  transmission_bridge tune robot.urdf --package-path my_robot=src/my_robot',
+    add_arguments=_tune,
+    run=_runner('tune.command'),
 )
 _COMMANDS['watch'] = Command(
     description='Show the running system: positions, velocities and efforts of actuators and\n'

@@ -211,9 +211,13 @@ def yaml_number(value: float) -> str:
     Return the shortest text that is read as this floating-point number.
 
     A node refuses an integer for a double, and YAML 1.1 reads ``1e-05`` as text.
+
+    :raises ValueError: If it is not a number.
     """
-    if not math.isfinite(value):
-        raise ValueError(f'not a finite number: {value}')
+    if math.isnan(value):
+        raise ValueError(f'not a number: {value}')
+    if math.isinf(value):
+        return '.inf' if value > 0.0 else '-.inf'
     mantissa, exponent, power = repr(float(value)).partition('e')
     return (mantissa if '.' in mantissa else mantissa + '.0') + exponent + power
 

@@ -1,0 +1,77 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge tune``: serves the page."""
+
+from __future__ import annotations
+
+import argparse
+from urllib.parse import urlunsplit
+
+from transmission_bridge.description import load_description
+from transmission_bridge.tools.cli import clean_end, Console, Exit, optional, UsageError
+from transmission_bridge.tools.files import check_output
+from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.tune.gate import Gate
+from transmission_bridge.tools.tune.robots import FileRobot, Robot
+from transmission_bridge.tools.tune.server import open_server
+from transmission_bridge.tools.tune.session import Session, Settings
+from transmission_bridge.tools.tune.shapes import Packages
+from transmission_bridge.transmissions import RobotTransmissions
+
+__all__ = ['run']
+
+_THIS_MACHINE = '127.0.0.1'
+
+
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
+    optional('viser', 'tune')
+    if options.output:
+        check_output(options.output, force=options.force)
+    host = options.host or _THIS_MACHINE
+    settings = Settings(
+        may_change=options.host is None or options.allow_changes,
+        output=options.output or '',
+        force=options.force,
+        packages=Packages(options.package_path),
+    )
+    robot = _robot(options)
+    gate = Gate(host)
+    server = open_server(gate, host, options.port, 'transmission_bridge tune')
+    try:
+        session = Session(server, robot, settings)
+        _say(console, gate, host, server.get_port(), may_change=settings.may_change)
+        with clean_end(as_interrupt=True):
+            session.run()
+    except KeyboardInterrupt:
+        pass  # the usual end
+    finally:
+        server.stop()
+        close = getattr(robot, 'close', None)
+        if close is not None:
+            close()
+    return Exit.OK
+
+
+def _robot(options: argparse.Namespace) -> Robot:
+    if options.file is None:
+        from transmission_bridge.tools.tune.live import BridgeRobot
+
+        if options.alias:
+            raise UsageError('--alias is for a FILE; the bridge has its parameter plugin_aliases')
+        return BridgeRobot(options.namespace, options.node)
+    data = read_robot_file(options.file)
+    aliases = aliases_of(options.alias)
+    return FileRobot(data, RobotTransmissions(load_description(data), aliases=aliases), aliases)
+
+
+def _say(console: Console, gate: Gate, host: str, port: int, *, may_change: bool) -> None:
+    place = f'[{host}]:{port}' if ':' in host else f'{host}:{port}'
+    address = urlunsplit(('http', place, '/', f'code={gate.code}', ''))
+    console.out.line(f'open {address}')
+    if host != _THIS_MACHINE:
+        what = 'change it' if may_change else 'look'
+        console.out.line(f'everyone with this address can {what}; nothing is encrypted')
+    console.out.line('Ctrl-C ends')
+    console.out.flush()

@@ -1,0 +1,157 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Where the links of a robot are, all of them at once, from the positions of its joints."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+
+from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.errors import DescriptionError
+from transmission_bridge.kinematics.joint import Joint, JointError
+from transmission_bridge.kinematics.tree import (
+    joint_from_spec,
+    JointSource,
+    KinematicTree,
+    numbered,
+    rest_of,
+)
+from transmission_bridge.types import Array, Mask
+
+__all__ = ['MOST_LINKS', 'LinkPoses']
+
+#: Links that are drawn; a browser shows more of them slowly.
+MOST_LINKS = 2000
+
+#: The free twist of a joint that slides along its axis.
+_ALONG = (2,)
+
+
+class LinkPoses:
+    """
+    Forward kinematics of a whole robot, layer by layer of its tree.
+
+    ``root_H_link = root_H_parent K M(q) K'`` as :class:`~transmission_bridge.kinematics.Joint`
+    has it. Every root is at the origin; of a link with two parents the first counts, and what
+    hangs from no root is left out. Joints with several degrees of freedom stay at rest.
+
+    :param robot: The description.
+    :ivar links: Names of the links that are placed, roots first; at most :data:`MOST_LINKS`.
+    :ivar joint_of: Name of the joint above each link, empty for a root.
+    :ivar n_left_out: Number of links that are not placed.
+    """
+
+    def __init__(self, robot: RobotDescription) -> None:
+        children: dict[str, list[JointSpec]] = {}
+        placed: dict[str, JointSpec | None] = {}
+        below = {joint.child for joint in robot.joints}
+        for joint in robot.joints:
+            children.setdefault(joint.parent, []).append(joint)
+        names = dict.fromkeys(
+            [link.name for link in robot.links] + [joint.parent for joint in robot.joints]
+        )
+        layers: list[list[int]] = []
+        parents: list[int] = []
+        waiting: deque[tuple[str, JointSpec | None, int, int]] = deque(
+            (name, None, -1, 0) for name in names if name not in below
+        )
+        while waiting and len(placed) < MOST_LINKS:
+            link, above, parent, depth = waiting.popleft()
+            if link in placed:
+                continue
+            place = len(placed)
+            placed[link] = above
+            parents.append(parent)
+            if depth == len(layers):
+                layers.append([])
+            layers[depth].append(place)
+            waiting += [(each.child, each, place, depth + 1) for each in children.get(link, ())]
+        self.links = tuple(placed)
+        self.joint_of = tuple('' if above is None else above.name for above in placed.values())
+        self.n_left_out = len({*names, *below}) - len(placed)
+        self._parents = np.array(parents, dtype=np.intp)
+        self._layers = [np.array(layer, dtype=np.intp) for layer in layers]
+        self._set_joints(robot, [above for above in placed.values() if above is not None])
+
+    def _set_joints(self, robot: RobotDescription, joints: list[JointSpec]) -> None:
+        """Make the arrays of all joints, in the order of their links."""
+        n = len(self.links)
+        self._before, self._after = np.tile(np.eye(4), (2, n, 1, 1))
+        self._gains, self._offsets = np.zeros((2, n))
+        self._slides: Mask = np.zeros(n, dtype=bool)
+        owners: list[str] = [''] * n
+        sources = _sources(robot)
+        place_of = {name: place for place, name in enumerate(self.joint_of) if name}
+        for spec in joints:
+            place = place_of[spec.name]
+            joint = _joint(spec)
+            source = sources.get(spec.name)
+            if joint is None or not joint.is_scalar:
+                self._before[place] = rest_of(spec)
+                continue
+            self._before[place], self._after[place] = joint.motion_frames
+            self._slides[place] = joint.twists == _ALONG
+            owners[place], self._gains[place], self._offsets[place] = source or (spec.name, 1, 0)
+        self._owners = owners
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints that positions are asked of, by name."""
+        return tuple(dict.fromkeys(filter(None, self._owners)))
+
+    def owner(self, place: int) -> str:
+        """Return the joint whose position the joint above a link has, empty for none."""
+        return self._owners[place]
+
+    def __call__(self, positions: Mapping[str, float]) -> tuple[Array, Mask]:
+        """
+        Return the poses of all links.
+
+        :param positions: By joint [rad or m]; one that is absent or NaN is drawn at zero.
+        :returns: ``root_H_link`` of each link, shape ``(n, 4, 4)`` [m], and which links are
+            behind a joint whose position is unknown, shape ``(n,)``.
+        """
+        given = np.array(
+            [positions.get(owner, np.nan) if owner else 0.0 for owner in self._owners]
+        )
+        known = np.isfinite(given)
+        q = np.where(known, given, 0.0) * self._gains + self._offsets
+        motion = np.tile(np.eye(4), (len(q), 1, 1))
+        angle = np.where(self._slides, 0.0, q)
+        motion[:, 0, 0] = motion[:, 1, 1] = np.cos(angle)
+        motion[:, 1, 0] = np.sin(angle)
+        motion[:, 0, 1] = -motion[:, 1, 0]
+        motion[:, 2, 3] = np.where(self._slides, q, 0.0)
+        poses: Array = self._before @ motion @ self._after
+        unknown: Mask = ~known
+        for layer in self._layers[1:]:
+            above = self._parents[layer]
+            poses[layer] = poses[above] @ poses[layer]
+            unknown[layer] |= unknown[above]
+        return poses, unknown
+
+
+def _joint(spec: JointSpec) -> Joint | None:
+    try:
+        return joint_from_spec(spec)
+    except DescriptionError:
+        return None
+
+
+def _sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:
+    """Return for each joint the joint whose position it has, with multiplier and offset."""
+    own = [spec for spec in robot.joints if spec.is_scalar and spec.mimic is None]
+    leaders = numbered(joint for spec in own if (joint := _joint(spec)) is not None)
+    name_at = {joint.position_offset: joint.name for joint in leaders}
+    try:
+        found: Mapping[str, JointSource] = KinematicTree(robot.joints).sources(leaders)
+    except (DescriptionError, JointError):  # mimics in a loop: nobody moves them
+        return {}
+    return {
+        name: (name_at[source.position], source.multiplier, source.offset)
+        for name, source in found.items()
+    }

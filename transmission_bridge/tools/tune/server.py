@@ -1,0 +1,120 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""viser behind the gate: the one place that knows how viser opens its port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from http import HTTPStatus
+import io
+import socket
+from typing import Any
+
+from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.tune.gate import Gate, HEADERS
+
+__all__ = ['open_server']
+
+#: Seconds for which the server may take to answer its own request.
+_PATIENCE = 5.0
+
+
+def open_server(gate: Gate, host: str, port: int, label: str) -> Any:
+    """
+    Return a running :class:`viser.ViserServer` whose every request goes through the gate.
+
+    :param host: Address to listen on.
+    :param port: Port; the next free one above is taken.
+    :param label: Title of the page.
+    :raises UsageError: If viser is missing, the address cannot be listened on, or this version of
+        viser opens its port in another way, so that the gate would be left open.
+    """
+    viser = optional('viser', 'tune')
+    _check_address(host)
+
+    class Server(viser.ViserServer):  # type: ignore[misc, name-defined]
+        """A server that is never shared: any client could ask for a tunnel to the public."""
+
+        def request_share_url(self, verbose: bool = True) -> None:
+            return None
+
+    # viser prints where it listens, without the code.
+    with _gated(gate), redirect_stdout(io.StringIO()):
+        server = Server(host=host, port=port, label=label, verbose=False)
+    try:
+        _check_closed(host, server.get_port())
+    except UsageError:
+        server.stop()
+        raise
+    server.gui.configure_theme(show_logo=False, show_share_button=False, control_width='large')
+    return server
+
+
+@contextmanager
+def _gated(gate: Gate) -> Iterator[None]:
+    """Put the gate in front of the server that viser opens meanwhile."""
+    sockets = optional('websockets.asyncio.server', 'tune')
+    http = optional('websockets.http11', 'tune')
+    structures = optional('websockets.datastructures', 'tune')
+    serve = sockets.serve
+
+    def gated(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
+        def checked(connection: Any, request: Any) -> Any:
+            port = connection.local_address[1]
+            reply = gate.refusal(request.path, request.headers, port)
+            if reply is None:
+                response = process_request(connection, request)
+                if response is not None:
+                    response.headers.update(HEADERS)
+                return response
+            body = reply.body.encode()
+            headers = {**HEADERS, 'Content-Type': 'text/html; charset=utf-8'}
+            headers['Content-Length'] = str(len(body))
+            if reply.cookie:
+                headers['Set-Cookie'] = reply.cookie
+            status = HTTPStatus(reply.status)
+            return http.Response(status.value, status.phrase, structures.Headers(**headers), body)
+
+        return serve(*arguments, process_request=checked, **options)
+
+    sockets.serve = gated
+    try:
+        yield
+    finally:
+        sockets.serve = serve
+
+
+def _check_address(host: str) -> None:
+    """Complain about an address that cannot be listened on: viser would try ports for ever."""
+    try:
+        with socket.create_server((host, 0), family=_family(host)):
+            pass
+    except OSError as error:
+        raise UsageError(f"cannot listen on '{host}': {error.strerror or error}") from None
+
+
+def _check_closed(host: str, port: int) -> None:
+    """Knock as a stranger: were the gate not in front, everybody could come in."""
+    place = {'0.0.0.0': '127.0.0.1', '::': '::1'}.get(host, host)
+    request = (
+        f'GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://elsewhere.invalid\r\n'
+        'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n'
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
+    )
+    try:
+        with socket.create_connection((place, port), _PATIENCE) as link:
+            link.sendall(request.encode())
+            answer = link.recv(1024)
+    except OSError as error:
+        raise UsageError(f"nothing answers on '{host}' port {port}: {error}") from None
+    if not answer.startswith(f'HTTP/1.1 {HTTPStatus.FORBIDDEN.value} '.encode()):
+        raise UsageError(
+            'this version of viser cannot be closed to others: install the version that '
+            'transmission_bridge[tune] names'
+        )
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ':' in host else socket.AF_INET

@@ -1,0 +1,231 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The visible shapes of a robot as triangles: primitives, and meshes of installed packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+import io
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transmission_bridge.description.visuals import Color, VisualSpec
+from transmission_bridge.errors import shown
+from transmission_bridge.kinematics.spatial import transform_from_pose
+from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.types import Array
+
+__all__ = ['MOST_BYTES', 'MOST_TRIANGLES', 'Packages', 'Shape', 'ShapeError', 'shapes_of']
+
+#: Bytes of a mesh file, triangles of one, and triangles of a whole robot that are drawn.
+MOST_BYTES, MOST_EACH, MOST_TRIANGLES = 32 << 20, 300_000, 2_000_000
+
+_SUFFIXES = ('.stl', '.dae', '.obj', '.ply', '.glb')
+_SCHEME = 'package://'
+
+#: Where a description gives no colour.
+_GREY: Color = (0.72, 0.74, 0.77, 1.0)
+
+#: A sphere of 1,280 triangles, a cylinder of 32 sides.
+_SUBDIVISIONS, _SIDES = 3, 32
+
+
+class ShapeError(Exception):
+    """A visual that cannot be drawn, with the reason as a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """
+    Triangles of one colour, in the frame of a link.
+
+    :param link: Name of the link.
+    :param vertices: Shape ``(n, 3)`` [m].
+    :param faces: Indices of vertices, shape ``(m, 3)``.
+    :param color: Red, green, blue and opacity.
+    """
+
+    link: str
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.uint32]
+    color: Color
+
+
+class Packages:
+    """
+    Where packages are: those that were named, then those of the ament index.
+
+    :param named: ``name=folder`` of ``--package-path``.
+    :raises UsageError: If one is of another form or names no folder.
+    """
+
+    def __init__(self, named: Sequence[str] = ()) -> None:
+        self._folders: dict[str, Path] = {}
+        for entry in named:
+            name, _, folder = entry.partition('=')
+            if not name or not Path(folder).is_dir():
+                raise UsageError(f"--package-path takes NAME=FOLDER, found '{entry}'")
+            self._folders[name] = Path(folder)
+
+    def path(self, uri: str) -> Path:
+        """
+        Return the file of a ``package://`` address.
+
+        Nothing else is opened: a description comes from the network, and may not choose files of
+        this machine.
+
+        :raises ShapeError: If it is another address, leaves its package, or there is no such one.
+        """
+        if not uri.startswith(_SCHEME):
+            raise ShapeError(f'{shown(uri)} is not in a package (package://NAME/FILE)')
+        # Some robots have a third slash.
+        name, *parts = PurePosixPath(uri.removeprefix(_SCHEME).lstrip('/')).parts or ('',)
+        if '..' in parts or not parts or '\0' in uri:
+            raise ShapeError(f'{shown(uri)} is not a file in a package')
+        folder = self._folders.get(name) or _share(name)
+        if folder is None:
+            raise ShapeError(
+                f'package {shown(name)} is not installed: source its workspace, or give '
+                '--package-path NAME=FOLDER'
+            )
+        return folder.joinpath(*parts)
+
+
+def _share(package: str) -> Path | None:
+    """Return the share folder of a package of the ament index."""
+    for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
+        marker = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages', package)
+        if package not in ('.', '..') and marker.is_file():
+            return Path(prefix, 'share', package)
+    return None
+
+
+def shapes_of(
+    visuals: Sequence[VisualSpec], packages: Packages
+) -> tuple[list[Shape], dict[str, str]]:
+    """
+    Return the shapes of a robot, and why some are missing.
+
+    :returns: The shapes, and by link the reason why one of its visuals is not among them.
+    """
+    shapes: list[Shape] = []
+    reasons: dict[str, str] = {}
+    files: dict[Path, list[tuple[Array, Any, Color | None]]] = {}
+    left = MOST_TRIANGLES
+    for visual in visuals:
+        try:
+            found = list(_triangles(visual, packages, files))
+            count = sum(len(shape.faces) for shape in found)
+            if count > left:
+                raise ShapeError(f'the robot has more than {MOST_TRIANGLES} triangles')
+        except ShapeError as error:
+            reasons.setdefault(visual.link, str(error))
+            continue
+        left -= count
+        shapes += found
+    return shapes, reasons
+
+
+def _triangles(
+    visual: VisualSpec, packages: Packages, files: dict[Path, list[Any]]
+) -> Iterator[Shape]:
+    placed = transform_from_pose(visual.origin)
+    scale = np.ones(3)
+    if visual.shape == 'mesh':
+        scale = np.array(visual.size)
+        path = packages.path(visual.filename)
+        if path not in files:
+            files[path] = list(_read(path))
+        parts = files[path]
+    else:
+        parts = [(*_primitive(visual.shape, visual.size), None)]
+    for vertices, faces, color in parts:
+        moved = vertices * scale @ placed[:3, :3].T + placed[:3, 3]
+        # A mirrored mesh would show its inside.
+        turned = faces[:, ::-1] if np.prod(scale) < 0.0 else faces
+        yield Shape(
+            visual.link,
+            moved.astype(np.float32),
+            turned.astype(np.uint32),
+            visual.color or color or _GREY,
+        )
+
+
+def _primitive(kind: str, size: tuple[float, ...]) -> tuple[Array, Any]:
+    creation = optional('trimesh.creation', 'tune')
+    if not all(np.isfinite(size)) or min(size) <= 0.0:
+        raise ShapeError(f'a {kind} of size {size}')
+    if kind == 'box':
+        mesh = creation.box(extents=size)
+    elif kind == 'sphere':
+        mesh = creation.icosphere(subdivisions=_SUBDIVISIONS, radius=size[0])
+    elif kind == 'capsule':
+        mesh = creation.capsule(radius=size[0], height=size[1], count=[_SIDES, _SIDES // 2])
+        mesh.apply_translation([0.0, 0.0, -mesh.bounds[:, 2].mean()])
+    else:
+        mesh = creation.cylinder(radius=size[0], height=size[1], sections=_SIDES)
+    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+
+
+def _read(path: Path) -> Iterator[tuple[Array, Any, Color | None]]:
+    """Yield the parts of a mesh file; materials in other files are not looked for."""
+    trimesh = optional('trimesh', 'tune')
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise ShapeError(f'{shown(path.name)} is not one of {", ".join(_SUFFIXES)}')
+    try:
+        with path.open('rb') as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ShapeError(f'{shown(str(path))} cannot be read: {error.strerror}') from None
+    if len(data) > MOST_BYTES:
+        raise ShapeError(f'{shown(path.name)} has more than {MOST_BYTES >> 20} MiB')
+    try:
+        scene = trimesh.load_scene(
+            io.BytesIO(data), file_type=suffix[1:], resolver=_Nothing(), process=False
+        )
+        meshes = [mesh for mesh in scene.dump() if hasattr(mesh, 'faces')]
+        parts = [
+            (np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces), _color(mesh))
+            for mesh in meshes
+        ]
+    except Exception as error:  # readers of many formats raise what they like
+        raise ShapeError(
+            f'{shown(path.name)} cannot be read: {type(error).__name__}: {error}'
+        ) from None
+    if sum(len(faces) for _, faces, _ in parts) > MOST_EACH:
+        raise ShapeError(f'{shown(path.name)} has more than {MOST_EACH} triangles')
+    if not all(np.isfinite(vertices).all() for vertices, _, _ in parts):
+        raise ShapeError(f'{shown(path.name)} has vertices that are not finite')
+    yield from parts
+
+
+class _Nothing(Mapping[str, bytes]):
+    """Stands for the files beside a mesh: there are none."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raise FileNotFoundError(key)
+
+    def __getitem__(self, key: str) -> bytes:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _color(mesh: Any) -> Color | None:
+    material = getattr(mesh.visual, 'material', None)
+    color = getattr(material, 'main_color', None)
+    if color is None:
+        return None
+    red, green, blue, alpha = (float(component) / 255.0 for component in color)
+    return red, green, blue, alpha
