@@ -146,7 +146,7 @@ class BridgeRobot(RosClient):
         }
         assert self.model is not None
         try:
-            self.model.accept(found, now=time.monotonic(), is_step=False)
+            self.model.accept(found)
         except TransmissionBridgeError:
             # Not the robot that we know: ask again.
             self._step = 'absent'
@@ -196,7 +196,7 @@ class BridgeRobot(RosClient):
             )
             model = TuneModel(data, robot, aliases)
             self._buffers = _Buffers(robot, options)
-            model.accept(numbers, now=time.monotonic(), is_step=False)
+            model.accept(numbers)
         except TransmissionBridgeError as error:
             self._problem = f'the robot of the bridge cannot be read here: {error}'
             self._step, self._asked = 'absent', time.monotonic() + _PATIENCE
@@ -205,7 +205,7 @@ class BridgeRobot(RosClient):
         self._step = 'known'
         if self.model is not None and self.visuals == data:
             # The same robot: what was done can still be undone.
-            self.model.accept(numbers, now=time.monotonic(), is_step=False)
+            self.model.accept(numbers)
         else:
             self.model, self.visuals = model, data
             self.generation += 1

@@ -271,28 +271,31 @@ class TuneModel:
             turns += _turns(binding, *ratios)
         return Preview(tuned, tuple(shifts), tuple(turns))
 
-    def accept(self, values: Mapping[str, float], *, now: float, is_step: bool = True) -> None:
+    def accept(self, values: Mapping[str, float]) -> None:
         """
-        Take over values that are in use now.
+        Take over values that are in use now, whoever set them.
 
         :param values: By parameter; what is not a number of this robot is ignored.
-        :param now: Time [s].
-        :param is_step: Whether undo takes it back, as what was done on the page.
         :raises TransmissionBridgeError: If they cannot be accepted.
         """
         ours = {name: value for name, value in values.items() if name in self._places}
-        before = {name: self.value(name) for name in ours}
-        if before == ours:
-            return
-        self.robot = self.robot.with_parameters(by_number(ours))
-        if not is_step:
-            return
+        if any(self.value(name) != value for name, value in ours.items()):
+            self.robot = self.robot.with_parameters(by_number(ours))
+
+    def done(self, before: Mapping[str, float], after: Mapping[str, float], now: float) -> None:
+        """
+        Note a change that was made on the page, as a step that undo takes back.
+
+        :param before: The values that were in use.
+        :param after: Those that took their place.
+        :param now: Time [s].
+        """
         self._undone.clear()
         last = self._done[-1] if self._done else None
-        if last is not None and last[2].keys() == ours.keys() and now - last[0] < _ONE_STEP:
+        if last is not None and last[2].keys() == after.keys() and now - last[0] < _ONE_STEP:
             before = last[1]
             self._done.pop()
-        self._done.append((now, before, ours))
+        self._done.append((now, dict(before), dict(after)))
         del self._done[:-_MOST_STEPS]
 
     def undo(self) -> Proposal:

@@ -81,7 +81,7 @@ class RobotScene:
         centre = 0.5 * (low + high)
         camera = self._server.initial_camera
         camera.look_at = tuple(centre)
-        camera.position = tuple(centre + size * np.array([0.95, -0.95, 0.55]))
+        camera.position = tuple(centre + size * np.array([0.75, -0.75, 0.4]))
         self._server.scene.add_grid(
             '/grid',
             width=4.0 * size,

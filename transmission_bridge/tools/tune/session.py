@@ -166,7 +166,12 @@ class Session:
 
         :param done: Is called with the reason why they were refused, empty where they were not.
         """
-        self._set(values, lambda model: model.accept(values, now=time.monotonic()), done)
+        model = self.model
+        if model is None:
+            return
+        # Before it is asked for: others hear of the change before the answer comes.
+        before = {name: model.value(name) for name in values}
+        self._set(values, lambda model: model.done(before, values, time.monotonic()), done)
 
     def undo(self, done: Done) -> None:
         """Take the last step back."""
@@ -188,15 +193,10 @@ class Session:
         if proposal.reason:
             done(proposal.reason)
             return
-
-        def accept(model: TuneModel) -> None:
-            model.accept(proposal.values, now=time.monotonic(), is_step=False)
-            note(model)
-
-        self._set(proposal.values, accept, done)
+        self._set(proposal.values, note, done)
 
     def _set(
-        self, values: Mapping[str, float], accept: Callable[[TuneModel], None], done: Done
+        self, values: Mapping[str, float], note: Callable[[TuneModel], None], done: Done
     ) -> None:
         model = self.model
         if model is None or not self.settings.may_change:
@@ -206,7 +206,8 @@ class Session:
         def answered(reason: str) -> None:
             try:
                 if not reason and self.model is model:
-                    accept(model)
+                    model.accept(values)
+                    note(model)
             except TransmissionBridgeError as error:
                 reason = str(error)
             done(reason)

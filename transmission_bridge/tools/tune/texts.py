@@ -140,7 +140,7 @@ def bars(
         and whether it is stale.
     """
     lines = [
-        f'<tr><th style="width:34%">{plain(heading)}</th><th>position</th><th>velocity</th>'
+        f'<tr><th style="width:30%">{plain(heading)}</th><th>position</th><th>velocity</th>'
         '<th>effort</th><th style="width:13%">age</th></tr>'
     ]
     for name, unit, values, age, lower, upper, stale in rows:
@@ -151,10 +151,10 @@ def bars(
         old = f'{age:.1f}' if math.isfinite(age) else 'never'
         style = ' class="old"' if stale else ''
         lines.append(
-            f'<tr{style}><td title="{plain(name, _SENTENCE)}"><b>{plain(name)}</b> '
-            f'<span class="dim">{plain(units.name(unit))}</span></td>{cells}'
+            f'<tr{style}><td colspan="5" title="{plain(name, _SENTENCE)}"><b>{plain(name)}</b> '
+            f'<span class="dim">{plain(units.name(unit))}</span></td></tr>'
+            f'<tr{style}><td>{_bar(values[0], lower, upper)}</td>{cells}'
             f'<td class="n {"bad" if stale else ""}">{old}</td></tr>'
-            f'<tr><td colspan="5">{_bar(values[0], lower, upper)}</td></tr>'
         )
     return f'<div class="tb"><table>{"".join(lines)}</table></div>'
 

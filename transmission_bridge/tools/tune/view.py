@@ -274,8 +274,8 @@ class View:
                 if not self._session.robot.is_live:
                     self._add_motors(model, chosen, binding)
                 if binding is not None:
-                    self._add_numbers(model, binding)
                     self._add_actions(binding)
+                    self._add_numbers(model, binding)
         if self._may_change:
             submit = self._panel
             submit.on_submit(lambda _: self._session.post(self._apply))
@@ -323,6 +323,8 @@ class View:
         self._message = gui.add_html('')
         steps = gui.add_button_group('steps', ('Undo', 'Redo', 'As in the URDF'))
         self._on_click_of(steps, self._stepped)
+        zero = gui.add_button('Zero all joints of the robot here', color='gray')
+        self._on_click(zero, self._zero_all)
 
     def _on_click_of(self, group: Any, act: Callable[[str], None]) -> None:
         def clicked(event: Any) -> None:
@@ -364,7 +366,6 @@ class View:
     def _add_actions(self, binding: Binding) -> None:
         gui = self._gui
         joints = [member.name for member in binding.spec.joints]
-        gui.add_html(note('where the joint really is, and which way it turns', 'dim'))
         self._joint_labels = {label(name): name for name in joints}
         options = tuple(self._joint_labels)
         self._joint = gui.add_dropdown('joint', options, options[0], visible=len(options) > 1)
@@ -372,8 +373,6 @@ class View:
         self._is_at = gui.add_text(f'is at [{unit}]', '0', hint='Sets its offset, after asking')
         ways = gui.add_button_group('this joint', ('Is at', 'Zero here', 'Turns wrong'))
         self._on_click_of(ways, self._way)
-        zero = gui.add_button('Zero all joints of the robot here', color='gray')
-        self._on_click(zero, self._zero_all)
         self._question = gui.add_html('')
         self._yes = gui.add_button('Do it', visible=False, color='orange')
         self._on_click(self._yes, self._agreed)
