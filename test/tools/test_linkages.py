@@ -159,7 +159,7 @@ def test_curves_begin_where_the_linkage_can_be(save):
     """The middle of the range may be out of reach."""
     path = save(
         'five_bar',
-        ('lower="-1.2" upper="1.2" velocity="20"', 'lower="-0.2" upper="5" velocity="20"'),
+        ('lower="-1.4" upper="1.4" velocity="20"', 'lower="-0.2" upper="5" velocity="20"'),
     )
     robot, _ = loaded(path.read_text(encoding='utf-8'))
     (binding,) = robot.bindings

@@ -1,0 +1,82 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The linkages of the documents: what is said of them, and the ankle by its own type."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from transmission_bridge import load_description, RobotTransmissions, Transmission
+from transmission_bridge.transmissions.conformance import failures
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
+
+NAMES = ('four_bar_knee', 'five_bar', 'push_rod_ankle')
+
+
+def transmission(text: str, passive_joints: str = 'none') -> Transmission:
+    """Return the linkage of a URDF, of which nothing is found to be odd."""
+    robot = RobotTransmissions(load_description(text, strict=True), passive_joints=passive_joints)
+    assert list(map(str, robot.findings)) == []
+    (linkage,) = robot.transmissions.values()
+    return linkage
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_a_worked_linkage_loads_and_is_closed(linkages: dict[str, str], name: str) -> None:
+    """Nothing is odd, no joint is idle, and no limit excludes the start."""
+    facts = '\n'.join(transmission(linkages[name], 'all').facts())
+    assert 'of which 0 idle' in facts
+    assert 'limits exclude the start' not in facts
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_a_worked_linkage_holds_what_every_transmission_has_to(
+    linkages: dict[str, str], name: str
+) -> None:
+    """Round trips, power, Jacobians, accelerations, batches, NaN and streams."""
+    # Near a dead centre one direction is singular before the other one, by default.
+    text = linkages[name].replace('<loop', '<param name="max_gain">1e6</param><loop', 1)
+    assert failures(transmission(text), count=300) == {}
+
+
+@pytest.fixture(scope='module')
+def ankle() -> ParallelAnkleTransmission:
+    """Return the ankle of the section about this type, whose numbers the linkage has."""
+    legs = [
+        AnkleLeg(motor=(0.0, y, z), crank=0.05, rod=z, foot=(0.05, y, 0.0))
+        for y, z in ((0.05, 0.24), (-0.05, 0.15))
+    ]
+    return ParallelAnkleTransmission(
+        (legs[0], legs[1]), lower=(-0.9, -0.4), upper=(0.6, 0.4), actuator_reduction=(15.0, 15.0)
+    )
+
+
+@pytest.mark.parametrize('interface', ['position', 'velocity', 'acceleration', 'effort'])
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_the_push_rod_ankle_is_the_parallel_ankle(
+    linkages: dict[str, str],
+    ankle: ParallelAnkleTransmission,
+    direction: str,
+    interface: str,
+) -> None:
+    """Joints of a URDF and an equation of its own agree at 10,000 points."""
+    linkage = transmission(linkages['push_rod_ankle'])
+    random = np.random.default_rng(0)
+    at = joints = random.uniform((-0.9, -0.4), (0.6, 0.4), (10_010, 2))
+    if direction != JOINT_TO_ACTUATOR:
+        at = ankle.joint_to_actuator('position', joints)
+    values, rate = random.normal(size=(2, *at.shape))
+    if interface == 'position':
+        values = at
+    expected, found = (
+        each.map(direction, interface, values, at=at, rate=rate)  # type: ignore[arg-type]
+        for each in (ankle, linkage)
+    )
+    known = np.isfinite(expected).all(axis=1)
+    assert known.sum() >= 10_000
+    assert np.array_equal(np.isfinite(found).all(axis=1), known)  # beyond the reach of a rod
+    scale = np.maximum(1.0, np.abs(expected[known]).max(axis=1, keepdims=True))
+    assert (np.abs(found - expected)[known] / scale).max() < 1e-9
