@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 
-from robot import robot_urdf
+from robot import LEG_JOINTS, LEG_MOTORS, legs_urdf, robot_urdf
 
 HERE = Path(__file__).resolve().parent
 LOAD_CPU, NODE_CPU = 0, 1
@@ -88,6 +88,15 @@ GATES = (
         '',
         0.0,
     ),
+    *(
+        (f'{title}, {what} / plain relay', key, variant, 'legs_relay', '', 0.0)
+        for variant, what in (
+            ('legs', 'two legs of linkages'),
+            ('legs_no_balls', 'two legs, no angles of balls'),
+            ('legs_commands', 'two legs, commands'),
+        )
+        for title, key in (('CPU', 'cpu_us'), ('p50', 'p50_us'), ('p99', 'p99_us'))
+    ),
     (
         'CPU, single-threaded executor / plain relay',
         'cpu_us',
@@ -111,6 +120,12 @@ class Variant:
     drivers: tuple[str, ...]
     output: str = 'joint_states'
     flood: bool = False
+    swing: float = 0.002
+    with_effort: bool = True
+
+
+#: Swing of the motors of legs [rad]: at 1 kHz each moves by up to 2 mrad from message to message.
+STRIDE = 0.2
 
 
 def names(prefix: str, first: int, last: int) -> str:
@@ -132,7 +147,23 @@ def variants(joints: int, folder: Path) -> list[Variant]:
 
     half = joints // 2
     single = bridge('bridge_single', joints, states, flood=True)
+
+    def legs(members: tuple[str, ...], ending: str = '') -> str:
+        return ','.join(f'{side}_{name}{ending}' for side in ('left', 'right') for name in members)
+
+    strides = (f'actuator_states={legs(LEG_MOTORS, "_motor")}',)
     return [
+        replace(relay('typed_relay'), name='legs_relay', drivers=strides, flood=False),
+        bridge('legs', 6, strides, swing=STRIDE),
+        bridge('legs_no_balls', 6, strides, swing=STRIDE),
+        bridge(
+            'legs_commands',
+            6,
+            (f'joint_commands={legs(LEG_JOINTS)}',),
+            output='actuator_commands',
+            swing=STRIDE,
+            with_effort=False,  # one would need the position that is measured
+        ),
         Variant('direct', (), states, output='actuator_states'),
         relay('typed_relay'),
         relay('raw_relay'),
@@ -174,12 +205,14 @@ def bridge_command(
 ) -> tuple[str, ...]:
     """Write the node's parameter file and return the command that starts it as users do."""
     topics = [driver.partition('=')[0] for driver in drivers if 'actuator_states' in driver]
+    urdf = robot_urdf(joints, nonlinear=name == 'nonlinear', limited='limited' in name)
     lines = [
         '/**:',
         '  ros__parameters:',
         '    autostart: true',
+        f'    passive_joints: {"no_balls" if name == "legs_no_balls" else "all"}',
         '    robot_description: |',
-        f'      {robot_urdf(joints, nonlinear=name == "nonlinear", limited="limited" in name)}',
+        f'      {legs_urdf() if name.startswith("legs") else urdf}',
     ]
     if topics:
         lines.append(f'    actuator_state_topics: [{", ".join(topics)}]')
@@ -209,9 +242,11 @@ def measure(variant: Variant, arguments: argparse.Namespace) -> dict[str, float]
                 str(HERE / 'load.py'),
                 f'--pid={process.pid if process else 0}',
                 f'--output={variant.output}',
+                f'--swing={variant.swing}',
                 f'--seconds={arguments.seconds}',
                 f'--warm-up={arguments.warm_up}',
                 f'--flood={arguments.flood if variant.flood else 0}',
+                *(() if variant.with_effort else ('--no-effort',)),
                 *(f'--driver={driver}' for driver in variant.drivers),
             ],
             stdout=subprocess.PIPE,
@@ -245,6 +280,14 @@ def report(rounds: list[dict[str, dict[str, float]]]) -> tuple[list[str], dict, 
         lines.append(f'{title:44} {median:6.3f} [{min(ratios):.3f}..{max(ratios):.3f}]  {verdict}')
         figures[title] = {'median': median, 'min': min(ratios), 'max': max(ratios)}
     for name in rounds[0]:
+        figure = {
+            key: statistics.median(figures_of[name][key] for figures_of in rounds)
+            for key in ('cpu_us', 'p50_us', 'p99_us')
+        }
+        lines.append(
+            f'{"CPU, p50, p99 [us], " + name:44} '
+            + ', '.join(f'{value:.0f}' for value in figure.values())
+        )
         sent = sum(figures_of[name]['sent'] for figures_of in rounds)
         lost = sum(figures_of[name]['lost'] for figures_of in rounds)
         lines.append(f'{"lost / sent at 1 kHz, " + name:44} {lost:.0f} / {sent:.0f}')

@@ -16,7 +16,7 @@ import os
 import statistics
 import time
 
-from drivers import Driver
+from drivers import Driver, SWING
 import rclpy
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
@@ -42,7 +42,12 @@ class Load:
         self.pid = arguments.pid
         self.node = rclpy.create_node('load')
         self.drivers = [
-            Driver(names.split(','), self.node.create_publisher(JointState, topic, 10))
+            Driver(
+                names.split(','),
+                self.node.create_publisher(JointState, topic, 10),
+                arguments.swing,
+                not arguments.no_effort,
+            )
             for topic, names in (driver.split('=') for driver in arguments.driver)
         ]
         self.received: list[tuple[int, int]] = []
@@ -86,6 +91,7 @@ class Load:
             'cpu_us': used * 1e6 / max(sent, 1),
             'cpu_share': used / seconds,
             'p50_us': statistics.median(latencies) if latencies else float('nan'),
+            'p99_us': latencies[int(0.99 * len(latencies))] if latencies else float('nan'),
             'sent': sent,
             'lost': sent - len(latencies),
         }
@@ -143,6 +149,8 @@ def main() -> None:
     parser.add_argument('--pid', type=int, default=0)
     parser.add_argument('--driver', action='append', required=True, help='topic=name,name,...')
     parser.add_argument('--output', required=True)
+    parser.add_argument('--swing', type=float, default=SWING, help='of the positions [rad]')
+    parser.add_argument('--no-effort', action='store_true', help='positions and velocities only')
     parser.add_argument('--rate', type=float, default=1000.0)
     parser.add_argument('--warm-up', type=float, default=1.0)
     parser.add_argument('--seconds', type=float, default=4.0)
