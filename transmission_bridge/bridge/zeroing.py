@@ -118,7 +118,7 @@ def zero_offsets(
     }
     position = robot.actuator_to_joint('position', actuators[0])
     velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
-    motor_velocity = convert(actuators, robot.scales, to_si=True)[1]
+    motor_position, motor_velocity = convert(actuators, robot.scales, to_si=True)[:2]
     changes = []
     for joint, target in wanted.items():
         if joint not in robot.joint_names:
@@ -131,7 +131,7 @@ def zero_offsets(
             )
         if joint in solved:
             name = solved[joint].spec.name
-            _check_at_rest(robot, name, joint, held, velocity, actuators[1], max_velocity)
+            _check_at_rest(robot, name, joint, held, velocity, motor_velocity, max_velocity)
             continue
         if joint not in places:
             raise MessageError('no_offset', f'{joint} has no offset{_instead(robot, joint)}')
@@ -145,7 +145,7 @@ def zero_offsets(
         changes.append(OffsetChange(transmission, path, old, old + (target - present)))
     concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
     for binding in concerned.values():
-        changes += _solved_offsets(robot, binding, wanted, actuators[0], position)
+        changes += _solved_offsets(robot, binding, wanted, motor_position, position)
     _check_result(robot, wanted, solved, changes, actuators[0], position)
     return tuple(changes)
 
@@ -193,6 +193,8 @@ def _solved_offsets(
 
     Joints that are not wanted stay where they are.
 
+    :param actuator_position: Of all actuators [rad or m].
+    :param joint_position: Of all joints.
     :raises MessageError: If a position is unknown or cannot be reached.
     """
     transmission, name = binding.transmission, binding.spec.name
