@@ -449,9 +449,14 @@ def test_what_was_found_of_a_linkage_is_said() -> None:
     facts = '\n'.join(built(push_rod_ankle()).facts())
     assert '8 unknowns, 6 equations of rank 6; mobility 4, of which 2 idle' in facts
     assert 'driven crank_a, crank_b; commanded pitch, roll' in facts
-    assert 'limits exclude' not in facts
+    assert built(push_rod_ankle()).doubts() == ()
     narrow = push_rod_ankle().replace('lower="-0.3" upper="0.3"', 'lower="0.2" upper="0.3"')
-    assert 'limits exclude the start: roll' in '\n'.join(built(narrow).facts())
+    (doubt,) = built(narrow).doubts()
+    assert 'limits exclude the start' in doubt
+    assert 'roll is at' in doubt
+    (finding,) = transmissions_of(narrow).findings
+    assert (finding.severity, finding.subject) == ('warning', 'linkage')
+    assert doubt in finding.message
 
 
 def test_a_copy_through_pickle_maps_the_same() -> None:

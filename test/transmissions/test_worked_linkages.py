@@ -26,10 +26,21 @@ def transmission(text: str, passive_joints: str = 'none') -> Transmission:
 
 @pytest.mark.parametrize('name', NAMES)
 def test_a_worked_linkage_loads_and_is_closed(linkages: dict[str, str], name: str) -> None:
-    """Nothing is odd, no joint is idle, and no limit excludes the start."""
+    """Nothing is odd, and no joint is idle."""
     facts = '\n'.join(transmission(linkages[name], 'all').facts())
     assert 'of which 0 idle' in facts
-    assert 'limits exclude the start' not in facts
+
+
+def test_a_forgotten_motor_leaves_a_warning(linkages: dict[str, str]) -> None:
+    """The joint that it would move is idle, and hardware commands it."""
+    motor = linkages['five_bar'].index('<actuator name="knee_motor"')
+    end = linkages['five_bar'].index('</actuator>', motor) + len('</actuator>')
+    text = linkages['five_bar'][:motor] + linkages['five_bar'][end:]
+    text = text.replace('<joint name="knee" role="joint2"/>', '')
+    robot = RobotTransmissions(load_description(text))
+    (finding,) = robot.findings
+    assert finding.severity == 'warning'
+    assert 'undetermined that the hardware commands, knee; is an actuator' in finding.message
 
 
 @pytest.mark.parametrize('name', NAMES)

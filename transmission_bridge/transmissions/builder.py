@@ -66,6 +66,16 @@ def build_all(
         else:
             if all(finding.severity != 'error' for finding in unused):
                 built.append(item)
+                findings += [
+                    Finding(
+                        'warning',
+                        f"transmission '{spec.name}': {doubt}",
+                        line=spec.line,
+                        path=spec.path,
+                        subject=spec.name,
+                    )
+                    for doubt in item.transmission.doubts()
+                ]
             findings.extend(unused)
     return _with_clear_units(built, specs, findings), tuple(findings)
 

@@ -212,6 +212,10 @@ class Transmission(ABC):
         """Return what the type has found out about the mechanism, in sentences for ``check``."""
         return ()
 
+    def doubts(self) -> tuple[str, ...]:
+        """Return why the description may not be what is meant; each becomes a warning."""
+        return ()
+
     def stream(self, direction: Direction) -> InstantMap | None:
         """
         Return what maps one instant after the other and begins at its last solution.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 import math
 from typing import Any, cast, ClassVar
 
@@ -251,6 +251,16 @@ class LinkageTransmission(Transmission):
         """Return what was found of the linkage, in sentences, for each part that moves."""
         return tuple(line for part in self.parts for line in part.facts())
 
+    def doubts(self) -> tuple[str, ...]:
+        """Return which limits exclude the start, and which joints of the hardware are loose."""
+        declared = {
+            each.name
+            for block in self._robot.blocks
+            for each in block.components
+            if each.kind == 'joint' and each.command_interfaces
+        }
+        return tuple(line for part in self.parts for line in part.doubts(declared))
+
     @property
     def n_outputs(self) -> int:
         """Number of joints that actuators are mapped to: commanded ones and passive ones."""
@@ -416,11 +426,6 @@ class _Part:
             return ', '.join(names[place] for place in places) or 'none'
 
         passive = [k for k in structure.unknown if k not in component.commanded]
-        outside = [
-            f'{names[k]} {start[k]:.4g}'
-            for k, (low, high) in enumerate(component.limits)
-            if not low - 1e-3 <= start[k] <= high + 1e-3
-        ]
         ranges = ', '.join(
             f'{names[k]} {low:.4g} to {high:.4g}'
             for k, low, high in zip(
@@ -440,8 +445,34 @@ class _Part:
             f'closed to {structure.gap:.1e}',
             f'range {ranges}; {len(component.seeds[0][0])} assembled positions in the table',
         ]
+        return lines
+
+    def doubts(self, declared: Collection[str]) -> list[str]:
+        """
+        Return what in the part may not be meant.
+
+        :param declared: Joints that the hardware commands.
+        """
+        structure = self.component.structure
+        outside = [
+            f'{name} is at {at:.4g}, of {low:.4g} to {high:.4g}'
+            for name, at, (low, high) in zip(
+                structure.names, structure.start.tolist(), self.component.limits, strict=True
+            )
+            if not low - 1e-3 <= at <= high + 1e-3
+        ]
+        loose = [structure.names[k] for k in structure.idle if structure.names[k] in declared]
+        lines = []
         if outside:
-            lines.append(f'limits exclude the start: {", ".join(outside)}')
+            lines.append(
+                f'limits exclude the start, the assembly found nearest: {", ".join(outside)}; is '
+                'a length wrong, a limit too narrow, or a <start> missing?'
+            )
+        if loose:
+            lines.append(
+                f'the actuators leave joints undetermined that the hardware commands, '
+                f'{", ".join(loose)}; is an actuator or a loop missing?'
+            )
         return lines
 
     def inputs(self, forward: bool) -> npt.NDArray[np.intp]:
