@@ -31,6 +31,14 @@ def test_a_worked_linkage_loads_and_is_closed(linkages: dict[str, str], name: st
     assert 'of which 0 idle' in facts
 
 
+def test_a_range_away_from_zero_has_its_start_within(linkages: dict[str, str]) -> None:
+    """Motors are moved from zero where no assembly with them there is within the limits."""
+    text = linkages['push_rod_ankle'].replace(
+        'lower="-0.9" upper="0.6"', 'lower="0.3" upper="0.6"'
+    )
+    assert transmission(text).doubts() == ()
+
+
 def test_a_forgotten_motor_leaves_a_warning(linkages: dict[str, str]) -> None:
     """The joint that it would move is idle, and hardware commands it."""
     motor = linkages['five_bar'].index('<actuator name="knee_motor"')
@@ -51,6 +59,48 @@ def test_a_worked_linkage_holds_what_every_transmission_has_to(
     # Near a dead centre one direction is singular before the other one, by default.
     text = linkages[name].replace('<loop', '<param name="max_gain">1e6</param><loop', 1)
     assert failures(transmission(text), count=300) == {}
+
+
+LOOP = '<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="0 1 0"/>'
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'words'),
+    [
+        ('frame2="shin_pin"', 'frame2="shinpin"', "(closest: 'shin', 'shin_pin')"),
+        ('frame2="shin_pin"', 'frame2="shin_lever"', "its child link 'shin_pin'"),
+        ('axis="0 1 0"/>\n    </t', 'axis="1 0 0"/>\n    </t', 'is an axis another one'),
+        (
+            LOOP,
+            '<loop type="weld" frame1="rod_tip" frame2="shin_pin"/>',
+            'hold the driven joints hip, knee_crank',
+        ),
+        ('axis="0 1 0"/>\n    </t', 'length="0.3"/>\n    </t', 'expected no length'),
+        ('>knee_crank</param>', '>knee_krank</param>', "(closest: 'knee_crank')"),
+        ('<param name="joint">knee_crank</param>', '', '<param name="joint"> in its actuator'),
+        ('>knee_crank</param>', '>rod_end</param>', "joint 'rod_end' is fixed"),
+        ('>hip</param>', '>knee_crank</param>', 'driven by two actuators'),
+        (
+            '<joint name="knee" type="revolute">',
+            '<joint name="knee" type="revolute"><mimic joint="hip"/>',
+            "commanded joint 'knee' mimics 'hip'",
+        ),
+        (LOOP, '', "commanded joint 'knee' is in no loop"),
+        (LOOP, LOOP + '<start joint="nee" position="0"/>', "(closest: 'knee'"),
+        (LOOP, LOOP + '<start joint="knee" position="9deg"/>', 'position of <start> (line'),
+        ('xyz="0 0 -0.38"', 'xyz="0 0 -3.8"', "loop hinge 'rod_tip' - 'shin_pin' stays open"),
+    ],
+)
+def test_a_mistake_is_said_with_what_to_try(
+    linkages: dict[str, str], before: str, after: str, words: str
+) -> None:
+    """One error, which names the loop or the joint, and nothing is bridged in its place."""
+    text = linkages['five_bar']
+    assert before in text
+    robot = RobotTransmissions(load_description(text.replace(before, after)))
+    (error,) = (str(each) for each in robot.findings if each.severity == 'error')
+    assert words in error
+    assert {'hip', 'knee', 'knee_crank'}.isdisjoint(robot.joint_names)
 
 
 @pytest.fixture(scope='module')

@@ -17,8 +17,14 @@ import numpy as np
 
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.linkage.structure import Structure
-from transmission_bridge.transmissions.linkage.tree import Loop, LoopPath, names_in_order, Tree
+from transmission_bridge.transmissions.linkage.structure import RANK, rows_function, Structure
+from transmission_bridge.transmissions.linkage.tree import (
+    DRIVEN,
+    Loop,
+    LoopPath,
+    names_in_order,
+    Tree,
+)
 from transmission_bridge.transmissions.linkage.way import Way
 from transmission_bridge.types import Array, Index
 
@@ -116,6 +122,7 @@ class Component:
         )
         for way in self._ways:
             if not way.begin(structure.start):
+                self._refuse_held()
                 raise TransmissionError(
                     f'at its start the linkage is singular as seen from {way.what}',
                     expected='<start> away from dead centres and from special positions',
@@ -141,6 +148,28 @@ class Component:
             ends.append((low - BEYOND * (high - low), high + BEYOND * (high - low)))
         lower, upper = np.array(ends).T
         return lower, upper
+
+    def _refuse_held(self) -> None:
+        """
+        Refuse loops that no motion of the driven joints can meet.
+
+        :raises TransmissionError: If there are more independent equations than the joints that are
+            not driven can meet.
+        """
+        structure = self.structure
+        rows = rows_function(structure.closures, structure.closures.rows)
+        jacobian = np.asarray(rows(structure.start, structure.lengths)[1].full())
+        values = np.linalg.svd(jacobian, compute_uv=False)
+        rank = int((values > RANK * values[0]).sum())
+        if rank > structure.rank:
+            names = ', '.join(structure.names[k] for k in structure.driven)
+            raise TransmissionError(
+                f'the loops hold the driven joints {names}: of {rank} independent equations the '
+                f'other joints can meet {structure.rank}',
+                expected="no more than they can meet; is a 'weld' meant to be a 'hinge' or a "
+                "'point', is an axis another one, or a joint missing?",
+                found=', '.join(str(path.loop) for path in structure.paths),
+            )
 
     def way(self, is_forward: bool, with_balls: bool = True) -> Way:
         """
@@ -355,7 +384,7 @@ def _components(
     tree = Tree(known.robot)
     variables: dict[str, int] = {}
     for name in spec.driven:
-        joint = tree.joint(name, 'driven joint')
+        joint = tree.joint(name, DRIVEN)
         if joint.mimic is not None:
             raise TransmissionError(
                 f"driven joint '{name}' mimics '{joint.mimic.joint}'",
@@ -372,6 +401,12 @@ def _components(
     paths = [tree.path(loop, variables) for loop in spec.loops]
     for name in spec.commanded:
         joint = tree.joint(name, 'commanded joint')
+        if joint.mimic is not None:
+            raise TransmissionError(
+                f"commanded joint '{name}' mimics '{joint.mimic.joint}'",
+                expected='the joint that it mimics, or none',
+                found='<mimic>',
+            )
         if name not in variables:
             raise TransmissionError(
                 f"commanded joint '{name}' is in no loop and not driven",

@@ -712,7 +712,7 @@ def _loop(reader: SpecReader, element: ParameterSpec) -> Loop:
     axis, length = (1.0, 0.0, 0.0), None
     if kind == 'hinge':
         text = attributes.pop('axis', '1 0 0')
-        numbers = reader.parse_numbers('axis', text)
+        numbers = reader.parse_numbers(f'axis of {where}', text)
         size = math.hypot(*numbers)
         if len(numbers) != 3 or not 1e-9 < size < math.inf:
             raise reader.error(
@@ -724,7 +724,7 @@ def _loop(reader: SpecReader, element: ParameterSpec) -> Loop:
         axis = (numbers[0] / size, numbers[1] / size, numbers[2] / size)
     if kind == 'rod' and 'length' in attributes:
         text = attributes.pop('length')
-        values = reader.parse_numbers('length', text)
+        values = reader.parse_numbers(f'length of {where}', text)
         if len(values) != 1 or not values[0] > 1e-6:
             raise reader.error(
                 f'the length of {where} cannot be used',
@@ -754,7 +754,7 @@ def _start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
     attributes = dict(element.attributes)
     where = f'<start> (line {element.line})'
     name, text = attributes.pop('joint', ''), attributes.pop('position', '')
-    values = reader.parse_numbers('position', text)
+    values = reader.parse_numbers(f'position of {where}', text)
     if not name or len(values) != 1:
         raise reader.error(
             f'{where} is incomplete',

@@ -27,6 +27,9 @@ TRIES = (60, 60)
 #: Assemblies beyond the limits, of which the nearest is taken where none is within.
 ASSEMBLIES = 20
 
+#: Times that an assembly beyond the limits is closed again from within them.
+DRAWS = 10
+
 #: Steps of one try.
 STEPS = 60
 
@@ -214,6 +217,7 @@ class _Search:
         assemblies: list[tuple[float, float, Array]] = []
         for lets_driven_move, tries in zip((False, True), TRIES, strict=True):
             free = [k for k in range(self._n) if lets_driven_move or k not in self._driven]
+            before = len(assemblies)
             for number in range(tries):
                 start = first.copy()
                 if number:
@@ -224,12 +228,14 @@ class _Search:
                             continue
                         start[place] = self._anywhere(random, place)
                 z, gap = self._newton(start, free, known, masked)
+                if lets_driven_move and gap <= tolerance:
+                    z, gap = self._drawn_in(self._unwound(z, first), gap, free, known, masked)
                 if gap < best[0]:
                     best = gap, z
                 if gap <= tolerance and self._is_upright(z):
                     z = self._unwound(z, first)
                     assemblies.append((float(np.abs(z - first).max()), gap, z))
-                    if self._is_within(z) or len(assemblies) >= ASSEMBLIES:
+                    if self._is_within(z) or len(assemblies) >= before + ASSEMBLIES:
                         break
                 if not free:
                     break
@@ -250,6 +256,20 @@ class _Search:
             low - 1e-3 <= value <= high + 1e-3
             for value, (low, high) in zip(z.tolist(), self._limits, strict=True)
         )
+
+    def _drawn_in(
+        self, z: Array, gap: float, free: Sequence[int], lengths: Array, masked: Array
+    ) -> tuple[Array, float]:
+        """Return an assembly nearer the limits, by closing it again from within them."""
+        low, high = np.array(self._limits).T
+        for _ in range(DRAWS):
+            if self._is_within(z):
+                break
+            other, miss = self._newton(np.clip(z, low, high), free, lengths, masked)
+            if not miss <= max(gap, CLOSED):
+                break
+            z, gap = other, miss
+        return z, gap
 
     def _unwound(self, z: Array, first: Array) -> Array:
         """Return an assembly without whole turns away from where it was sought."""

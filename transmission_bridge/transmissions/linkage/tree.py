@@ -18,10 +18,11 @@ from transmission_bridge.description.specs import (
     RobotDescription,
     TransmissionSpec,
 )
-from transmission_bridge.errors import TransmissionError
+from transmission_bridge.errors import closest, TransmissionError
 from transmission_bridge.types import Array
 
 __all__ = [
+    'DRIVEN',
     'LOOP_TYPES',
     'Element',
     'Loop',
@@ -33,6 +34,9 @@ __all__ = [
     'names_in_order',
     'reversed_path',
 ]
+
+#: Who asks for a joint that a motor turns.
+DRIVEN = 'driven joint'
 
 #: What a loop may be.
 LoopType: TypeAlias = Literal['point', 'hinge', 'weld', 'rod']
@@ -130,8 +134,10 @@ class Tree:
         joint = self._joints.get(name)
         if joint is None:
             raise TransmissionError(
-                f"{role}: '{name}' is not a joint of this URDF",
-                expected='a revolute, continuous or prismatic joint',
+                f"{role}: '{name}' is not a joint of this URDF{closest(name, self._joints)}",
+                expected='<param name="joint"> in its actuator: the joint that the motor turns'
+                if role == DRIVEN
+                else 'a revolute, continuous or prismatic joint',
                 found=repr(name),
             )
         if not joint.is_scalar:
@@ -190,13 +196,13 @@ class Tree:
         """Return the joints from the root to a link."""
         if frame not in self._links and frame not in self._above:
             joint = self._joints.get(frame)
-            known = self._links | set(self._above)
+            near = closest(frame, sorted(self._links)) if joint is None else ''
             raise TransmissionError(
-                f"loop {loop}: '{frame}' is not a link of this URDF",
+                f"loop {loop}: '{frame}' is not a link of this URDF{near}",
                 expected='the name of a link'
                 if joint is None
                 else f"its child link '{joint.child}', as '{frame}' is a joint",
-                found=repr(frame) if joint is not None else _nearest(frame, known),
+                found=repr(frame),
             )
         chain: list[JointSpec] = []
         link = frame
@@ -268,13 +274,6 @@ def _clean(transform: Array) -> Array:
     result = np.where(np.abs(transform) < ROUNDING, 0.0, transform)
     result.setflags(write=False)
     return result
-
-
-def _nearest(name: str, known: set[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, sorted(known), n=1)
-    return f"'{name}'" + (f"; did you mean '{close[0]}'?" if close else '')
 
 
 def names_in_order(variables: Mapping[str, int]) -> tuple[str, ...]:
