@@ -13,6 +13,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.tools.plot.command import curves_of
+from transmission_bridge.tools.tune.model import TuneModel
 
 COMMANDED = {
     'four_bar_knee': ('knee',),
@@ -301,3 +302,21 @@ def test_converted_recordings_have_passive_joints(run, save, name, tmp_path):
         found = list(csv.DictReader(file))
     numbers = np.array([[float(row[column]) for column in header] for row in found])
     np.testing.assert_allclose(numbers, rows, rtol=1e-9, atol=1e-9)
+
+
+# -- tune ----------------------------------------------------------------------------------------
+
+
+def test_a_change_is_shown_by_what_it_does_to_the_commanded_joints(save, name):
+    """Offsets of motors and lengths of rods move them, and turn no passive joint."""
+    path = save(name)
+    robot, _ = loaded(path.read_text(encoding='utf-8'))
+    (transmission,) = robot.transmissions
+    model = TuneModel(path.read_bytes(), robot)
+    position = np.zeros(len(robot.actuator_names))
+    number = f'transmissions.{transmission}.actuators.{robot.actuator_names[-1]}.offset'
+    preview = model.preview({number: 0.02}, position)
+    assert preview.reason == ''
+    assert {shift.joint for shift in preview.shifts} <= {*COMMANDED[name]}
+    assert COMMANDED[name][-1] in {shift.joint for shift in preview.shifts}
+    assert all(abs(shift.amount) < 0.1 for shift in preview.shifts)

@@ -54,11 +54,15 @@ def check_tuning(
         if binding.transmission.is_constant:
             at = np.nan_to_num(at)
         try:
-            ratios = [np.asarray(each.jacobian(at)) for each in (old, binding.transmission)]
+            # Passive joints, which follow these, stand behind them.
+            count = len(binding.joints)
+            ratios = [
+                np.asarray(each.jacobian(at))[:count] for each in (old, binding.transmission)
+            ]
             moved = np.abs(
                 binding.transmission.actuator_to_joint('position', at)
                 - old.actuator_to_joint('position', at)
-            )
+            )[:count]
         except Exception as error:  # a plugin's bug is a reason to refuse
             raise _refused(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)

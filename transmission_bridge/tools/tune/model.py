@@ -256,10 +256,14 @@ class TuneModel:
             if old is new:
                 continue
             try:
-                before, after = (each.actuator_to_joint('position', at) for each in (old, new))
+                # Passive joints, which follow these, stand behind them.
+                count = len(binding.joints)
+                before, after = (
+                    each.actuator_to_joint('position', at)[:count] for each in (old, new)
+                )
                 if binding.transmission.is_constant:
                     at = np.nan_to_num(at)
-                ratios = [np.asarray(each.jacobian(at)) for each in (old, new)]
+                ratios = [np.asarray(each.jacobian(at))[:count] for each in (old, new)]
             except Exception as error:  # a plugin's bug is a reason not to
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             joints = [member.name for member in binding.spec.joints]
