@@ -28,6 +28,7 @@ NAMES = sorted(path.name for path in (ROOT / 'docs').glob('*.md'))
 
 WITH_PYTHON = (
     'commands_and_states.md',
+    'gains.md',
     'kinematics.md',
     'mathematics.md',
     'one_joint.md',

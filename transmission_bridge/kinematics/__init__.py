@@ -5,12 +5,14 @@
 Joints, and devices made of joints, in joint and in actuator space. Needs numpy only.
 
 :class:`Joint` follows iDynTree's IJoint, :class:`JointDevice` RobWork's JointDevice, and
-:class:`ActuatorDevice` is the same device seen through the robot's transmissions.
+:class:`ActuatorDevice` is the same device seen through the robot's transmissions;
+:func:`actuator_gains` takes gains from joints to motors.
 ``docs/kinematics.md`` has examples, and a table of the names of both.
 """
 
 from transmission_bridge.kinematics.actuator_device import ActuatorDevice
 from transmission_bridge.kinematics.device import JointDevice, State
+from transmission_bridge.kinematics.gains import actuator_gains, ActuatorGains
 from transmission_bridge.kinematics.joint import (
     ChildMotion,
     Joint,
@@ -24,6 +26,7 @@ from transmission_bridge.kinematics.tree import joint_from_spec, joints_from_des
 
 __all__ = [
     'ActuatorDevice',
+    'ActuatorGains',
     'ChildMotion',
     'Joint',
     'JointDevice',
@@ -33,6 +36,7 @@ __all__ = [
     'JointIndexError',
     'MotionLimits',
     'State',
+    'actuator_gains',
     'joint_from_spec',
     'joints_from_description',
 ]

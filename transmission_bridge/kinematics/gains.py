@@ -1,0 +1,221 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Gains of joints as gains of their motors, for drivers that close the loop themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import ShapeError, TransmissionError, UnknownNameError
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
+from transmission_bridge.types import Array
+
+__all__ = ['ActuatorGains', 'JointGains', 'actuator_gains']
+
+#: Of each joint by name, others zero; or of all in their order; or a full matrix.
+JointGains: TypeAlias = Mapping[str, float] | npt.ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorGains:
+    """
+    Gains of motors that act on the joints as the gains of the joints would.
+
+    ``τ_a = proportional (a_d − a) − derivative ȧ + τ_a0`` in place of ``τ_q = K_q (q_d − q) − D_q
+    q̇ + τ_q0``, near the set point. Most drivers take one number per motor: :meth:`diagonal`.
+
+    :param actuator_names: The motors, in the order of rows and columns.
+    :param joint_names: The joints that are commanded through them.
+    :param proportional: ``K_a``, shape ``(m, m)``, SI at the motors [N m/rad, N/m].
+    :param derivative: ``D_a``, shape ``(m, m)``, SI at the motors [N m s/rad, N s/m].
+    :param geometric: ``(∂Jᵀ/∂a) τ``, the part of ``K_a`` that a load makes, shape ``(m, m)``; zero
+        where no load was given or the ratio is constant.
+    :param jacobian: ``J = ∂q/∂a`` of ``joint_names``, shape ``(n, m)``.
+    :param scales: SI at the motors for each number of the drivers, shape ``(3, m)``, rows
+        position, velocity, effort.
+    """
+
+    actuator_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    proportional: Array
+    derivative: Array
+    geometric: Array
+    jacobian: Array
+    scales: Array
+
+    @property
+    def driver_proportional(self) -> Array:
+        """``K_a`` in the drivers' units: effort unit per position unit, shape ``(m, m)``."""
+        gains: Array = self.proportional * self.scales[0] / self.scales[2][:, np.newaxis]
+        return gains
+
+    @property
+    def driver_derivative(self) -> Array:
+        """``D_a`` in the drivers' units: effort unit per velocity unit, shape ``(m, m)``."""
+        gains: Array = self.derivative * self.scales[1] / self.scales[2][:, np.newaxis]
+        return gains
+
+    @property
+    def lost(self) -> tuple[float, float]:
+        """
+        What drivers lose that take one number per motor, of proportional and derivative.
+
+        The share of what couples the motors, ``‖K_a − diag K_a‖ / ‖K_a‖`` (Frobenius, SI): 0
+        where the diagonal is all there is.
+        """
+        return _off_diagonal_share(self.proportional), _off_diagonal_share(self.derivative)
+
+    def diagonal(self) -> ActuatorGains:
+        """Return the gains that drivers have which take one number per motor."""
+        return ActuatorGains(
+            self.actuator_names,
+            self.joint_names,
+            np.diag(np.diag(self.proportional)),
+            np.diag(np.diag(self.derivative)),
+            self.geometric,
+            self.jacobian,
+            self.scales,
+        )
+
+    @property
+    def joint_proportional(self) -> Array:
+        """
+        Stiffness of the joints with these gains, ``J^-T (K_a − (∂Jᵀ/∂a) τ) J^-1``.
+
+        Shape ``(n, n)`` [N m/rad, N/m]. Its diagonal is what each joint resists with while the
+        others stand still; of :meth:`diagonal` it is what is left of the gains asked for. The
+        pseudo-inverse is taken where the numbers of motors and joints differ.
+        """
+        return self._at_joints(self.proportional - self.geometric)
+
+    @property
+    def joint_derivative(self) -> Array:
+        """
+        Damping of the joints with these gains, ``J^-T D_a J^-1``.
+
+        Shape ``(n, n)`` [N m s/rad, N s/m].
+        """
+        return self._at_joints(self.derivative)
+
+    def _at_joints(self, gains: Array) -> Array:
+        inverse = np.linalg.pinv(self.jacobian)
+        at_joints: Array = inverse.T @ gains @ inverse
+        return at_joints
+
+
+def actuator_gains(
+    robot: RobotTransmissions,
+    position: npt.ArrayLike,
+    *,
+    proportional: JointGains,
+    derivative: JointGains = (),
+    load: npt.ArrayLike | None = None,
+) -> ActuatorGains:
+    """
+    Return the gains of the motors for those of the joints.
+
+    ``K_a = Jᵀ K_q J + (∂Jᵀ/∂a) τ`` and ``D_a = Jᵀ D_q J`` at the set point. The names are those
+    of ros2_control's interfaces (``hardware_interface_type_values.hpp``), the law of stiffness is
+    that of Chen and Kao (2000), *Conservative congruence transformation for joint and Cartesian
+    stiffness matrices of robotic hands and fingers*. Without the second term a load that the
+    motors hold makes a joint softer or stiffer than asked for, where its ratio depends on
+    position.
+
+    :param robot: The maps.
+    :param position: Set point of all joints [rad or m], shape ``(n_joints,)``.
+    :param proportional: ``K_q`` [N m/rad, N/m].
+    :param derivative: ``D_q`` [N m s/rad, N s/m], zero by default.
+    :param load: ``τ``, what the load exerts on the joints at the set point, so that the motors
+        hold ``−Jᵀ τ`` [N m or N], shape ``(n_joints,)``; ``None``: the second term is left out.
+    :raises ShapeError: If an array has another shape.
+    :raises UnknownNameError: If a gain is named for a joint that the robot does not have.
+    :raises TransmissionError: If a gain is not finite, or the transmissions do not reach the set
+        point or, where there is a load, do not map accelerations.
+    """
+    names, n = robot.joint_names, len(robot.joint_names)
+    mapper = robot.si_mapper
+    a = mapper.map(JOINT_TO_ACTUATOR, 'position', _vector('position', position, n))
+    jacobian = mapper.jacobian(a)
+    if not np.isfinite(jacobian).all():
+        raise TransmissionError('the transmissions do not reach this set point')
+    geometric = np.zeros((len(a), len(a)))
+    if load is not None and not mapper.is_constant:
+        geometric = _geometric(robot, a, _vector('load', load, n))
+    stiffness = jacobian.T @ _matrix('proportional', proportional, names) @ jacobian
+    damping = jacobian.T @ _matrix('derivative', derivative, names) @ jacobian
+    passive = {place for binding in robot.bindings for place in binding.passive}
+    commanded = [place for place in range(n) if place not in passive]
+    return ActuatorGains(
+        robot.actuator_names,
+        tuple(names[place] for place in commanded),
+        stiffness + geometric,
+        damping,
+        geometric,
+        jacobian[commanded],
+        np.ones((3, len(a))) if robot.scales is None else robot.scales,
+    )
+
+
+def _off_diagonal_share(gains: Array) -> float:
+    """Return ``‖K − diag K‖ / ‖K‖`` (Frobenius), zero for zero."""
+    whole = float(np.linalg.norm(gains))
+    return float(np.linalg.norm(gains - np.diag(np.diag(gains)))) / whole if whole else 0.0
+
+
+def _geometric(robot: RobotTransmissions, a: Array, load: Array) -> Array:
+    """
+    Return ``(∂Jᵀ/∂a) τ``, the second derivatives of ``τᵀ q(a)``.
+
+    The acceleration of joints whose motors turn evenly, ``J̇ ȧ``, is quadratic in ``ȧ``: that at
+    ``e_j + e_k`` gives the mixed derivatives.
+    """
+    m = len(a)
+    unit = np.eye(m)
+    first, second = np.triu_indices(m)
+    rates = np.where((first == second)[:, np.newaxis], unit[first], unit[first] + unit[second])
+    at = np.broadcast_to(a, rates.shape)
+    still = np.zeros(rates.shape)
+    bent = robot.si_mapper.map(ACTUATOR_TO_JOINT, 'acceleration', still, at=at, rate=rates) @ load
+    if not np.isfinite(bent).all():
+        raise TransmissionError(
+            'a transmission does not map accelerations here, so that what a load does to its '
+            'stiffness is unknown'
+        )
+    found = np.zeros((m, m))
+    alone = bent[first == second]
+    mixed = np.where(first == second, bent, 0.5 * (bent - alone[first] - alone[second]))
+    found[first, second] = found[second, first] = mixed
+    return found
+
+
+def _vector(name: str, values: npt.ArrayLike, n: int) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n,):
+        raise ShapeError(name, expected=f'({n},)', found=array.shape)
+    return array
+
+
+def _matrix(name: str, gains: JointGains, joints: tuple[str, ...]) -> Array:
+    n = len(joints)
+    if isinstance(gains, Mapping):
+        for joint in gains:
+            if joint not in joints:
+                raise UnknownNameError('joint', joint, joints, parameter=name)
+        gains = [gains.get(joint, 0.0) for joint in joints]
+    array = np.asarray(gains, dtype=np.float64)
+    if array.shape == (0,):
+        array = np.zeros(n)
+    if array.shape not in ((n,), (n, n)):
+        raise ShapeError(name, expected=f'({n},) or ({n}, {n})', found=array.shape)
+    if not np.isfinite(array).all():
+        raise TransmissionError(
+            f'{name} is not finite', parameter=name, expected='numbers', found=str(array.tolist())
+        )
+    return np.diag(array) if array.ndim == 1 else array
