@@ -67,7 +67,14 @@ CURVED = """
   </transmission>"""
 
 
-def robot(*, plugin='any/Driver', finger=True, curved=False):
+#: Of one driver.
+UNITS = ''.join(
+    f'<param name="{name}_unit">{unit}</param>'
+    for name, unit in (('position', 'deg'), ('velocity', 'rpm'), ('effort', 'mN m'))
+)
+
+
+def robot(*, plugin='any/Driver', finger=True, curved=False, units=False):
     """Return a robot with every kind of place that a number can go to."""
     blocks = ''.join(
         f'<joint name="{name}"><command_interface name="position"/>'
@@ -78,6 +85,11 @@ def robot(*, plugin='any/Driver', finger=True, curved=False):
     if curved:
         start = TRANSMISSIONS.index('<transmission name="bar">')
         transmissions = CURVED + TRANSMISSIONS[start:]
+    if units:
+        for name, role in (('c', 2), ('d', 1)):
+            element = f'<actuator name="{name}" role="actuator{role}">'
+            assert element in transmissions
+            transmissions = transmissions.replace(element, element + UNITS)
     return tb.RobotTransmissions(
         tb.load_description(
             f'<robot name="r">{LINKS}{JOINTS}{FINGER if finger else ""}'
@@ -92,6 +104,7 @@ ROBOTS = {
     'mimic': robot(),
     'hidden': robot(plugin='x/TopicBasedSystem'),
     'curved': robot(curved=True),
+    'units': robot(units=True),
 }
 
 

@@ -126,3 +126,25 @@ def test_setting_explains_itself_and_keeps_its_range(setting):
         with pytest.raises(ParameterError) as caught:
             DriverSettings(**{setting.name: value})
         assert caught.value.parameter == parameter_name_of(setting)
+
+
+def test_numbers_of_a_driver_with_units_are_scaled():
+    """Commands and samples are what they are in SI, divided by the scales; faults act on them."""
+    scales = np.array([[2.0 * np.pi, 1.0], [2.0 * np.pi / 60.0, 1.0], [0.1, 1.0]])
+    rows = {
+        'position': [[0.5, 1.0], EMPTY, EMPTY],
+        'velocity': [EMPTY, [1.0, -2.0], EMPTY],
+        'effort': [EMPTY, EMPTY, [1e-3, 2e-3]],
+    }
+    for row, values in enumerate(rows.values()):
+        drivers = [
+            Driver(NAMES, DriverSettings(), now=0.0, scales=given) for given in (None, scales)
+        ]
+        for driver, scale in zip(drivers, (1.0, scales[row]), strict=True):
+            arrays = [np.asarray(each, float) for each in values]
+            arrays[row] = arrays[row] / scale
+            driver.command(JointStateRecord((0, 0), '', NAMES, *arrays), now=0.0)
+        plain, scaled = (driver.sample(now=0.3) for driver in drivers)
+        for place, field in enumerate(('position', 'velocity', 'effort')):
+            found = getattr(scaled, field) * scales[place]
+            np.testing.assert_allclose(found, getattr(plain, field), rtol=1e-12)

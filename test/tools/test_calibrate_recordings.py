@@ -253,3 +253,28 @@ def test_a_cut_off_recording_is_used_as_far_as_it_goes(run, messages):
     assert result.code == 0
     assert 'is damaged' in result.err
     assert found(result)['mechanical_reduction'] == pytest.approx(103.0, rel=2e-4)
+
+
+def test_a_recording_in_the_units_of_its_driver_gives_the_same_numbers(run, tmp_path):
+    """Turns that start again are counted in turns, and reductions stay ratios of radians."""
+    rows = ''.join(
+        f'{0.01 * n!r},{math.remainder(a / math.tau, 1.0)!r},{a / 103.0 + 0.31!r}\n'
+        for n in range(900)
+        for a in [90.0 * math.sin(0.005 * n)]
+    )
+    path = tmp_path / 'turns.csv'
+    path.write_text('time,shoulder_pan_motor,shoulder_pan\n' + rows)
+    text = Path(ARM).read_text(encoding='utf-8')
+    element = '<actuator name="shoulder_pan_motor" role="actuator1"'
+    start = text.index(element)
+    end = text.index('>', start)
+    assert text[end - 1] == '/', text[start : end + 1]
+    unit = '<param name="position_unit">turn</param>'
+    robot = tmp_path / 'arm.urdf'
+    robot.write_text(f'{text[: end - 1]}>{unit}</actuator>{text[end + 1 :]}')
+    file = tmp_path / 'bridge.yaml'
+    file.write_text('/**: {ros__parameters: {wrap_period: [shoulder_pan_motor=1.0]}}')
+    options = ('--description', robot, '--json', '--params-file', file)
+    result = run('calibrate', path, *options)
+    expected = {'mechanical_reduction': 103.0, 'offset': 0.31}
+    assert found(result) == pytest.approx(expected, rel=2e-4), result.err

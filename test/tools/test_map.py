@@ -207,3 +207,43 @@ def test_an_actuator_beyond_its_limits_is_named(run):
         assert bool(result.err) == bool(limits)
         assert f'beyond its limits {limits}' in result.err or not limits
     assert run('map', '-', *TO_JOINT, 'position', 'a=6', stdin=text).err == ''
+
+
+def test_units_of_drivers_are_taken_and_named(run, tmp_path):
+    """A motor's number is its driver's, and so is the limit that it is beyond."""
+    robot = tmp_path / 'robot.urdf'
+    robot.write_text(
+        """<robot name="r"><link name="a"/><link name="b"/>
+        <joint name="q" type="continuous"><parent link="a"/><child link="b"/></joint>
+        <transmission name="t"><type>transmission_interface/SimpleTransmission</type>
+        <joint name="q"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+        <actuator name="m"><mechanicalReduction>10</mechanicalReduction><limit velocity="1"/>
+        <param name="position_unit">turn</param><param name="velocity_unit">rpm</param>
+        <param name="effort_unit">A</param><param name="torque_constant">0.5</param>
+        </actuator></transmission></robot>"""
+    )
+    assert run('map', robot, *TO_JOINT, 'position', 'm=10').out.split()[2:] == ['rad']
+    assert run('map', robot, *TO_JOINT, 'position', '--json', 'm=10').json == {'q': math.tau}
+    assert run('map', robot, *TO_ACTUATOR, 'effort', 'q=10').out == 'm  2.0  A\n'
+    fast = run('map', robot, *TO_ACTUATOR, 'velocity', 'q=6.283185307179586')
+    assert fast.out.split()[0::2] == ['m', 'rpm']
+    assert 'm: 600 is beyond its limits -9.5493 to 9.5493 rpm' in fast.err
+    found = run('map', robot, *TO_ACTUATOR, 'acceleration', 'q=0')
+    assert found.out == 'm  0.0  rpm/s\n'
+
+
+def test_check_lists_the_units_of_drivers(run, tmp_path):
+    """With what one of each is in SI; limits stay as they are written, at the motor."""
+    test_units_of_drivers_are_taken_and_named(run, tmp_path)
+    robot = tmp_path / 'robot.urdf'
+    lines = run('check', robot).out.splitlines()
+    start = lines.index('units of the drivers, and what one of each is at the motor, in SI')
+    assert lines[start + 2].split() == ['m', 'turn', '6.28319', 'rpm', '0.10472', 'A', '0.5']
+    units = run('check', robot, '--json').json['units']
+    assert units == {
+        'm': {
+            'position': {'unit': 'turn', 'scale': math.tau},
+            'velocity': {'unit': 'rpm', 'scale': pytest.approx(math.tau / 60.0)},
+            'effort': {'unit': 'A', 'scale': 0.5},
+        }
+    }

@@ -643,3 +643,26 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
     assert 'missing' not in result.err  # what is waited for may be there: finding takes time
     assert '0.1250' in result.out
     assert 'right/states: ' in result.out
+
+
+def test_units_of_drivers_stand_behind_the_actuators_that_have_any():
+    """By the name that the driver uses; where nobody has units there is no column."""
+    state = WatchState()
+    for topic in ('actuator_states', 'left/actuator_states'):
+        state.take(topic, ['m1', 'm2'], arrays(1.0, 2.0), 1.0)
+    parts = (input_of('left/actuator_states', 1), output_of('left/actuator_commands'))
+    state.take_diagnostics(said('active', input_of('actuator_states', 1), *parts), 1.0)
+    assert not any('UNITS' in line for line in plain_lines(state, 1.0))
+    values = (('known', '4'), ('units left/m1', 'turn, rpm, A'))
+    actuators = Status('actuators', OK, 'all known', values)
+    state.take_diagnostics(said('active', input_of('actuator_states', 1), *parts, actuators), 1.0)
+    assert {row.name: row.units for row in state.rows(1.0)} == {
+        'm1': '', 'm2': '', 'left/m1': 'turn, rpm, A', 'left/m2': '',
+    }  # fmt: skip
+    lines = plain_lines(state, 1.0)
+    (line,) = (line for line in lines if line.startswith('left/m1'))
+    assert line.endswith('turn, rpm, A')
+    screen = screen_lines(state, 1.0, (), Pager(), width=200, height=20)
+    assert any('turn, rpm, A' in text for parts in screen for text, _ in parts)
+    narrow = screen_lines(state, 1.0, (), Pager(), width=40, height=20)
+    assert not any('rpm' in text for parts in narrow for text, _ in parts)
