@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -283,6 +285,35 @@ def test_the_speed_of_a_motor_is_compared_where_that_of_its_joint_is_unknown(twi
     rows[1, left] = 10.0  # 0.0153 rad/s
     with pytest.raises(MessageError, match=r'its actuator left is moving at 0\.0153'):
         zero_offsets(robot, {'pitch': 0.0}, rows, held=held, max_velocity=0.01)
+
+
+def test_a_linkage_is_zeroed_by_offsets_in_si(load):
+    """Offsets of its actuators are at the motors, whatever these read."""
+    path = Path(__file__).parents[1] / 'transmissions/test_linkage.py'
+    text = load('test_linkage', path).push_rod_ankle()
+    offsets = []
+    for unit in ('', '<param name="position_unit">turn</param>'):
+        given = re.sub(
+            r'(<actuator name="[^"]*"[^>]*?)(/?)>',
+            lambda found, unit=unit: f'{found[1]}>{unit}' + '</actuator>' * bool(found[2]),
+            text,
+        )
+        robot = RobotTransmissions(load_description(given))
+        assert bool(robot.units) is bool(unit)
+        n = len(robot.actuator_names)
+        rows = np.zeros((3, n))
+        rows[0] = [0.05, -0.02]
+        rows /= 1.0 if robot.scales is None else robot.scales
+        joints = [robot.joint_names[place] for place in robot.bindings[0].joints]
+        held = np.zeros(len(robot.joint_names), bool)
+        changes = zero_offsets(
+            robot, dict.fromkeys(joints, 0.01), rows, held=held, max_velocity=0.01
+        )
+        values = {'.'.join((each.transmission, *each.path)): each.new for each in changes}
+        zeroed = robot.with_parameters(values).actuator_to_joint('position', rows[0])
+        np.testing.assert_allclose(zeroed[list(robot.bindings[0].joints)], 0.01, atol=1e-9)
+        offsets.append([each.new for each in changes])
+    np.testing.assert_allclose(offsets[1], offsets[0], rtol=1e-9)
 
 
 def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins):

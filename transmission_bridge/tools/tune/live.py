@@ -25,6 +25,7 @@ from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.tools.watch_state import ACTIVE, JOINT_STATES, WatchState
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Mask
 
 __all__ = ['BridgeRobot']
@@ -43,6 +44,7 @@ _OPTIONS = (
     'pass_through',
     'passive_joints',
     'wrap_period',
+    'actuator_units',
     'state_timeout',
 )
 
@@ -193,6 +195,7 @@ class BridgeRobot(RosClient):
                 pass_through=options.pass_through,
                 passive_joints=options.passive_joints,
                 aliases=aliases,
+                actuator_units=pairs('actuator_units', options.actuator_units),
             )
             model = TuneModel(data, robot, aliases)
             self._buffers = _Buffers(robot, options)
@@ -274,7 +277,7 @@ class BridgeRobot(RosClient):
             with np.errstate(all='ignore'):
                 target = robot.actuator_to_joint('position', commands.values(now)[0])
         return RobotState(
-            actuators.values(now),
+            convert(actuators.values(now), robot.scales, to_si=True),
             joints.values(now),
             now - actuators.newest(),
             now - joints.newest(),

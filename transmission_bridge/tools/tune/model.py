@@ -34,6 +34,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
+from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
 __all__ = ['Number', 'Preview', 'Proposal', 'Saved', 'Shift', 'TuneModel', 'Turn']
@@ -335,14 +336,16 @@ class TuneModel:
         Return the offsets with which joints are read where they are known to be.
 
         :param wanted: Position by joint [rad or m]; zero for *Zero here*.
-        :param actuators: Present positions, velocities, efforts, shape ``(3, n_actuators)``.
+        :param actuators: Present positions, velocities, efforts at the motors in SI, shape
+            ``(3, n_actuators)``.
         :param held: Which joints are commanded, shape ``(n_joints,)``.
         :param max_velocity: Speed above which a joint is moving [rad/s or m/s].
         """
         title = f'Set where {shortened(list(wanted), show=str)} is'
         try:
+            of_drivers = convert(actuators, self.robot.scales, to_si=False)
             changes = zero_offsets(
-                self.robot, wanted, actuators, held=held, max_velocity=max_velocity
+                self.robot, wanted, of_drivers, held=held, max_velocity=max_velocity
             )
         except MessageError as error:
             return Proposal(title, {}, str(error))

@@ -18,6 +18,7 @@ from transmission_bridge.description.specs import JointLimits
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.types import Array, Mask
 
 __all__ = ['FileRobot', 'Robot', 'RobotState', 'start_position']
@@ -31,7 +32,8 @@ class RobotState:
     """
     Where a robot is, in the order of the names of its maps.
 
-    :param actuators: Positions, velocities, efforts, shape ``(3, n_actuators)``, NaN if unknown.
+    :param actuators: Positions, velocities, efforts at the motors in SI, shape
+        ``(3, n_actuators)``, NaN if unknown.
     :param joints: The same of the joints, shape ``(3, n_joints)``.
     :param actuator_ages: Seconds since each was heard, infinite: never.
     :param joint_ages: The same of the joints.
@@ -83,11 +85,15 @@ class Robot(Protocol):
 
 
 def start_position(robot: RobotTransmissions) -> Array:
-    """Return actuator positions with the joints at zero, or where their limits are nearest it."""
+    """
+    Return actuator positions with the joints at zero, or where their limits are nearest it.
+
+    They are at the motors, in SI.
+    """
     limits = {joint.name: joint.limits for joint in robot.robot.joints}
     wanted = [_nearest_zero(limits.get(name)) for name in robot.joint_names]
     with np.errstate(all='ignore'):
-        position: Array = robot.joint_to_actuator('position', wanted)
+        position = robot.si_mapper.map(JOINT_TO_ACTUATOR, 'position', wanted)
     return np.nan_to_num(position, posinf=0.0, neginf=0.0)
 
 
@@ -130,7 +136,7 @@ class FileRobot:
         actuators[0] = self._position
         joints = np.full((_ROWS, len(robot.joint_names)), np.nan)
         with np.errstate(all='ignore'):
-            joints[0] = robot.actuator_to_joint('position', self._position)
+            joints[0] = robot.si_mapper.map(ACTUATOR_TO_JOINT, 'position', self._position)
         return RobotState(
             actuators,
             joints,

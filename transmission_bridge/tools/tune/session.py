@@ -19,6 +19,7 @@ from transmission_bridge.tools.tune.robots import Done, Robot, RobotState
 from transmission_bridge.tools.tune.scene import COMMANDED, RobotScene, WOULD_BE
 from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.view import View
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT
 
 __all__ = ['Session', 'Settings']
 
@@ -143,7 +144,8 @@ class Session:
         positions = dict(zip(names, state.joints[0].tolist(), strict=True))
         if self._ghost is not None and (tuned := self._ghost[1].robot) is not None:
             with np.errstate(all='ignore'):
-                would = tuned.actuator_to_joint('position', state.actuators[0]).tolist()
+                at_motors = state.actuators[0]
+                would = tuned.si_mapper.map(ACTUATOR_TO_JOINT, 'position', at_motors).tolist()
             self._scene.show(positions, _instead(positions, names, would), WOULD_BE)
         elif np.isfinite(state.target).any():
             target = _instead(positions, names, state.target.tolist())
