@@ -240,7 +240,7 @@ class Outcome:
     """
     What came out of one seed.
 
-    :param disturbed: Whether there are doubts, or effects were found.
+    :param disturbed: Whether there are doubts or warnings, or effects were found.
     :param covered: Per true number whether its interval holds it; ``None`` in place of one that
         is not estimated.
     :param far: Whether a number is further off than three half widths.
@@ -295,7 +295,7 @@ def outcome(name: str, seed: int) -> Outcome:
         bool(situation.words) and all(
             any(situation.words in s for s in result.doubts) for result in results
         ),
-        bool(doubts) or any(result.effects for result in results),
+        any(result.doubts or result.warnings or result.effects for result in results),
         tuple(covered), far, widths, seconds,
     )  # fmt: skip
 

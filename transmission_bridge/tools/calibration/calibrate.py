@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 import itertools
 import math
 
 import numpy as np
 
+from transmission_bridge.errors import closest
 from transmission_bridge.tools.calibration.estimate import Estimate, estimate
 from transmission_bridge.tools.calibration.fit import Term
 from transmission_bridge.tools.calibration.identify import Kept
@@ -31,8 +31,9 @@ from transmission_bridge.tools.units import actuator_unit, joint_unit, UNKNOWN_U
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.types import Array
 
-__all__ = ['calibrate_robot', 'calibrate_transmission', 'kept_text']
+__all__ = ['calibrate_robot', 'calibrate_transmission']
 
 #: Errors of two numbers that depend on each other more than this are told.
 CORRELATED = 0.95
@@ -106,10 +107,8 @@ def _check_patterns(fixed: Sequence[str], robot: RobotTransmissions) -> None:
     ]
     for pattern in fixed:
         if not any(fnmatchcase(name, pattern) for name in names):
-            close = get_close_matches(pattern, names, n=3, cutoff=0.4) or names[:3]
             raise UsageError(
-                f"--fix '{pattern}' matches no number of a transmission; the closest names: "
-                + (', '.join(close) or 'there are none')
+                f"--fix '{pattern}' matches no number of a transmission{closest(pattern, names)}"
             )
 
 
@@ -189,7 +188,6 @@ def _reported(
 ) -> Calibration:
     parameters = _parameters(found, known)
     channels = _channels(found, pairs, noisy)
-    correlated = _correlations(parameters, found.fitted.free, known)
     outside = [s for c in channels for s in _outside(c, binding.transmission.is_constant)]
     name = _term_name(binding, noisy)
     many = any(c.unpredicted > MANY_OUTSIDE * (c.unpredicted + len(c.time)) for c in channels)
@@ -201,19 +199,18 @@ def _reported(
         timed=pairs.timed,
         parameters=parameters,
         channels=channels,
-        correlated=correlated,
         effects=_effects(name, noisy, linear, found, known),
         doubts=doubts,
         warnings=(
             *(() if many else outside),
-            *_warnings(binding, found, parameters, correlated),
+            *_warnings(binding, found, parameters),
         ),
         # Beside a doubt it does not matter how far the intervals reach.
         notes=() if doubts else tuple(_notes(name, found, known)),
     )
 
 
-def kept_text(
+def _kept_text(
     kept: Kept, place: int, tunables: Sequence[Tunable], motions: Sequence[Motion]
 ) -> tuple[str, bool]:
     """Return why a number was kept, and whether that is more than was to be expected."""
@@ -277,7 +274,6 @@ def _warnings(
     binding: Binding,
     found: Estimate,
     parameters: Sequence[Parameter],
-    correlated: Sequence[tuple[str, str, float]],
 ) -> Iterator[str]:
     for member, motion in zip(binding.spec.joints, found.motions, strict=True):
         joint = member.name
@@ -311,22 +307,6 @@ def _warnings(
             f'other numbers fit as well: {values}. Those nearer the description are given; '
             'measure one of them by hand and --fix it if that may be wrong'
         )
-    for names in _joined(correlated):
-        yield (
-            f'{", ".join(names)} are known together better than apart: take all of them over, or '
-            'measure one by hand and --fix it'
-        )
-
-
-def _joined(correlated: Sequence[tuple[str, str, float]]) -> list[dict[str, None]]:
-    """Return the names in groups, each of pairs that hang together."""
-    groups: list[dict[str, None]] = []
-    for first, second, _ in correlated:
-        pair = dict.fromkeys([first, second])
-        near = [group for group in groups if group.keys() & pair]
-        groups = [group for group in groups if group not in near]
-        groups.append({name: None for group in (*near, pair) for name in group})
-    return groups
 
 
 def _outside(channel: Channel, is_constant: bool) -> list[str]:
@@ -342,18 +322,6 @@ def _outside(channel: Channel, is_constant: bool) -> list[str]:
         'transmission (its dead centres, or its limits in the description) and are not used. If '
         'the mechanism can be there, mend its dimensions or limits'
     ]
-
-
-def _correlations(
-    parameters: Sequence[Parameter], free: Sequence[int], known: Intervals
-) -> tuple[tuple[str, str, float], ...]:
-    """Return the pairs of estimated numbers whose errors are nearly the same."""
-    pairs = []
-    for (one, first), (other, second) in itertools.combinations(enumerate(free), 2):
-        value = float(known.correlation[one, other])
-        if abs(value) > CORRELATED:
-            pairs.append((parameters[first].name, parameters[second].name, value))
-    return tuple(pairs)
 
 
 def _parameters(found: Estimate, known: Intervals) -> tuple[Parameter, ...]:
@@ -377,7 +345,7 @@ def _parameters(found: Estimate, known: Intervals) -> tuple[Parameter, ...]:
             )  # fmt: skip
             continue
         kept = found.kept.get(place, Kept('no effect'))
-        text, warns = kept_text(kept, place, found.model.tunables, found.motions)
+        text, warns = _kept_text(kept, place, found.model.tunables, found.motions)
         parameters.append(Parameter(tunable.path, described, described, None, text, warns))
     return tuple(parameters)
 
@@ -404,18 +372,34 @@ def _term_name(binding: Binding, noisy: NoisySide) -> Callable[[Term], str]:
 
 
 def _notes(name: Callable[[Term], str], found: Estimate, known: Intervals) -> Iterator[str]:
-    if not known.possible:
-        return
-    free = zip(found.fitted.free, known.half_widths, known.without, strict=False)
-    narrow = [
-        f'{".".join(found.model.tunables[place].path)} ± {less:.2g}'
-        for place, half, less in free
-        if half > 2.0 * less
-    ]
-    yield (
-        f'this motion does not rule out {", nor ".join(map(name, known.possible))}: the intervals '
-        f'allow for it, and would be without: {", ".join(narrow)}. A longer motion would tell'
-    )
+    free = found.fitted.free
+    names = ['.'.join(found.model.tunables[place].path) for place in free]
+    for group in _together(known.correlation[: len(free), : len(free)]):
+        yield (
+            f'{", ".join(names[place] for place in group)} are known together better than apart: '
+            'take all of them over, or measure one by hand and --fix it'
+        )
+    if known.possible:
+        narrow = [
+            f'{each} ± {less:.2g}'
+            for each, half, less in zip(names, known.half_widths, known.without, strict=False)
+            if half > 2.0 * less
+        ]
+        yield (
+            f'this motion does not rule out {", nor ".join(map(name, known.possible))}: the '
+            f'intervals allow for it, and would be without: {", ".join(narrow)}. A longer motion '
+            'would tell'
+        )
+
+
+def _together(correlation: Array) -> list[set[int]]:
+    """Return the groups of numbers whose errors are nearly the same."""
+    groups: list[set[int]] = []
+    for pair in np.argwhere(np.triu(np.abs(correlation) > CORRELATED, 1)).tolist():
+        near = [group for group in groups if group & {*pair}]
+        groups = [group for group in groups if group not in near]
+        groups.append({*pair}.union(*near))
+    return groups
 
 
 def _effects(

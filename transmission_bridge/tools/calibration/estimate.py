@@ -31,10 +31,10 @@ from transmission_bridge.tools.calibration.selection import (
     Fitted,
     selected,
 )
-from transmission_bridge.tools.calibration.statistics import FEWEST_BLOCKS, Labels, spread
+from transmission_bridge.tools.calibration.statistics import FEWEST_BLOCKS, spread
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array, Index, Mask
 
 __all__ = ['Estimate', 'estimate']
 
@@ -146,7 +146,7 @@ def estimate(
     return Estimate(fitted, motions, {**kept, **fixed}, rivals, tuple(found))
 
 
-def _still(side: Array, rest: Labels) -> Array:
+def _still(side: Array, rest: Index) -> Array:
     """Return positions with the median of each rest in the row that stands for it."""
     found: Array = side.copy()
     rows, counts = np.unique(rest, return_counts=True)

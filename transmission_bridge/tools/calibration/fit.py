@@ -29,12 +29,11 @@ from transmission_bridge.tools.calibration.model import is_joint_offset, Transmi
 from transmission_bridge.tools.calibration.recording import interpolated
 from transmission_bridge.tools.calibration.statistics import (
     FEWEST_BLOCKS,
-    Labels,
     spread,
     weights_of,
 )
 from transmission_bridge.tools.units import tunable_unit
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array, Index, Mask
 
 __all__ = ['Problem', 'State', 'Term', 'play', 'solved', 'starts']
 
@@ -140,7 +139,7 @@ class Problem:
     time: Array | None
     scales: Array
 
-    def at_rows(self, rows: Labels) -> Problem:
+    def at_rows(self, rows: Index) -> Problem:
         """Return the problem of some of the rows."""
         return Problem(self.model.at_rows(rows), self.mask[rows], None, self.scales)
 

@@ -22,9 +22,8 @@ from transmission_bridge.tools.calibration.statistics import (
     BLOCKS,
     FEWEST_BLOCKS,
     fit_linear,
-    Labels,
 )
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Index
 
 __all__ = ['TWO_HEAPS', 'heaps', 'misfits']
 
@@ -76,8 +75,8 @@ class _Channel:
     place: int
     name: str
     noise: float
-    chosen: Labels
-    row: Labels
+    chosen: Index
+    row: Index
     position: Array
     residual: Array
     weight: Array

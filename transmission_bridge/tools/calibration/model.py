@@ -22,14 +22,13 @@ import copy
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.units import tunable_unit
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Index
 
 __all__ = ['PLAUSIBLE', 'NoisySide', 'TransmissionModel', 'is_joint_offset']
 
@@ -78,7 +77,7 @@ class TransmissionModel:
         self._others = {each.path: each.value for each in built.tunables if not each.shapes_map}
         self.nominal = np.array([tunable.value for tunable in self.tunables])
 
-    def at_rows(self, rows: npt.NDArray[np.intp]) -> TransmissionModel:
+    def at_rows(self, rows: Index) -> TransmissionModel:
         """Return the model of some of the rows."""
         other = copy.copy(self)
         other.given, other.measured = self.given[rows], self.measured[rows]

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from enum import Enum
+import math
 
 import numpy as np
-import numpy.typing as npt
 
-from transmission_bridge.tools.calibration.statistics import neighbour_noise, spread
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.tools.calibration.statistics import spread
+from transmission_bridge.types import Array, Index, Mask
 
 __all__ = ['Motion', 'motion_of', 'rests']
 
@@ -38,7 +38,7 @@ class Motion(Enum):
     UNKNOWN = 'unknown'
 
 
-def rests(given: Array) -> npt.NDArray[np.intp]:
+def rests(given: Array) -> Index:
     """
     Return the row that stands for each row: of a rest the one in its middle, else itself.
 
@@ -83,7 +83,7 @@ def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> 
     size, freedom = float(np.std(explained)), rows - x.shape[1] - 1
     if size > tiny and (freedom < 1 or size * np.sqrt(rows) > SHOWN * noise):
         return Motion.MOVES
-    if spread(y) > 10.0 * max(neighbour_noise(y), tiny):
+    if spread(y) > 10.0 * max(spread(np.diff(y)) / math.sqrt(2.0), tiny):
         return Motion.MOVES  # with something else than these actuators, or not in proportion
     moved = expected[known]
     predictable = moved[np.isfinite(moved)]

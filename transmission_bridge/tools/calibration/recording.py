@@ -417,7 +417,7 @@ def _parsed(
         if not any(role[0] == side for role in used):
             raise UsageError(
                 f"'{file}' has no column of {side}s: the first row should name some of "
-                + _few(actuator_names if side == 'actuator' else joint_names)
+                + shortened(list(actuator_names if side == 'actuator' else joint_names))
                 + (f' ({NAMES_HINT})' if side == 'actuator' else '')
             )
     places = [place for place, role in enumerate(roles) if role[0]]
@@ -475,11 +475,6 @@ def _number(file: str, row: int, column: str, text: str) -> float:
     except ValueError as error:
         raise UsageError(f"'{file}', row {row}, column '{column}': {error}") from None
     return value if math.isfinite(value) else math.nan
-
-
-def _few(names: Collection[str]) -> str:
-    shown = list(names)[:4]
-    return ', '.join(shown) + (', ...' if len(names) > len(shown) else '')
 
 
 def has_topics(file: str) -> bool:

@@ -9,12 +9,9 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from transmission_bridge.tools.calibration.motion import Motion
 from transmission_bridge.transmissions.tunable import ParameterPath
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Mask
 
 __all__ = ['Calibration', 'Channel', 'Effect', 'Parameter']
 
@@ -110,7 +107,7 @@ class Channel:
     time: Array
     position: Array
     residual: Array
-    outlier: npt.NDArray[np.bool_]
+    outlier: Mask
     unpredicted: int = 0
 
     def as_json(self) -> dict[str, Any]:
@@ -132,11 +129,10 @@ class Calibration:
 
     :param rows: Rows of the recording that were used.
     :param timed: Whether times are in seconds.
-    :param correlated: Pairs of estimated numbers with the correlation of their errors.
     :param effects: Physical effects that were found and taken into account.
     :param doubts: Sentences: why the numbers should not be used as they are.
     :param warnings: Sentences that leave the numbers as good as their intervals.
-    :param notes: Sentences about effects that the recording cannot show or rule out.
+    :param notes: Sentences about what the recording cannot tell apart or rule out.
     """
 
     transmission: str
@@ -145,7 +141,6 @@ class Calibration:
     timed: bool
     parameters: tuple[Parameter, ...]
     channels: tuple[Channel, ...]
-    correlated: tuple[tuple[str, str, float], ...]
     effects: tuple[Effect, ...]
     doubts: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -164,10 +159,6 @@ class Calibration:
             'rows': self.rows,
             'parameters': [parameter.as_json() for parameter in self.parameters],
             'channels': [channel.as_json() for channel in self.channels],
-            'correlated': [
-                {'parameters': [first, second], 'correlation': value}
-                for first, second, value in self.correlated
-            ],
             'effects': [effect.as_json() for effect in self.effects],
             'doubts': list(self.doubts),
             'warnings': list(self.warnings),

@@ -19,29 +19,24 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.tools.cli import optional
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Index
 
 __all__ = [
     'BIWEIGHT',
     'BLOCKS',
     'CONFIDENCE',
     'FEWEST_BLOCKS',
-    'Labels',
     'LinearFit',
     'Rows',
     'block_labels',
     'fit_linear',
     'influence_slope',
-    'neighbour_noise',
     'spread',
     'student_quantile',
     'weights_of',
 ]
-
-Labels = npt.NDArray[np.intp]
 
 #: Share of the intervals that hold the true number.
 CONFIDENCE = 0.95
@@ -73,11 +68,6 @@ def spread(values: Array, *, fitted: float = 0.0) -> float:
     return float(_GAUSSIAN * middle)
 
 
-def neighbour_noise(values: Array) -> float:
-    """Return the standard deviation of what differs between neighbouring rows."""
-    return spread(np.diff(values)) / math.sqrt(2.0)
-
-
 def weights_of(residuals: Array) -> Array:
     """Return the weights ``psi(u) / u`` of the biweight, zero where nothing is known."""
     inner = np.clip(1.0 - (residuals / BIWEIGHT) ** 2, 0.0, None)
@@ -90,7 +80,7 @@ def influence_slope(residuals: Array) -> Array:
     return np.where(ratio < 1.0, (1.0 - ratio) * (1.0 - 5.0 * ratio), 0.0)
 
 
-def block_labels(rows: int) -> Labels:
+def block_labels(rows: int) -> Index:
     """Return the block of each row; a row is a block where they are few."""
     count = min(rows, BLOCKS)
     return np.asarray(np.arange(rows) * count // max(rows, 1), dtype=np.intp)
@@ -113,7 +103,7 @@ class Rows:
     """
 
     weight: Array
-    label: Labels
+    label: Index
     correction: float = 1.0
 
     @property
