@@ -27,6 +27,7 @@ from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.units import tunable_unit
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build
+from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.types import Array, Index
 
@@ -76,6 +77,7 @@ class TransmissionModel:
         self.tunables = tuple(each for each in built.tunables if each.shapes_map)
         self._others = {each.path: each.value for each in built.tunables if not each.shapes_map}
         self.nominal = np.array([tunable.value for tunable in self.tunables])
+        self._newest = self.nominal, built.transmission
 
     def at_rows(self, rows: Index) -> TransmissionModel:
         """Return the model of some of the rows."""
@@ -126,13 +128,9 @@ class TransmissionModel:
         :returns: Shape of :attr:`measured`, NaN where the mechanism cannot be, these values make
             none, or make one that no machine is like (:data:`LARGEST`).
         """
-        overrides = self._others | {
-            tunable.path: float(value)
-            for tunable, value in zip(self.tunables, values, strict=True)
-        }
         given = self.given if given is None else given
         try:
-            transmission = build(self._type, self._spec, overrides)[0].transmission
+            transmission = self._built(values)
             mapped = (
                 transmission.actuator_to_joint if self._forward else transmission.joint_to_actuator
             )
@@ -141,3 +139,13 @@ class TransmissionModel:
                 return np.where(np.abs(found) <= LARGEST, found, np.nan)
         except (TransmissionBridgeError, ArithmeticError, ValueError):
             return np.full(self.measured.shape, np.nan)
+
+    def _built(self, values: Array) -> Transmission:
+        # Terms are changed without the numbers many times, and building is what takes time.
+        if not np.array_equal(values, self._newest[0]):
+            overrides = self._others | {
+                tunable.path: float(value)
+                for tunable, value in zip(self.tunables, values, strict=True)
+            }
+            self._newest = values.copy(), build(self._type, self._spec, overrides)[0].transmission
+        return self._newest[1]
