@@ -17,6 +17,7 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.calibration.calibrate import calibrate_transmission
+from transmission_bridge.tools.calibration.command import text_lines
 from transmission_bridge.tools.calibration.recording import Pairs
 
 pytest.importorskip('scipy')
@@ -226,6 +227,11 @@ def test_what_one_speed_cannot_tell_apart_is_named_together(study):
     (effect,) = result.effects
     names = {effect.name, *effect.alike}
     assert {"a backlash of 'pan'", 'a time by which the joints are late'} <= names
+    lines = list(text_lines(result, None))
+    assert any(f'  found and taken into account: {effect.name}: ' in line for line in lines)
+    assert any(f'; this motion cannot tell it from {effect.alike[0]}' in line for line in lines)
+    wrapped = '\n'.join(text_lines(result, 80)).splitlines()
+    assert max(map(len, wrapped)) <= 80
 
 
 @pytest.mark.parametrize(
@@ -331,6 +337,10 @@ def test_a_stuck_joint_is_named_and_its_partner_found(run, recording):
     data = recording(stuck)
     text = run('calibrate', data, '--description', ARM)
     assert "joint 'wrist_roll' did not move, though its actuators did" in text.out
+    noisy = ('--noise', 'actuator', '--transmission', 'wrist_transmission')
+    nothing = run('calibrate', data, '--description', ARM, *noisy)
+    assert nothing.code == 1  # both motors turn it
+    assert 'nothing is identifiable' in nothing.err
     result = run('calibrate', data, '--description', ARM, '--json')
     found = parameters(result, 'wrist_transmission')
     assert not found['joints.wrist_roll.mechanical_reduction']['estimated']
