@@ -71,6 +71,25 @@ GATES = (
     ),
     ('CPU, two position-dependent / none', 'cpu_us', 'nonlinear', 'bridge', '<=', 1.08),
     ('flood rate, two position-dependent / none', 'rate', 'nonlinear', 'bridge', '>=', 0.93),
+    ('CPU, states, units of drivers / none', 'cpu_us', 'units', 'bridge', '<=', 1.05),
+    ('CPU, commands, units of drivers / none', 'cpu_us', 'units_commands', 'commands', '<=', 1.05),
+    ('flood rate, units of drivers / none', 'rate', 'units', 'bridge', '>=', 0.95),
+    (
+        'CPU, two position-dependent, units / none',
+        'cpu_us',
+        'units_nonlinear',
+        'nonlinear',
+        '<=',
+        1.05,
+    ),
+    (
+        'flood rate, two position-dependent, units / none',
+        'rate',
+        'units_nonlinear',
+        'nonlinear',
+        '>=',
+        0.95,
+    ),
     ('CPU, states, limits of actuators / none', 'cpu_us', 'limited', 'bridge', '', 0.0),
     (
         'CPU, commands, limits of actuators / none',
@@ -182,6 +201,14 @@ def variants(joints: int, folder: Path) -> list[Variant]:
             (f'joint_commands={names("joint", 0, joints)}',),
             output='actuator_commands',
         ),
+        bridge('units', joints, states, flood=True),
+        bridge('units_nonlinear', joints, states, flood=True),
+        bridge(
+            'units_commands',
+            joints,
+            (f'joint_commands={names("joint", 0, joints)}',),
+            output='actuator_commands',
+        ),
         bridge('limited', joints, states),
         bridge(
             'limited_commands',
@@ -205,7 +232,9 @@ def bridge_command(
 ) -> tuple[str, ...]:
     """Write the node's parameter file and return the command that starts it as users do."""
     topics = [driver.partition('=')[0] for driver in drivers if 'actuator_states' in driver]
-    urdf = robot_urdf(joints, nonlinear=name == 'nonlinear', limited='limited' in name)
+    urdf = robot_urdf(
+        joints, nonlinear='nonlinear' in name, limited='limited' in name, units='units' in name
+    )
     lines = [
         '/**:',
         '  ros__parameters:',

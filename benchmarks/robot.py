@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 TYPES = {1: 'Simple', 2: 'Differential', 3: 'FourBarLinkage'}
 
 
@@ -27,12 +29,22 @@ BENT = (
 )
 
 
-def robot_urdf(n_joints: int, *, nonlinear: bool = False, limited: bool = False) -> str:
+#: Of every actuator, each with another scale.
+UNITS = (
+    '<param name="position_unit">turn</param><param name="velocity_unit">rpm</param>'
+    '<param name="effort_unit">A</param><param name="torque_constant">0.08</param>'
+)
+
+
+def robot_urdf(
+    n_joints: int, *, nonlinear: bool = False, limited: bool = False, units: bool = False
+) -> str:
     """
     Return a URDF with this many joints, driven by as many actuators.
 
     :param nonlinear: Whether two of the transmissions are position-dependent.
     :param limited: Whether the actuators have limits, which nothing exceeds.
+    :param units: Whether the drivers have units of their own.
 
     Of each five joints one has a simple transmission, two share a differential, two a four-bar
     linkage; what is left over is simple.
@@ -57,11 +69,18 @@ def robot_urdf(n_joints: int, *, nonlinear: bool = False, limited: bool = False)
         first = members[-1] + 1
     if nonlinear:
         transmissions[:2] = [' '.join(text.split()) for text in BENT]
+    text = ''.join(transmissions)
+    if units:
+        text = re.sub('(<actuator [^>]*?)(/?)>', _with_units, text)
     return (
         f'<robot name="benchmark_{n_joints}">{"".join(links)}{"".join(joints)}'
         '<ros2_control name="drives" type="system"><hardware><plugin>none/None</plugin></hardware>'
-        f'{"".join(blocks)}{"".join(transmissions)}</ros2_control></robot>'
+        f'{"".join(blocks)}{text}</ros2_control></robot>'
     )
+
+
+def _with_units(found: re.Match[str]) -> str:
+    return f'{found[1]}>{UNITS}' + '</actuator>' * bool(found[2])
 
 
 def _kinds(n_joints: int) -> list[int]:
