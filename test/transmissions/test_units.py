@@ -412,7 +412,12 @@ def test_units_given_by_two_transmissions_are_an_error(robots):
 
 def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(robots):
     """An actuator whose units were lost with a transmission moves no other joint either."""
-    for broken in ({'reduction': '10', 'first': TURN + '<offst/>' + TURN.replace('turn', 'deg')},):
+    for broken in (
+        # Refused by the builder, and refused as it is read.
+        {'first': TURN + TURN.replace('turn', 'deg')},
+        {'first': TURN, 'reduction': '0'},
+        {'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'},
+    ):
         robot = shared(robots, **broken)
         assert robot.joint_names == ()
         assert "transmission 'first' gives the units of 'm', refused" in str(robot.findings)

@@ -225,6 +225,7 @@ class RejectedTransmission:
     :param block: Name of the ``<ros2_control>`` block, empty in the ROS 1 dialect.
     :param unknown_joints: Names in ``joints`` that the robot or the block does not have; an empty
         name for a joint without a name, or where there is no joint: any joint may be meant.
+    :param with_units: Those of the actuators that have units of their driver.
     """
 
     name: str
@@ -234,6 +235,7 @@ class RejectedTransmission:
     actuators: tuple[str, ...] = ()
     block: str = ''
     unknown_joints: tuple[str, ...] = ()
+    with_units: tuple[str, ...] = ()
     line: int | None = None
     path: str = ''
 

@@ -494,6 +494,12 @@ def read_side(
     return in_role_order(members, elements, tag, findings, subject) if sound else None
 
 
+def _has_unit(actuator: Element) -> bool:
+    names = [child.get('name') or '' for child in actuator.all('param')]
+    names += [*actuator.attributes, *(child.tag for child in actuator.children)]
+    return any(name.endswith('_unit') for name in names)
+
+
 def outline(transmission: Element, type_name: str, dialect: Dialect) -> RejectedTransmission:
     """Return what can be read of a transmission that may be refused."""
     return RejectedTransmission(
@@ -502,6 +508,11 @@ def outline(transmission: Element, type_name: str, dialect: Dialect) -> Rejected
         dialect=dialect,
         joints=tuple(member.get('name') or '' for member in transmission.all('joint')),
         actuators=tuple(member.get('name') or '' for member in transmission.all('actuator')),
+        with_units=tuple(
+            member.get('name') or ''
+            for member in transmission.all('actuator')
+            if _has_unit(member)
+        ),
         line=transmission.line,
         path=transmission.path,
     )

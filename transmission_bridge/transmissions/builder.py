@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import traceback
 
 from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
@@ -77,11 +77,11 @@ def build_all(
                     for doubt in item.transmission.doubts()
                 ]
             findings.extend(unused)
-    return _with_clear_units(built, specs, findings), tuple(findings)
+    return _with_clear_units(built, robot, findings), tuple(findings)
 
 
 def _with_clear_units(
-    built: list[Built], specs: Sequence[TransmissionSpec], findings: list[Finding]
+    built: list[Built], robot: RobotDescription, findings: list[Finding]
 ) -> tuple[Built, ...]:
     """
     Return the transmissions of which the units of every actuator are known.
@@ -96,11 +96,12 @@ def _with_clear_units(
         names = {item.spec.name for item in kept}
         lost = {
             member.name: spec.name
-            for spec in specs
+            for spec in robot.transmissions
             if spec.name not in names
             for member in spec.actuators
             if any(parameter.name in UNITS for parameter in member.parameters)
         }
+        lost |= {name: spec.name for spec in robot.rejected for name in spec.with_units}
         for item in kept:
             for member in item.spec.actuators:
                 first = givers.get(member.name, item.spec.name)
