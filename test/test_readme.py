@@ -21,7 +21,7 @@ def option_row(option) -> str:
     if isinstance(default, tuple):
         text = f'[{", ".join(default)}]'
     else:
-        text = str(default).lower() if isinstance(default, bool) else str(default)
+        text = str(default).lower() if isinstance(default, bool) else str(default) or "''"
     choices = ', '.join(f'`{choice}`' for choice in choices_of(option))
     span = range_of(option)
     hint = choices if choices else str(span) if span is not None else ''

@@ -39,11 +39,12 @@ def row(topic):
 
 
 def test_table_of_the_readme():
-    """It has one row for each topic, and one for the service."""
+    """It has one row for each topic, and one for each service."""
     rows = re.findall(r'^\| `.*\|$', section('README.md', 'Topics and services'), re.MULTILINE)
-    *topics, zero = rows
+    *topics, zero, absolute = rows
     assert topics == [row(topic) for topic in TOPICS.values()]
     assert zero.startswith('| `~/zero` | std_srvs/Trigger | service |')
+    assert absolute.startswith('| `~/zero_from_absolute` | std_srvs/Trigger | service |')
 
 
 def test_table_of_security():

@@ -326,3 +326,77 @@ def test_wrong_types(peer, active_bridge, make_bridge, name, value, words):
     assert peer.parameters([name]) == {name: []}
     with pytest.raises(ParameterError, match=words):
         make_bridge({name: value}, namespace='other')
+
+
+# -- from absolute encoders ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def absolute(peer):
+    """Return a function that calls the service that takes absolute positions."""
+    from std_srvs.srv import Trigger
+
+    name = 'transmission_bridge/zero_from_absolute'
+    return lambda: peer.call(Trigger, name, Trigger.Request())
+
+
+@pytest.fixture
+def encoders(peer, reference):
+    """Return a function that has absolute positions of actuators taken."""
+
+    def send(position, names):
+        heard = peer.listen('joint_absolute_positions')
+        sensor = peer.publisher('actuator_absolute_positions')
+        peer.exchange(sensor, reference.Message(names, position, stamp=(1, 0)), heard)
+
+    return send
+
+
+OWN = 'transmissions.hoist.ignore_absolute_encoder'
+
+
+def test_joints_agree_with_their_absolute_positions(peer, active_bridge, feed, absolute, encoders):
+    """A joint with an encoder of its own is where that says; others keep their offsets."""
+    active_bridge({OWN: True})
+    before = feed()
+    offsets = peer.parameters([ROLL, PITCH])
+    encoders((1.25, 0.5, 0.5), ('winch', 'left', 'right'))
+    response = absolute()
+    assert response.success, response.message
+    assert feed() == pytest.approx(before | {'lift': 1.25}, abs=1e-12)
+    assert peer.parameters([ROLL, PITCH]) == offsets
+    again = peer.parameters([LIFT])
+    assert absolute().success
+    assert peer.parameters([LIFT]) == pytest.approx(again, abs=1e-12)
+
+
+def test_absolute_positions_that_are_mapped_or_missing(
+    peer, active_bridge, feed, absolute, encoders
+):
+    """A joint whose encoder cannot tell its offset is refused, and the whole request with it."""
+    active_bridge({OWN: True, 'zero_joints': ['lift', 'roll']})
+    feed()
+    refused(peer, absolute, 'no fresh absolute position of lift')
+    encoders((1.25,), ('winch',))
+    refused(peer, absolute, 'the absolute position of roll is mapped with the same offset')
+    assert peer.set_parameters({'zero_joints': ['lift']}).successful
+    assert absolute().success
+
+
+def test_absolute_positions_that_are_too_old(peer, active_bridge, feed, absolute, encoders):
+    """An encoder that fell silent is not believed (zero_max_age)."""
+    active_bridge({OWN: True, 'zero_joints': ['lift'], 'zero_max_age': 0.3})
+    feed()
+    encoders((1.25,), ('winch',))
+    peer.spin_until(lambda: feed() and 'no fresh absolute' in absolute().message, 'age')
+
+
+def test_calibration_marks_are_offsets_where_asked_for(peer, make_bridge, reference, feed):
+    """With calibration_offsets the mark of a joint whose transmission has no offset counts."""
+    urdf = reference.URDF.replace('<offset>0.3</offset>', '')
+    joint = '<joint name="lift" type="continuous">'
+    assert joint in urdf
+    urdf = urdf.replace(joint, f'{joint}<calibration rising="0.125"/>')
+    make_bridge({'robot_description': urdf, 'calibration_offsets': True})
+    peer.start()
+    assert peer.parameters([LIFT]) == {LIFT: 0.125}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, Field, field, fields
+import math
 import re
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     'range_of',
     'split_topic',
     'unused_aliases',
+    'yaml_number',
 ]
 
 
@@ -149,6 +151,16 @@ class BridgeOptions:
         (),
         'Units of the drivers of joints without a transmission, each as '
         "'actuator=position_unit:turn, velocity_unit:rpm'; others stand in the <actuator>.",
+    )
+    calibration_offsets: bool = _option(
+        False,
+        'Whether <calibration rising> of a joint in the URDF is its offset, where its '
+        'transmission gives none.',
+    )
+    tuned_file: str = _option(
+        '',
+        'File to which ~/zero and ~/zero_from_absolute write the offsets that they set, and from '
+        'which they are read when the node is configured; empty: none.',
     )
     command_joints: tuple[str, ...] = _option(
         (),
@@ -426,6 +438,22 @@ def parameter_name(transmission: str, path: ParameterPath) -> str:
 def by_number(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values of parameters as :meth:`RobotTransmissions.with_parameters` takes them."""
     return {name.removeprefix(PREFIX): value for name, value in values.items()}
+
+
+def yaml_number(value: float) -> str:
+    """
+    Return the shortest text that is read as this floating-point number.
+
+    A node refuses an integer for a double, and YAML 1.1 reads ``1e-05`` as text.
+
+    :raises ValueError: If it is not a number.
+    """
+    if math.isnan(value):
+        raise ValueError(f'not a number: {value}')
+    if math.isinf(value):
+        return '.inf' if value > 0.0 else '-.inf'
+    mantissa, exponent, power = repr(float(value)).partition('e')
+    return (mantissa if '.' in mantissa else mantissa + '.0') + exponent + power
 
 
 def parameter_names(robot: RobotTransmissions) -> ParameterNames:

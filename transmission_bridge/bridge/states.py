@@ -452,18 +452,32 @@ class SensorPath:
         :raises MessageError: If the message is refused; then nothing has changed.
         """
         self._merged.update(source, layout, data, stamp, now)
-        values = self._robot.actuator_to_joint(
-            self._interface,
-            self._merged.values(now)[self._row],
-            at=actuator_position,
-            report=self.report,
-        )
+        values = self._mapped(self._merged.values(now)[self._row], actuator_position)
         known = np.isfinite(values)
         if not known.any():
             return None
         names = tuple(self._robot.joint_names[place] for place in np.flatnonzero(known))
         fields = [values[known] if row == self._row else EMPTY for row in range(len(FIELDS))]
         return JointStateRecord(stamp, '', names, *fields)
+
+    def newest(
+        self, actuator_position: Array, now: float = 0.0, max_age: float = math.inf
+    ) -> Array:
+        """
+        Return the newest values at the joints, shape ``(n_joints,)``, NaN where unknown.
+
+        :param actuator_position: As in :meth:`map`.
+        :param now: Time [s].
+        :param max_age: Seconds after which a number is too old.
+        """
+        values = self._merged.values(now)[self._row]
+        is_fresh = self._merged.ages(now)[self._row] <= max_age
+        return self._mapped(np.where(is_fresh, values, np.nan), actuator_position)
+
+    def _mapped(self, values: Array, actuator_position: Array) -> Array:
+        return self._robot.actuator_to_joint(
+            self._interface, values, at=actuator_position, report=self.report
+        )
 
 
 # -- Twist and wrench at the end of a chain ------------------------------------------------------

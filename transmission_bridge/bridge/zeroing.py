@@ -27,7 +27,13 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['OffsetChange', 'joints_with_offset', 'wanted_positions', 'zero_offsets']
+__all__ = [
+    'OffsetChange',
+    'joints_with_offset',
+    'offsets_of',
+    'wanted_positions',
+    'zero_offsets',
+]
 
 #: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
 #: at most; and where positions are solved for.
@@ -55,7 +61,7 @@ class OffsetChange:
 
 def joints_with_offset(robot: RobotTransmissions) -> tuple[str, ...]:
     """Return the joints that an offset can bring elsewhere, in the order of the robot."""
-    found = {joint for joint, _, _, _ in _offsets(robot, 'joints')}
+    found = {joint for joint, _, _, _ in offsets_of(robot, 'joints')}
     for binding in _moved_by_actuators(robot):
         found.update(member.name for member in binding.spec.joints)
     return tuple(name for name in robot.joint_names if name in found)
@@ -109,7 +115,7 @@ def zero_offsets(
     """
     places = {
         joint: (transmission, path, old)
-        for joint, transmission, path, old in _offsets(robot, 'joints')
+        for joint, transmission, path, old in offsets_of(robot, 'joints')
     }
     solved = {
         member.name: binding
@@ -150,7 +156,9 @@ def zero_offsets(
     return tuple(changes)
 
 
-def _offsets(robot: RobotTransmissions, side: str) -> list[tuple[str, str, ParameterPath, float]]:
+def offsets_of(
+    robot: RobotTransmissions, side: str
+) -> list[tuple[str, str, ParameterPath, float]]:
     """
     Return member, transmission, path and value of every offset.
 
@@ -166,8 +174,8 @@ def _offsets(robot: RobotTransmissions, side: str) -> list[tuple[str, str, Param
 
 def _moved_by_actuators(robot: RobotTransmissions) -> list[Binding]:
     """Return the transmissions whose offsets are those of their actuators."""
-    names = {transmission for _, transmission, _, _ in _offsets(robot, 'actuators')}
-    names -= {transmission for _, transmission, _, _ in _offsets(robot, 'joints')}
+    names = {transmission for _, transmission, _, _ in offsets_of(robot, 'actuators')}
+    names -= {transmission for _, transmission, _, _ in offsets_of(robot, 'joints')}
     return [binding for binding in robot.bindings if binding.spec.name in names]
 
 
@@ -230,7 +238,7 @@ def _solved_offsets(
     without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
     offsets = {
         member: (path, old)
-        for member, owner, path, old in _offsets(robot, 'actuators')
+        for member, owner, path, old in offsets_of(robot, 'actuators')
         if owner == name
     }
     changes = []

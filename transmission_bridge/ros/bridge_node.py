@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 import functools
+from functools import partial
 import traceback
 from typing import Any
 
@@ -14,8 +16,14 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
+from transmission_bridge.bridge.homing import calibration_offsets
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import names_of_lost, pairs, unused_aliases
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
+    names_of_lost,
+    pairs,
+    unused_aliases,
+)
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
@@ -38,6 +46,7 @@ from transmission_bridge.ros.parameters import (
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import Session, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.tuned_file import TunedFile
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -109,6 +118,7 @@ class TransmissionBridge(LifecycleNode):
     :ivar life_state: ``unconfigured``, ``inactive``, ``active`` or ``finalized``; changes at the
         end of each transition.
     :ivar failure: Why the last transition failed, empty if it succeeded.
+    :ivar tuned_findings: What was refused of ``tuned_file`` when it was configured.
     :raises ParameterError: If a parameter was given a value of the wrong type.
     """
 
@@ -134,7 +144,8 @@ class TransmissionBridge(LifecycleNode):
         self._autostart = bool(self.get_parameter('autostart').value)
         self._live = LiveParameters(self, self._use, self._guard)
         self._description = DescriptionSource(self, self._description_arrived)
-        self._zero = ZeroService(self, lambda: self._session)
+        self.tuned_findings: tuple[Finding, ...] = ()
+        self._zero = ZeroService(self, lambda: self._session, self._keeping)
         self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
         take_integers(self)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -186,8 +197,13 @@ class TransmissionBridge(LifecycleNode):
                 f'({self._description.place}): no usable transmission and no joint to pass through'
                 + (f'; {shortened(errors, 1, show=str)}' if errors else '')
             )
+        if options.calibration_offsets:
+            offsets, findings = calibration_offsets(robot)
+            self._log_findings(findings)
+            robot = robot.with_parameters(offsets)
         try:
-            self._session = Session(self, self._live.configure(robot), options, self._log)
+            tuned = self._live.configure(robot, partial(self._tuned_values, options, robot))
+            self._session = Session(self, tuned, options, self._log)
         except BaseException:
             self._release()
             raise
@@ -284,6 +300,29 @@ class TransmissionBridge(LifecycleNode):
     def _tell_unmatched(self) -> None:
         for sentence in self._live.unmatched_overrides():
             self.get_logger().warning(sentence)
+
+    def _tuned_values(
+        self, options: BridgeOptions, robot: RobotTransmissions, urdf: Mapping[str, float | bool]
+    ) -> dict[str, float]:
+        """Return the numbers of ``tuned_file`` that count, and log the others."""
+        values: dict[str, float] = {}
+        self.tuned_findings = ()
+        if options.tuned_file:
+            values, self.tuned_findings = TunedFile(options.tuned_file).values(robot, urdf)
+            self._log_findings(self.tuned_findings)
+        return values
+
+    @contextmanager
+    def _keeping(self, values: Mapping[str, float]) -> Iterator[Sequence[str]]:
+        """Write numbers to ``tuned_file`` when the block has ended well, if there is one."""
+        session = self._session
+        if session is None or not session.options.tuned_file:
+            yield ()
+            return
+        urdf = self._live.urdf_values
+        changes = {name: (value, float(urdf[name])) for name, value in values.items()}
+        with TunedFile(session.options.tuned_file).keeping(changes):
+            yield tuple(name for name in values if name in self._live.given)
 
     def _guard(self, robot: RobotTransmissions) -> None:
         if self._session is not None:

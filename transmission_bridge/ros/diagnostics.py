@@ -223,6 +223,10 @@ class Diagnostics:
             }
             if found['error']:
                 troubles.append(Trouble(WARN, f'{state}; the description has errors'))
+            if refused := self._node.tuned_findings:
+                # Logged at configure.
+                words = shortened([each.text for each in refused], show=str)
+                troubles.append(Trouble(ERROR, f'{state}; {words}'))
         return judged('life cycle', troubles, values, state)
 
     def _of_session(

@@ -98,6 +98,11 @@ class Sensors:
         for path in self.paths.values():
             path.reset()
 
+    def absolute_positions(self, now: float, max_age: float) -> Array:
+        """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
+        path = self.paths['actuator_absolute_positions']
+        return path.newest(self._actuator_position(now), now, max_age)
+
     def _take(
         self, source: str, topic: str, layout: Layout, data: JointStateData, now: float
     ) -> None:

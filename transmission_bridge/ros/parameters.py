@@ -284,6 +284,8 @@ class LiveParameters:
     :param node: The node that the parameters belong to.
     :param apply: Called with the new maps after parameters have changed.
     :param guard: Called with them before; raises :class:`ParameterError` to refuse them.
+    :ivar urdf_values: The values of the URDF by parameter, since it was configured.
+    :ivar given: Those that have a value in the parameter file, likewise.
     """
 
     def __init__(
@@ -298,24 +300,36 @@ class LiveParameters:
         self._robot: RobotTransmissions | None = None
         self._places: dict[str, tuple[str, ParameterPath]] = {}
         self._set_since_start: dict[str, float | bool] = {}
+        self.urdf_values: dict[str, float | bool] = {}
+        self.given: frozenset[str] = frozenset()
         self._declaring = False
         self._checked: tuple[dict[str, Any], RobotTransmissions] | None = None
 
     # -- life ------------------------------------------------------------------------------------
 
-    def configure(self, robot: RobotTransmissions) -> RobotTransmissions:
+    def configure(
+        self,
+        robot: RobotTransmissions,
+        in_tuned_file: Callable[[dict[str, float | bool]], Mapping[str, float]],
+    ) -> RobotTransmissions:
         """
         Declare the parameters of a robot and return it with their values.
 
+        :param robot: With the numbers of its URDF.
+        :param in_tuned_file: Returns those of ``tuned_file``, given those of the URDF.
         :raises ParameterError: If a value cannot be used; nothing is declared then.
         """
         declarations = self._declarations(robot)
-        names = [name for name in declarations if name not in self._set_since_start]
+        self.urdf_values = {name: default for name, (default, _) in declarations.items()}
+        given = given_values(self._node, declarations)
+        self.given = frozenset(given)
         from_file: dict[str, float | bool] = {
             name: checked_type(name, value, declarations[name][0])
-            for name, value in given_values(self._node, names).items()
+            for name, value in given.items()
+            if name not in self._set_since_start
         }
-        values = from_file | self._remembered(robot, from_file)
+        from_files = {**in_tuned_file(self.urdf_values), **from_file}
+        values = from_files | self._remembered(robot, from_files)
         tuned = robot.with_parameters(by_number(values))
         self._declaring = True
         try:
@@ -349,7 +363,7 @@ class LiveParameters:
             )
 
     def _remembered(
-        self, robot: RobotTransmissions, from_file: dict[str, float | bool]
+        self, robot: RobotTransmissions, from_files: dict[str, float | bool]
     ) -> dict[str, float | bool]:
         """
         Return what was set since the start and fits this robot.
@@ -368,7 +382,7 @@ class LiveParameters:
             }
             if not ours:
                 continue
-            others = {name: from_file[name] for name in names if name in from_file}
+            others = {name: from_files[name] for name in names if name in from_files}
             try:
                 robot.with_parameters(by_number(others | ours))
             except TransmissionBridgeError as error:

@@ -285,6 +285,10 @@ class Session:
         sensors = (path.report for path in self._sensors.paths.values())
         return (self.states.report, self.commands.report, *sensors)
 
+    def absolute_positions(self, now: float, max_age: float) -> Array:
+        """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
+        return self._sensors.absolute_positions(now, max_age)
+
     @property
     def is_open(self) -> bool:
         """Whether messages are accepted and published."""

@@ -4,16 +4,19 @@
 """
 ``~/zero`` sets offsets such that the present actuator positions mean wanted joint positions.
 
-The offsets are set as parameters, atomically, so that others are notified and ``ros2 param dump``
-saves them.
+``~/zero_from_absolute`` takes these positions from the joints' absolute encoders. The offsets are
+set as parameters, atomically, so that others are notified and ``ros2 param dump`` saves them, and
+written to ``tuned_file``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 import math
 import traceback
-from typing import Any
+from typing import Any, TypeAlias
 
 from lifecycle_msgs.msg import Transition
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -21,9 +24,15 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
+from transmission_bridge.bridge.homing import absolute_targets
 from transmission_bridge.bridge.options import parameter_name, Range
 from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
-from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
+from transmission_bridge.errors import (
+    MessageError,
+    ParameterError,
+    shortened,
+    TransmissionBridgeError,
+)
 from transmission_bridge.ros.parameters import exact_number
 from transmission_bridge.ros.session import Session
 from transmission_bridge.types import Array
@@ -33,9 +42,9 @@ __all__ = ['ZeroService']
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 _DESCRIPTIONS = {
-    _JOINTS: 'Joints whose offset ~/zero sets, of a linkage those of its actuators; empty: all '
-    'that have one.',
-    _POSITIONS: 'Positions [rad or m] that these joints then have; empty: zero for each.',
+    _JOINTS: 'Joints whose offset ~/zero or ~/zero_from_absolute sets, of a linkage those of its '
+    'actuators; empty: all that have one (and an absolute encoder).',
+    _POSITIONS: 'Positions [rad or m] that these joints have after ~/zero; empty: zero for each.',
 }
 
 _TYPES = {
@@ -45,19 +54,30 @@ _TYPES = {
 
 _POSITION_RANGE = Range(-1e6, 1e6)
 
+#: Returns the position [rad or m] that each joint is to have, at a time [s].
+Wanted: TypeAlias = Callable[[Session, float], dict[str, float]]
+
 
 class ZeroService:
     """
-    The service and its two parameters, which can be set at any time.
+    The two services and their two parameters, which can be set at any time.
 
     :param node: The node that they belong to.
     :param session: Returns the present session, ``None`` while unconfigured.
+    :param keep: Keeps numbers for the next start when a block has ended well; takes their values
+        by parameter, and returns which of them the parameter file will override.
     :raises ParameterError: If a parameter was given a value that cannot be accepted.
     """
 
-    def __init__(self, node: LifecycleNode, session: Callable[[], Session | None]) -> None:
+    def __init__(
+        self,
+        node: LifecycleNode,
+        session: Callable[[], Session | None],
+        keep: Callable[[Mapping[str, float]], AbstractContextManager[Sequence[str]]],
+    ) -> None:
         self._node = node
         self._session = session
+        self._keep = keep
         for name, description in _DESCRIPTIONS.items():
             # An empty list has no type of its own in YAML, so the type must be left open.
             descriptor = ParameterDescriptor(
@@ -69,7 +89,13 @@ class ZeroService:
             # One without a value is dumped as a word that cannot be loaded again.
             node.set_parameters([Parameter(name, _TYPES[name], list(value))])
         node.add_on_set_parameters_callback(self._check_parameters)
-        self._service = node.create_service(Trigger, '~/zero', self._serve)
+        self._services = [
+            node.create_service(Trigger, name, partial(self._serve, name, wanted))
+            for name, wanted in (
+                ('~/zero', self._given_positions),
+                ('~/zero_from_absolute', self._absolute_positions),
+            )
+        ]
 
     def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
         try:
@@ -86,20 +112,33 @@ class ZeroService:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _serve(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _serve(
+        self,
+        name: str,
+        wanted: Wanted,
+        request: Trigger.Request,
+        response: Trigger.Response,
+    ) -> Trigger.Response:
         try:
-            response.message = self._zero()
+            response.message = self._zero(wanted)
             response.success = True
         except TransmissionBridgeError as error:
-            response.message = str(error) + self._remedy(error)
+            response.message = str(error) + self._remedy(name, error)
             response.success = False
         except Exception as error:  # a bug must not end the executor
-            self._node.get_logger().error(f'~/zero met a bug:\n{traceback.format_exc()}')
+            self._node.get_logger().error(f'{name} met a bug:\n{traceback.format_exc()}')
             response.message = f'bug: {error!r}; see the log'
             response.success = False
         return response
 
-    def _zero(self) -> str:
+    def _given_positions(self, session: Session, now: float) -> dict[str, float]:
+        return wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS))
+
+    def _absolute_positions(self, session: Session, now: float) -> dict[str, float]:
+        absolute = session.absolute_positions(now, session.options.zero_max_age or math.inf)
+        return absolute_targets(session.robot, self._value(_JOINTS), absolute)
+
+    def _zero(self, wanted: Wanted) -> str:
         """
         Set the offsets, and return a sentence with old and new values.
 
@@ -112,28 +151,34 @@ class ZeroService:
         _check_fresh(session, now)
         changes = zero_offsets(
             session.robot,
-            wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS)),
+            wanted(session, now),
             _fresh_values(session, now),
             held=session.commands.held_positions,
             max_velocity=session.options.zero_max_velocity,
         )
-        parameters = [
-            Parameter(parameter_name(change.transmission, change.path), value=change.new)
-            for change in changes
-        ]
-        for parameter, change in zip(parameters, changes, strict=True):
-            if not self._node.has_parameter(parameter.name):
+        values = {parameter_name(change.transmission, change.path): change for change in changes}
+        for name, change in values.items():
+            if not self._node.has_parameter(name):
                 raise MessageError(
                     'no_parameter',
-                    f"'{parameter.name}', the offset of {change.name}, cannot be "
+                    f"'{name}', the offset of {change.name}, cannot be "
                     'a parameter; see the warning at configure',
                 )
-        result = self._node.set_parameters_atomically(parameters)
-        if not result.successful:
-            raise MessageError('refused', result.reason)
-        return '; '.join(str(change) for change in changes)
+        with self._keep({name: change.new for name, change in values.items()}) as overridden:
+            result = self._node.set_parameters_atomically(
+                [Parameter(name, value=change.new) for name, change in values.items()]
+            )
+            if not result.successful:
+                raise MessageError('refused', result.reason)
+        said = '; '.join(str(change) for change in changes)
+        if overridden:
+            said += (
+                '; at the next start the parameter file counts, not tuned_file, for '
+                f'{shortened(overridden)}'
+            )
+        return said
 
-    def _remedy(self, error: TransmissionBridgeError) -> str:
+    def _remedy(self, service: str, error: TransmissionBridgeError) -> str:
         """Return a sentence with the commands that end a held position."""
         if getattr(error, 'reason', '') != 'held':
             return ''
@@ -141,8 +186,9 @@ class ZeroService:
         return (
             f': stop what commands it, then "ros2 lifecycle set {name} deactivate", '
             f'"ros2 lifecycle set {name} activate", and once the driver has been heard '
-            f'"ros2 service call {name}/zero std_srvs/srv/Trigger" (without ros2: service '
-            f'{name}/change_state of type lifecycle_msgs/srv/ChangeState, transitions '
+            f'"ros2 service call {name}{service.lstrip("~")} std_srvs/srv/Trigger" (without '
+            f'ros2: service {name}/change_state of type lifecycle_msgs/srv/ChangeState, '
+            'transitions '
             f'{Transition.TRANSITION_DEACTIVATE} and {Transition.TRANSITION_ACTIVATE})'
         )
 

@@ -15,6 +15,7 @@ import re
 import textwrap
 from typing import Any, TypeAlias
 
+from transmission_bridge.bridge.homing import counted_twice
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import parameter_names, unused_aliases
 from transmission_bridge.description import (
@@ -184,6 +185,7 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
     findings: Iterable[Finding] = (
         *_with_closest_types(transmissions, aliases, registry.type_names),
         *implausible_numbers(transmissions),
+        *counted_twice(transmissions),
         *shared_limits(transmissions),
         *(
             finding

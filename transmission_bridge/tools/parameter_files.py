@@ -24,13 +24,13 @@ import math
 import re
 from typing import Any
 
-from transmission_bridge.bridge.options import BridgeOptions, PREFIX
+from transmission_bridge.bridge.options import BridgeOptions, PREFIX, yaml_number
 from transmission_bridge.description.values import parse_number
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.yaml_text import compose_yaml, YamlError
 from transmission_bridge.transmissions.tunable import ParameterPath
 
-__all__ = ['parameters_yaml', 'read_options', 'read_parameter_file', 'yaml_number']
+__all__ = ['parameters_yaml', 'read_options', 'read_parameter_file']
 
 _PARAMETERS = 'ros__parameters'
 #: Deepest nesting, and most values; aliases could make a small file endless.
@@ -204,22 +204,6 @@ def parameters_yaml(transmissions: Iterable[tuple[str, Iterable[Entry]]], headin
             lines.append(f'      {_key(name)}:')
             lines += _lines(nested, '        ')
     return '\n'.join(lines) + '\n'
-
-
-def yaml_number(value: float) -> str:
-    """
-    Return the shortest text that is read as this floating-point number.
-
-    A node refuses an integer for a double, and YAML 1.1 reads ``1e-05`` as text.
-
-    :raises ValueError: If it is not a number.
-    """
-    if math.isnan(value):
-        raise ValueError(f'not a number: {value}')
-    if math.isinf(value):
-        return '.inf' if value > 0.0 else '-.inf'
-    mantissa, exponent, power = repr(float(value)).partition('e')
-    return (mantissa if '.' in mantissa else mantissa + '.0') + exponent + power
 
 
 def _lines(nested: dict[str, object], indent: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 import sys
 
+from transmission_bridge.bridge.homing import calibration_offsets
 from transmission_bridge.bridge.options import (
     BridgeOptions,
     by_number,
@@ -88,6 +89,7 @@ _USED = (
     'passive_joints',
     'wrap_period',
     'actuator_units',
+    'calibration_offsets',
     'undeclared_interfaces',
     'unknown_rates',
     'unknown_joints',
@@ -95,6 +97,9 @@ _USED = (
 
 #: Options that do not apply to a recording, which is mapped message by message.
 _NOT_USED = ('state_timeout', 'publish')
+
+#: The option whose file is one for --params-file itself.
+_TUNED = 'tuned_file'
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,15 @@ class BridgeSetup:
                 f"'{self.file}': not used for a recording, which is mapped message by message: "
                 f'{", ".join(different)}'
             )
+        if self.options.tuned_file:
+            notes.append(
+                f"'{self.file}': not used: {_TUNED}; where its offsets are to count, give it with "
+                '--params-file, or write them back into the description by export'
+            )
+        if self.options.calibration_offsets:
+            offsets, findings = calibration_offsets(robot)
+            notes += [finding.text for finding in findings]
+            robot = robot.with_parameters(offsets)
         if not known:
             return robot, notes
         try:
@@ -205,7 +219,7 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
         data = read_robot_file(file)
         numbers = read_parameter_file(data, file)
         try:
-            options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED)))
+            options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED, _TUNED)))
         except ParameterError as error:
             raise UsageError(f"'{file}': {error}") from None
     if arguments.alias:

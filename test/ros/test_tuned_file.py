@@ -1,0 +1,318 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The file in which offsets that services have set survive a restart."""
+
+from __future__ import annotations
+
+import math
+import random
+import resource as limits
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = [pytest.mark.ros, pytest.mark.once]
+
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+
+from transmission_bridge.errors import MessageError, ParameterError  # noqa: E402
+from transmission_bridge.ros.tuned_file import TunedFile  # noqa: E402
+
+LIFT = 'transmissions.hoist.joints.lift.offset'
+ROLL = 'transmissions.wrist.joints.roll.offset'
+PITCH = 'transmissions.wrist.joints.pitch.offset'
+URDF = {LIFT: 0.5, ROLL: 0.0}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return the path of a file that is not there yet."""
+    return tmp_path / 'tuned.yaml'
+
+
+def write(path, changes):
+    """Keep numbers."""
+    with TunedFile(str(path)).keeping(changes):
+        pass
+
+
+# -- the file ------------------------------------------------------------------------------------
+
+
+def test_numbers_come_back_to_the_last_bit(path):
+    """What was kept is read, with all bits; later numbers replace earlier ones, others stay."""
+    kept = {}
+    assert TunedFile(str(path)).read() == {}
+    chance = random.Random(1)
+    for _ in range(30):
+        name = chance.choice([LIFT, ROLL, PITCH, 'transmissions.1.joints.yes.offset'])
+        kept[name] = (chance.gauss(0.0, 10.0 ** chance.randint(-12, 5)), chance.uniform(-3, 3))
+        write(path, {name: kept[name]})
+        assert TunedFile(str(path)).read() == kept
+
+
+def test_it_is_a_parameter_file_as_well(path):
+    """The tools that take a parameter file take it, with the numbers that count."""
+    from transmission_bridge.tools.parameter_files import read_parameter_file
+
+    write(path, {LIFT: (1e-05, 0.5), ROLL: (-2.0, 0.0)})
+    assert read_parameter_file(path.read_bytes(), 'tuned') == {LIFT: 1e-05, ROLL: -2.0}
+
+
+def test_urdf_that_changed(path, robot):
+    """A number that replaced another one than the URDF has now is refused, showing both."""
+    urdf = {f'transmissions.{t}.{".".join(e.path)}': e.value
+            for t, each in robot.tunables.items() for e in each}  # fmt: skip
+    write(path, {LIFT: (1.5, urdf[LIFT]), ROLL: (0.25, urdf[ROLL] + 0.125), 'transmissions.x.y':
+                 (1.0, 1.0)})  # fmt: skip
+    values, findings = TunedFile(str(path)).values(robot, urdf)
+    assert values == {LIFT: 1.5}
+    first, second = sorted(findings, key=lambda each: each.subject, reverse=True)
+    assert first.severity == second.severity == 'error'
+    assert 'no such parameter' in first.text
+    assert f'replaced {urdf[ROLL] + 0.125!r}, and the URDF says {urdf[ROLL]!r}' in second.text
+
+
+def test_number_that_its_transmission_refuses(path, robot):
+    """Only that one is refused."""
+    ratio = 'transmissions.hoist.joints.lift.mechanical_reduction'
+    urdf = {LIFT: 0.5, ratio: -4.0}
+    write(path, {LIFT: (1.5, 0.5), ratio: (0.0, -4.0)})
+    values, findings = TunedFile(str(path)).values(robot, urdf)
+    assert values == {LIFT: 1.5}
+    assert 'other than zero' in findings[0].text
+
+
+def test_block_that_fails_leaves_the_file(path):
+    """Nothing is written where the offsets could not be set, and nothing is left beside it."""
+    write(path, {LIFT: (1.0, 0.5)})
+    before = path.read_bytes()
+    with pytest.raises(MessageError, match='no'), TunedFile(str(path)).keeping({LIFT: (2.0, 0.5)}):
+        raise MessageError('refused', 'no')
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_folder_that_is_not_there(path):
+    """It is said before the offsets are set."""
+    entered = []
+    file = TunedFile(str(path.parent / 'none' / 'tuned.yaml'))
+    with pytest.raises(MessageError, match='cannot be written'), file.keeping({LIFT: (2.0, 0.5)}):
+        entered.append(True)
+    assert not entered
+
+
+WRITER = """
+import resource, signal, sys
+from transmission_bridge.files import replacing
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+with replacing(sys.argv[1], b'new' * 20):
+    pass
+"""
+
+
+@pytest.mark.parametrize('exists', [True, False])
+def test_end_at_any_byte_of_the_write(path, exists):
+    """A process that is killed at any byte of the write leaves the old file, or the new one."""
+    old, new = b'old' * 30, b'new' * 20
+    if exists:
+        path.write_bytes(old)
+    for allowed in (*range(0, len(new), 7), len(new) - 1, len(new)):
+        code = subprocess.run(
+            [sys.executable, '-c', WRITER, path, str(allowed)], check=False, timeout=60
+        ).returncode
+        if allowed < len(new):
+            assert code == -signal.SIGXFSZ
+            assert (path.read_bytes() if path.exists() else None) == (old if exists else None)
+        else:
+            assert (code, path.read_bytes()) == (0, new)
+    assert limits.getrlimit(limits.RLIMIT_FSIZE)[0] == limits.RLIM_INFINITY
+
+
+def test_on_the_disk_before_it_counts(path, monkeypatch):
+    """Content is synchronised before the new file takes the place, and its folder after that."""
+    import os
+
+    from transmission_bridge.files import replacing
+
+    order = []
+    for name in ('fsync', 'replace'):
+        real = getattr(os, name)
+
+        def noted(*args, real=real, name=name):
+            order.append(name)
+            return real(*args)
+
+        monkeypatch.setattr(os, name, noted)
+    with replacing(str(path), b'x'):
+        assert order == ['fsync']
+        assert not path.exists()
+    assert order == ['fsync', 'replace', 'fsync']
+
+
+def test_permissions_and_links_stay(path):
+    """The file keeps its permissions, and a link goes on pointing to it."""
+    write(path, {LIFT: (1.0, 0.5)})
+    path.chmod(0o640)
+    link = path.with_name('link.yaml')
+    link.symlink_to(path)
+    write(link, {LIFT: (2.0, 0.5)})
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert TunedFile(str(path)).read() == {LIFT: (2.0, 0.5)}
+
+
+BAD = [
+    b'', b'\xff\xfe', b'a: [', b'- 1', b'1', b'&a [*a]', b'? [1]: 2', b'!!python/name:os.system',
+    b'/**: 1\n/replaced: 2', b'/**: {ros__parameters: {}}', b'[' * 20000, b'a: 0b', b'2001-99-99',
+    b'/**: {ros__parameters: {transmissions.a: .nan}}\n/replaced: {ros__parameters: {urdf.a: 1}}',
+    b'/**: {ros__parameters: {transmissions.a: true}}\n/replaced: {ros__parameters: {urdf.a: 1}}',
+    b'/**: {ros__parameters: {transmissions.a: 1.0}}\n/replaced: {ros__parameters: {}}',
+    b'/**: {ros__parameters: {a: 1.0}}\n/replaced: {ros__parameters: {}}',
+    b'/**: {ros__parameters: {1: 1.0}}\n/replaced: {ros__parameters: {}}',
+    b'a: &a [1]\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]', b' ' * (1 << 20) + b'a',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('data', BAD)
+def test_file_that_no_bridge_wrote(path, data):
+    """It is refused in one sentence, in reading and before it would be overwritten."""
+    path.write_bytes(data)
+    with pytest.raises(ParameterError, match='cannot be used') as caught:
+        TunedFile(str(path)).read()
+    assert '\n' not in str(caught.value)
+    with pytest.raises(MessageError, match='cannot be used'):
+        write(path, {LIFT: (1.0, 0.5)})
+    assert path.read_bytes() == data
+
+
+def test_fuzzed_files(path, robot):
+    """Whatever bytes change, it is read, refused in a sentence, or its numbers are findings."""
+    write(path, {LIFT: (1.5, 0.5), ROLL: (-0.25, 0.0), PITCH: (1e-7, 0.0)})
+    whole = path.read_bytes()
+    chance = random.Random(3)
+    outcomes = {'read': 0, 'refused': 0}
+    for _ in range(1500):
+        data = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            place = chance.randrange(len(data))
+            match chance.randrange(4):
+                case 0:
+                    data[place] = chance.randrange(256)
+                case 1:
+                    del data[place : place + chance.randint(1, 30)]
+                case 2:
+                    data[place:place] = chance.choice(
+                        [b'\n', b'  ', b': ', b'- ', b'{', b'&a ', b'*a', b'!!int ', b'1e999',
+                         b'.inf', b'0x', b'\t', b'"', b'0o9', b'1:99', b'2001-13-01']
+                    )  # fmt: skip
+                case 3:
+                    data = data[:place] or data
+        path.write_bytes(bytes(data))
+        try:
+            values, findings = TunedFile(str(path)).values(robot, URDF)
+        except ParameterError:
+            outcomes['refused'] += 1
+        else:
+            outcomes['read'] += 1
+            assert all(math.isfinite(value) for value in values.values())
+            assert all(finding.severity == 'error' for finding in findings)
+    assert min(outcomes.values()) > 50
+
+
+# -- the bridge ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started(harness, start_process, meet, reference, tmp_path):
+    """Start a bridge as a process with parameters, and return it with a peer."""
+
+    def start(path, urdf=reference.URDF, **parameters):
+        file = harness.parameter_file(
+            tmp_path / 'parameters.yaml', {'autostart': 'true', 'tuned_file': path, **parameters}
+        )
+        robot = tmp_path / 'robot.urdf'
+        robot.write_text(urdf)
+        process = start_process(
+            'transmission_bridge.ros.bridge_main',
+            '--urdf', robot, '--ros-args', '--params-file', file,
+        )  # fmt: skip
+        peer = meet('transmission_bridge')
+        return process, peer
+
+    return start
+
+
+def zeroed(peer, reference, positions):
+    """Let the bridge hear the driver, and return the answer of ``~/zero``."""
+    from std_srvs.srv import Trigger
+
+    peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+    peer.exchange(driver, reference.Message(reference.ACTUATORS, positions, stamp=(1, 0)), joints)
+    return peer.call(Trigger, 'transmission_bridge/zero', Trigger.Request())
+
+
+POSITIONS = (0.4, -0.3, 0.2, 11.0, -7.0, 0.6)
+
+
+def test_offsets_survive_a_restart(started, reference, path):
+    """What ~/zero sets is there after the process was killed; the parameter file still counts."""
+    process, peer = started(path)
+    assert zeroed(peer, reference, POSITIONS).success
+    offsets = peer.parameters([LIFT, ROLL, PITCH])
+    assert offsets[LIFT] != 0.3
+    process.stop(signal.SIGKILL)
+    process, peer = started(path, **{ROLL: 0.75})
+    peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
+    assert peer.parameters([LIFT, ROLL, PITCH]) == {**offsets, ROLL: 0.75}
+    answer = zeroed(peer, reference, POSITIONS)
+    assert 'the parameter file counts, not tuned_file, for' in answer.message
+    assert ROLL in answer.message
+    process.stop()
+
+
+def test_urdf_that_changed_at_a_restart(started, reference, path):
+    """The URDF's number counts then, and the log and diagnostics say both."""
+    process, peer = started(path)
+    assert zeroed(peer, reference, POSITIONS).success
+    kept = peer.parameters([LIFT, ROLL, PITCH])
+    process.stop()
+    changed = reference.URDF.replace('<offset>0.3</offset>', '<offset>0.625</offset>')
+    assert changed != reference.URDF
+    process, peer = started(path, changed)
+    process.wait_for(f'{kept[LIFT]!r} is refused: it replaced 0.3, and the URDF says 0.625 now')
+    peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
+    assert peer.parameters([LIFT, ROLL, PITCH]) == {**kept, LIFT: 0.625}
+    reports = []
+    peer.node.create_subscription(DiagnosticArray, '/diagnostics', reports.append, 10)
+    peer.spin_until(lambda: reports, 'diagnostics')
+    (life,) = [each for each in reports[-1].status if each.name.endswith('life cycle')]
+    assert (life.level, 'and the URDF says 0.625 now' in life.message) == (b'\x02', True)
+    process.stop()
+    assert 'Traceback' not in process.output
+
+
+def test_file_that_cannot_be_read_stops_configure(make_bridge, reference, peer, path, capfd):
+    """The robot stands still with a sentence instead of moving with another zero."""
+    path.write_text('no: such')
+    make_bridge({'robot_description': reference.URDF, 'tuned_file': str(path)})
+    assert not peer.change_state('configure')
+    output = capfd.readouterr().err
+    assert 'tuned_file' in output
+    assert 'Traceback' not in output
+
+
+def test_file_that_cannot_be_written_changes_nothing(active_bridge, reference, peer, path):
+    """~/zero is refused, and the offsets are as before."""
+    active_bridge({'tuned_file': str(path.parent / 'none' / 'tuned.yaml')})
+    before = peer.parameters([LIFT, ROLL])
+    answer = zeroed(peer, reference, POSITIONS)
+    assert not answer.success
+    assert 'cannot be written' in answer.message
+    assert peer.parameters([LIFT, ROLL]) == before
