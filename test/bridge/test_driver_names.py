@@ -103,7 +103,7 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
 def test_what_drivers_echo_is_what_was_sent(robot, values):
     """States with the names and on the topics of commands are those of the same actuators."""
     entries, _ = robot
-    merged = StateBuffer(ACTUATORS, driver_names=entries, wrap_period={}, timeout=0.0)
+    merged = StateBuffer(ACTUATORS, driver_names=entries, timeout=0.0)
     for namespace, part in DriverNames(entries, ACTUATORS).commands(record_of(ACTUATORS, values)):
         # In the bridge's own namespace may be actuators of one topic's driver, and others.
         for source in (f'{namespace}states', *(() if namespace else ('any',))):
@@ -162,7 +162,7 @@ def test_two_arms_by_hand():
 
 def test_a_driver_has_its_own_actuators_only():
     """On its topic no other name is known; on others the URDF's names are."""
-    merged = StateBuffer(ACTUATORS, driver_names=ARMS, wrap_period={}, timeout=0.0)
+    merged = StateBuffer(ACTUATORS, driver_names=ARMS, timeout=0.0)
 
     def tell(source, names, values):
         record = record_of(names, values)
@@ -245,5 +245,5 @@ def test_unknown_actuators_of_a_driver():
     """An actuator that is not there is refused behind a topic, too, and commands nothing."""
     entries = {'left/states:M1': 'nobody'}
     with pytest.raises(UnknownNameError, match='nobody'):
-        StateBuffer(ACTUATORS, driver_names=entries, wrap_period={}, timeout=0.0)
+        StateBuffer(ACTUATORS, driver_names=entries, timeout=0.0)
     assert DriverNames(entries, ACTUATORS).namespaces == ('',)

@@ -242,11 +242,13 @@ def test_options_of_the_bridge_count_in_a_recording_to_the_last_bit(name, data):
         st.dictionaries(st.sampled_from(robot.actuator_names), st.floats(0.1, 7.0), max_size=2)
     )
     choices = {
+        'unknown_turn': data.draw(st.sampled_from(['resolve', 'first'])),
         'unknown_joints': data.draw(st.sampled_from(['omit', 'nan'])),
         'unknown_rates': data.draw(st.sampled_from(['nan', 'zero'])),
         'undeclared': data.draw(st.sampled_from(['auto', 'publish', 'hide'])),
     }
     options = BridgeOptions(
+        unknown_turn=choices['unknown_turn'],
         unknown_joints=choices['unknown_joints'],
         unknown_rates=choices['unknown_rates'],
         undeclared_interfaces=choices['undeclared'],

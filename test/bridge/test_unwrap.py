@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.state_buffer import Unwrapper, wrap_periods
 from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.turns import Unwrapper, wrap_periods
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 
@@ -37,10 +37,10 @@ def message(**positions):
 
 
 class Driver:
-    """Sends positions to a state path."""
+    """Sends positions to a state path that takes the first reading as it is."""
 
     def __init__(self, robot, wrap_period, **options):
-        self.path = StatePath(robot, wrap_period=wrap_period, **options)
+        self.path = StatePath(robot, wrap_period=wrap_period, unknown_turn='first', **options)
         self._layouts = LayoutTable()
 
     def send(self, source='driver', now=0.0, **positions):

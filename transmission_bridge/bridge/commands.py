@@ -392,6 +392,9 @@ class CommandPath:
     :param zero_max_velocity: Speed above which a joint moves, as of a joint that leaves its
         position limits.
     :ivar report: What became NaN in position-dependent transmissions, and why.
+    :ivar open_turns: Actuators of which it is not known in which turn they are, shape
+        ``(n_actuators,)``; ``None``: none. Commands that would move them to a position are
+        refused.
     :ivar limits: The limits, with counts of the commands that they changed and refused.
     :ivar actuator_limits: Those of the actuators.
     :ivar contested: Commands to a joint that another source had commanded before, by joint.
@@ -422,6 +425,7 @@ class CommandPath:
         timeouts = np.broadcast_to(np.asarray(timeout, dtype=float), len(robot.joint_names))
         self._watchdog = CommandWatchdog(np.where(timeouts > 0.0, timeouts, np.inf))
         self.report = MapReport()
+        self.open_turns: Mask | None = None
         self.limits = CommandLimits(robot, limits, zero_max_velocity)
         self._sources = CommandSources(robot.joint_names)
         self.contested, self.counts = self._sources.contested, self._sources.counts
@@ -652,8 +656,29 @@ class CommandPath:
         sent = self._mapper.map_command(command, measured_position, self.report)
         if np.isfinite(sent, self._mapped).tobytes() != pattern.result:
             _zero_rates_or_reject(self._robot, command, sent, self._mapped, pattern.result)
+        if is_new:
+            self.check_turns(sent[0])
         self.actuator_limits.apply(sent, effects, may_refuse=is_new)
         return sent
+
+    def check_turns(self, positions: Array) -> None:
+        """
+        Check that it is known in which turn the actuators are that are sent to positions.
+
+        :param positions: Shape ``(..., n_actuators)``, NaN where none is sent.
+        :raises MessageError: If it is not (``unknown_turn``): it could be whole turns away.
+        """
+        if self.open_turns is None:
+            return
+        sent = np.isfinite(positions).reshape(-1, positions.shape[-1]).any(axis=0)
+        places = np.flatnonzero(sent & self.open_turns)
+        if len(places):
+            names = [self._robot.actuator_names[place] for place in places]
+            raise MessageError(
+                'unknown_turn',
+                f'it is not known in which turn {shortened(names)} is, so that no position can be '
+                'sent there: see diagnostics',
+            )
 
     def adopt(self, end: TrajectoryEnd, *, source: str, now: float) -> None:
         """

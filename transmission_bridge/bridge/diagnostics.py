@@ -85,6 +85,7 @@ REASONS = {
     'too_old': 'the stamp is older than max_command_age',
     'too_many_points': 'more waypoints than max_waypoints',
     'unmapped': 'the transmission has no solution there',
+    'unknown_turn': 'in which turn an actuator is is not known, see actuators',
     'no_position': 'a rate without the position that its ratio depends on',
     'no_velocity': 'an acceleration without the velocity that it depends on',
     'bug': 'an error in the bridge, see its log',
@@ -632,6 +633,10 @@ def actuator_status(
     found = list(troubles)
     if silent:
         found.append(Trouble(ERROR, f'no fresh state of {silent}', '' if is_told else 'stale'))
+    for turn in merged.turns.open_turns() if merged.turns is not None else ():
+        level = ERROR if turn.reason == 'none' else WARN
+        found.append(Trouble(level, str(turn), f'turn of {turn.actuators}'))
+        values[f'turn unknown {shortened(turn.actuators, show=str)}'] = turn.reason
     fine = 'not all known' if unknown else 'all known'
     refused = [name for name, _ in _refused(robot)]
     if refused:

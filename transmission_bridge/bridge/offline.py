@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.inputs import is_possible, Places, Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
-from transmission_bridge.bridge.state_buffer import StateBuffer, wrap_periods
+from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.states import JointView, known_or_empty, StatePath
+from transmission_bridge.bridge.turns import wrap_periods
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
     FRAME_ID_OFFSET,
@@ -200,9 +201,7 @@ class ReverseStatePath:
         self.picks = np.array(picks, dtype=np.intp)
         self.names = tuple(names[robot.actuator_names[place]] for place in picks)
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
-        self.merged = StateBuffer(
-            robot.joint_names, driver_names=None, wrap_period={}, timeout=0.0
-        )
+        self.merged = StateBuffer(robot.joint_names, driver_names=None, timeout=0.0)
         self.report = MapReport()
 
     def update(
@@ -275,6 +274,7 @@ class OfflinePath:
             undeclared=options.undeclared_interfaces,
             actuator_names=pairs('actuator_names', options.actuator_names),
             wrap_period=periods,
+            unknown_turn=options.unknown_turn,
         )
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}

@@ -147,6 +147,13 @@ class BridgeOptions:
         "unwrapped before the reduction, each as 'actuator=period'.",
         span=WRAP_PERIOD,
     )
+    unknown_turn: str = _option(
+        'resolve',
+        'What becomes of an encoder with a wrap_period when it is not known in which turn it is: '
+        'its joints are unknown until limits, absolute positions or ~/zero tell, or the first '
+        'reading counts as it is.',
+        ('resolve', 'first'),
+    )
     actuator_units: tuple[str, ...] = _option(
         (),
         'Units of the drivers of joints without a transmission, each as '

@@ -207,9 +207,11 @@ class ActuatorArrays:
     might fall.
 
     :param actuators: Their order, each actuator once.
+    :ivar actuators: The same.
     """
 
     def __init__(self, actuators: Sequence[str]) -> None:
+        self.actuators = tuple(actuators)
         self._index = {name: place for place, name in enumerate(actuators)}
         self.reset()
 

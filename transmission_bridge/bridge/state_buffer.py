@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.bridge.inputs import find_places, MOST_UNKNOWN, Places, PlanCache, Stamp
-from transmission_bridge.bridge.options import AUTO, split_topic, WRAP_PERIOD
+from transmission_bridge.bridge.options import AUTO, split_topic
+from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -26,79 +26,7 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.stream import FiniteCheck
 from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['MOST_TURNS', 'StateBuffer', 'Unwrapper', 'wrap_periods']
-
-
-# -- Single-turn encoders: counting turns in actuator space, before any reduction ----------------
-
-
-#: More turns than an encoder makes; their sum still resolves 1e-7 of a turn.
-MOST_TURNS = 1e9
-
-
-class Unwrapper:
-    """
-    Continues positions that jump by a period.
-
-    ``total = reading + k * period`` with the integer ``k`` that brings it nearest to the last
-    total. As ``k`` is chosen anew for each reading, errors do not accumulate, and the actuator may
-    move up to half a period during a gap. The first reading is used unchanged. A reading of more
-    than :data:`MOST_TURNS` periods becomes NaN; the turns are kept.
-
-    :param places: Indices of the actuators.
-    :param periods: Their periods in the unit of the positions, same length.
-    """
-
-    def __init__(self, places: npt.ArrayLike, periods: npt.ArrayLike) -> None:
-        self._places = np.array(places, dtype=np.intp)
-        self._periods: Array = np.array(periods, dtype=np.float64)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget the turns."""
-        self._totals: Array = np.full(len(self._places), np.nan)
-
-    def __call__(self, positions: Array) -> None:
-        """Unwrap the positions of all actuators, in place; NaN stays NaN and keeps the turns."""
-        readings = positions[self._places]
-        # Rounding would be as large as a turn there, and the turns would be lost.
-        readings[np.abs(readings) > MOST_TURNS * self._periods] = np.nan
-        turns = np.round((self._totals - readings) / self._periods)
-        totals = readings + np.where(np.isnan(turns), 0.0, turns) * self._periods
-        positions[self._places] = totals
-        np.copyto(self._totals, totals, where=~np.isnan(totals))
-
-
-def wrap_periods(
-    entries: Mapping[str, str], known: tuple[str, ...], lost: Collection[str] = ()
-) -> dict[str, float]:
-    """
-    Return checked periods by actuator.
-
-    :param entries: Actuator to period, as text.
-    :param known: The actuators of the robot.
-    :param lost: Actuators of refused transmissions, which are left out.
-    :raises UnknownNameError: If there is no such actuator.
-    :raises ParameterError: If a period is not a number in its range.
-    """
-    periods = {}
-    for name, text in entries.items():
-        if name not in known and name not in lost:
-            raise UnknownNameError('actuator', name, (*known, *lost), parameter='wrap_period')
-        try:
-            period = float(text)
-        except ValueError:
-            period = math.nan
-        if period not in WRAP_PERIOD:
-            raise ParameterError(
-                f"wrap_period of '{name}' cannot be accepted",
-                parameter='wrap_period',
-                expected=f"a positive number, {WRAP_PERIOD}, in the driver's unit of position",
-                found=repr(text),
-            )
-        if name in known:
-            periods[name] = period
-    return periods
+__all__ = ['StateBuffer']
 
 
 # -- The newest numbers of one or several drivers ------------------------------------------------
@@ -140,12 +68,13 @@ class StateBuffer:
     :param driver_names: Driver's name to URDF name, where they differ; ``None`` where names
         are not translated. An entry ``source:name`` is for one source, which then has no other
         actuators.
-    :param wrap_period: Period of single-turn encoders by actuator.
+    :param turns: Counts the turns of single-turn encoders; ``None``: there are none.
     :param timeout: Seconds; 0: never; -1: of each driver the larger of 1 s and five periods.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
         for recordings: at once.
     :param lost: Actuators of refused transmissions, with the reason; ``driver_names`` may contain
         them.
+    :ivar turns: What counts turns, as given.
     :ivar given: Whether position, velocity, effort were ever given.
     :ivar names_hint: How to give a driver's names, for errors; empty where names are not
         translated.
@@ -164,7 +93,7 @@ class StateBuffer:
         names: tuple[str, ...],
         *,
         driver_names: Mapping[str, str] | None,
-        wrap_period: Mapping[str, float],
+        turns: TurnCounter | None = None,
         timeout: float,
         stamp_hold: float = 0.0,
         lost: Mapping[str, str] | None = None,
@@ -176,10 +105,7 @@ class StateBuffer:
             if name in self._lost:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
         self.names_hint = '' if driver_names is None else _NAMES_HINT
-        self._unwrap: Unwrapper | None = None
-        if wrap_period:
-            places = [names.index(name) for name in wrap_period]
-            self._unwrap = Unwrapper(places, list(wrap_period.values()))
+        self.turns = turns
         self._is_auto = timeout == AUTO
         self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
         self._stamp_hold = stamp_hold
@@ -207,8 +133,8 @@ class StateBuffer:
         self._only: _Source | None = None
         self._contested = False
         self.given = [False] * len(FIELDS)
-        if self._unwrap is not None:
-            self._unwrap.reset()
+        if self.turns is not None:
+            self.turns.reset()
         self._published: Stamp = (0, 0)
         self._older_since: float | None = None
 
@@ -248,6 +174,8 @@ class StateBuffer:
             raise MessageError('foreign', self._foreign(known.index, layout.names))
         if now < self._latest:
             self.reset()
+            if self.turns is not None:
+                self.turns.forget()
             known = self._add(source)
         self._latest = now
         if self._is_auto or now - known.heard > known.timeout:
@@ -266,8 +194,8 @@ class StateBuffer:
         if not self._all_finite(self._watched):
             self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))
-        if self._unwrap is not None:
-            self._unwrap(values[0])
+        if self.turns is not None and layout.lengths[0]:
+            self.turns(values[0], places, self._timeouts[0], now)
         known.stamp, known.heard = stamp, now
 
     def _record_period(self, source: _Source, now: float) -> None:
@@ -323,6 +251,22 @@ class StateBuffer:
         """Look for NaN and inf in the first rows only: rows that are never given are NaN."""
         self._watched: Array = self._values[:n_rows].reshape(-1)
         self._all_finite = FiniteCheck(self._watched.size)
+
+    def take_absolute(self, positions: Array, now: float) -> None:
+        """Use absolute positions; see :meth:`TurnCounter.take_absolute`."""
+        if self.turns is not None:
+            self.turns.take_absolute(positions, self._values[0], self._timeouts[0], now)
+
+    def settle_turns(self, positions: Mapping[int, float]) -> None:
+        """Take positions, by place, for those of actuators whose turn is open."""
+        if self.turns is not None:
+            self.turns.settle(positions)
+            for place, position in positions.items():
+                self._values[0, place] = position
+
+    def open_turns(self, now: float) -> Mask | None:
+        """Return the actuators in a turn that is not known; see :meth:`TurnCounter.open_at`."""
+        return None if self.turns is None else self.turns.open_at(self._timeouts[0], now)
 
     def values(self, now: float) -> Array:
         """Return rows position, velocity, effort, ``(3, n_actuators)``; must not be changed."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.kinematics import JointDevice
@@ -239,6 +240,7 @@ class StatePath:
     :param undeclared: ``auto``, ``publish`` or ``hide``.
     :param actuator_names: Driver's name to URDF name, where they differ.
     :param wrap_period: Period of single-turn encoders by actuator, in its driver's unit.
+    :param unknown_turn: ``resolve`` or ``first``, see :class:`TurnCounter`.
     :param timeout: Seconds after which a number that did not come again is unknown; 0: never;
         -1: the larger of 1 s and five periods of its driver.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
@@ -257,6 +259,7 @@ class StatePath:
         undeclared: str = 'auto',
         actuator_names: Mapping[str, str] | None = None,
         wrap_period: Mapping[str, float] | None = None,
+        unknown_turn: str = 'resolve',
         timeout: float = 0.0,
         stamp_hold: float = 0.0,
     ) -> None:
@@ -264,7 +267,7 @@ class StatePath:
         self.merged = StateBuffer(
             robot.actuator_names,
             driver_names=actuator_names or {},
-            wrap_period=wrap_period or {},
+            turns=TurnCounter(robot, wrap_period, unknown_turn) if wrap_period else None,
             lost=robot.lost_actuators,
             timeout=timeout,
             stamp_hold=stamp_hold,
@@ -278,6 +281,8 @@ class StatePath:
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self._mapper = robot.stream(ACTUATOR_TO_JOINT)
+        if self.merged.turns is not None:
+            self.merged.turns.use(robot)
         self._is_dirty = True
 
     def reset(self) -> None:
@@ -300,6 +305,26 @@ class StatePath:
         :raises MessageError: If it is refused; then nothing has changed.
         """
         self.merged.update(source, layout, data, stamp, now)
+        self._is_dirty = True
+
+    def take_absolute(self, positions: Array, now: float = 0.0) -> None:
+        """
+        Use absolute positions of the actuators where it is not known in which turn they are.
+
+        :param positions: Shape ``(n_actuators,)``, NaN where unknown.
+        :param now: Time of receipt [s].
+        """
+        self.merged.take_absolute(positions, now)
+        self._is_dirty = True
+
+    def nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
+        """See :meth:`TurnCounter.nearest`."""
+        turns = self.merged.turns
+        return {} if turns is None else turns.nearest(wanted, oldest=oldest)
+
+    def settle_turns(self, positions: Mapping[int, float]) -> None:
+        """See :meth:`StateBuffer.settle_turns`."""
+        self.merged.settle_turns(positions)
         self._is_dirty = True
 
     def joint_position(self, now: float = 0.0) -> Array:
@@ -414,7 +439,6 @@ class SensorPath:
         self._merged = StateBuffer(
             robot.actuator_names,
             driver_names=actuator_names or {},
-            wrap_period={},
             lost=robot.lost_actuators,
             timeout=timeout,
         )
@@ -470,9 +494,14 @@ class SensorPath:
         :param now: Time [s].
         :param max_age: Seconds after which a number is too old.
         """
+        return self._mapped(self.measured(now, max_age), actuator_position)
+
+    def measured(self, now: float = 0.0, max_age: float = math.inf) -> Array:
+        """Return the newest values at the actuators, shape ``(n_actuators,)``, likewise."""
         values = self._merged.values(now)[self._row]
         is_fresh = self._merged.ages(now)[self._row] <= max_age
-        return self._mapped(np.where(is_fresh, values, np.nan), actuator_position)
+        fresh: Array = np.where(is_fresh, values, np.nan)
+        return fresh
 
     def _mapped(self, values: Array, actuator_position: Array) -> Array:
         return self._robot.actuator_to_joint(

@@ -206,7 +206,7 @@ class TrajectoryPath:
         :param start: When it starts [s], of the same clock; ``None``: now.
         :raises MessageError: If it is refused; then nothing has changed. Reasons are those of
             :func:`read_trajectory`, ``too_many_points``, ``limit``, ``actuator_limit``,
-            ``partial``, ``no_position``, ``no_velocity`` and ``unmapped``.
+            ``partial``, ``no_position``, ``no_velocity``, ``unknown_turn`` and ``unmapped``.
         """
         self.check_length(len(trajectory.points))
         self.commands.update_clock(now)
@@ -226,6 +226,7 @@ class TrajectoryPath:
         actuators = commanded_actuators(self._robot, read.named)
         mapped = self._map(read)
         self._check_mapped(mapped, read.given, moved)
+        self.commands.check_turns(mapped[_POSITION])
         effects = LimitEffects.none()
         for field, row in _COMMAND_ROWS.items():
             self.commands.actuator_limits.apply_row(mapped[field], row, effects)

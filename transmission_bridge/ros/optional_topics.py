@@ -21,13 +21,14 @@ from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import ActuatorArrays, check_order, DriverNames
 from transmission_bridge.bridge.states import SensorPath, Tip
 from transmission_bridge.bridge.trajectories import TrajectoryPath
+from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.messages.cdr import JointStateEncoder, waypoint_count
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
 from transmission_bridge.ros.channels import Inputs, Outputs
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Array
 
 __all__ = [
     'TRAJECTORY_TOPIC',
@@ -42,9 +43,11 @@ __all__ = [
 # -- Absolute encoders and torque sensors --------------------------------------------------------
 
 
+_ABSOLUTE = 'actuator_absolute_positions'
+
 #: Input topic, output topic, interface, and the field of the messages that holds it.
 _KINDS = (
-    ('actuator_absolute_positions', 'joint_absolute_positions', 'absolute_position', 'position'),
+    (_ABSOLUTE, 'joint_absolute_positions', 'absolute_position', 'position'),
     ('actuator_torque_sensors', 'joint_torque_sensors', 'torque', 'effort'),
 )
 
@@ -56,6 +59,7 @@ class Sensors:
     :param drivers: Names and namespaces of the drivers.
     :param actuator_position: Returns the actuators' positions at a time [s].
     :param stamp: Returns the stamp to use, as :meth:`StampJudge.judge` does.
+    :param take_absolute: Called with the absolute positions of the actuators, at a time [s].
     """
 
     def __init__(
@@ -68,7 +72,9 @@ class Sensors:
         *,
         actuator_position: Callable[[float], Array],
         stamp: Callable[[str, Stamp, float], Stamp],
+        take_absolute: Callable[[Array, float], None],
     ) -> None:
+        self._take_absolute = take_absolute
         self._actuator_position = actuator_position
         self._stamp = stamp
         self._encoder = JointStateEncoder()
@@ -100,7 +106,7 @@ class Sensors:
 
     def absolute_positions(self, now: float, max_age: float) -> Array:
         """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
-        path = self.paths['actuator_absolute_positions']
+        path = self.paths[_ABSOLUTE]
         return path.newest(self._actuator_position(now), now, max_age)
 
     def _take(
@@ -108,7 +114,10 @@ class Sensors:
     ) -> None:
         stamp = self._stamp(topic, data.stamp, now)
         position = self._actuator_position(now)
-        joints = self.paths[source].map(layout, data, position, stamp, now, topic)
+        path = self.paths[source]
+        joints = path.map(layout, data, position, stamp, now, topic)
+        if source == _ABSOLUTE:
+            self._take_absolute(path.measured(now), now)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode(joints))
 
@@ -184,10 +193,14 @@ class ActuatorArrayOutputs:
         for arrays, _ in self._arrays:
             arrays.reset()
 
-    def send(self, messages: Sequence[JointStateRecord], now: float) -> None:
+    def send(
+        self, messages: Sequence[JointStateRecord], now: float, turns: TurnCounter | None
+    ) -> None:
         """Publish the messages of one command, received at ``now`` [s], as arrays."""
         for arrays, publishers in self._arrays:
             for interface, values in arrays.update(messages, now):
+                if turns is not None and interface == 'position':
+                    values = turns.array_in_turns_of_driver(arrays.actuators, values)
                 data = array('d', values.tobytes())
                 publishers[interface].publish(Float64MultiArray(data=data))
 
@@ -216,8 +229,8 @@ class Trajectories:
         keyword with the times of receipt and of the end [s], ``now`` and ``until``.
     :param drivers: Divides a trajectory among the drivers.
     :param stall: Refuses what waited while the node stood still.
-    :param silent: Returns the actuators of drivers that were silent; see
-        :meth:`~transmission_bridge.bridge.state_buffer.StateBuffer.take_silent`.
+    :param look: Tells the command path what is known of the drivers at a time [s].
+    :param turns: Counts the turns of single-turn encoders, if there are any.
     """
 
     def __init__(
@@ -230,11 +243,13 @@ class Trajectories:
         sent: Callable[..., Any],
         drivers: DriverNames,
         stall: StallWatch,
-        silent: Callable[[float], Mask | None],
+        look: Callable[[float], None],
+        turns: TurnCounter | None,
     ) -> None:
         self._path = path
         self._stall = stall
-        self._silent = silent
+        self._look = look
+        self._turns = turns
         self._joint_position = joint_position
         self._ros_time = ros_time
         self._sent = sent
@@ -248,8 +263,7 @@ class Trajectories:
         self._path.check_length(waypoint_count(data))
 
     def _take(self, message: JointTrajectory, now: float) -> None:
-        if (silent := self._silent(now)) is not None:
-            self._path.commands.driver_was_silent(silent)
+        self._look(now)
         trajectory = trajectory_from_message(message)
         start = now + self._delay(trajectory.stamp)
         mapped = self._path.map(
@@ -259,7 +273,9 @@ class Trajectories:
             now=now,
             start=start,
         )
-        for namespace, part in self._drivers.trajectories(mapped):
+        turns = self._turns
+        sent = mapped if turns is None else turns.trajectory_in_turns_of_driver(mapped)
+        for namespace, part in self._drivers.trajectories(sent):
             answer = JointTrajectory()
             fill_trajectory(answer, part, JointTrajectoryPoint)
             self._publishers[namespace].publish(answer)

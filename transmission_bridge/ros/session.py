@@ -28,10 +28,10 @@ from transmission_bridge.bridge.commands import command_timeouts, CommandPath
 from transmission_bridge.bridge.inputs import check_age, StallWatch, Stamp, StampJudge
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT, pairs
 from transmission_bridge.bridge.outputs import DriverNames
-from transmission_bridge.bridge.state_buffer import wrap_periods
 from transmission_bridge.bridge.states import PublishPolicy, StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
+from transmission_bridge.bridge.turns import wrap_periods
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
@@ -198,9 +198,11 @@ class Session:
                 robot.actuator_names,
                 robot.lost_actuators,
             ),
+            unknown_turn=options.unknown_turn,
             timeout=options.state_timeout,
             stamp_hold=_STAMP_HOLD,
         )
+        self._turns = self.states.merged.turns
         self.commands = CommandPath(
             robot,
             mixed_commands=options.mixed_commands,
@@ -266,6 +268,7 @@ class Session:
             self.drivers,
             actuator_position=lambda now: self.states.merged.values(now)[0],
             stamp=self._stamp,
+            take_absolute=self.states.take_absolute,
         )
         Trajectories(
             self.inputs,
@@ -276,7 +279,8 @@ class Session:
             self._arrays.end_at,
             self.drivers,
             self._stall,
-            self.states.merged.take_silent,
+            self._look_at_drivers,
+            self._turns,
         )
 
     @property
@@ -436,10 +440,16 @@ class Session:
     def _measured(self, now: float) -> Array:
         """Return the joints' positions and velocities for a command that is not out of date."""
         self._stall.check()
+        self._look_at_drivers(now)
+        return self.states.joint_motion(now)
+
+    def _look_at_drivers(self, now: float) -> None:
+        """Tell the command path what can be known of the actuators at the time of a command."""
         silent = self.states.merged.take_silent(now)
         if silent is not None:
             self.commands.driver_was_silent(silent)
-        return self.states.joint_motion(now)
+        if self._turns is not None:
+            self.commands.open_turns = self.states.merged.open_turns(now)
 
     @contextmanager
     def _ending_rates(self) -> Iterator[None]:
@@ -470,9 +480,10 @@ class Session:
 
     def _send(self, commands: Sequence[JointStateRecord], now: float) -> None:
         for command in commands:
-            for namespace, part in self.drivers.commands(command):
+            sent = command if self._turns is None else self._turns.in_turns_of_driver(command)
+            for namespace, part in self.drivers.commands(sent):
                 self._publish_commands[namespace](self._encoder.encode(part))
-        self._arrays.send(commands, now)
+        self._arrays.send(commands, now, self._turns)
 
     # -- helpers ---------------------------------------------------------------------------------
 

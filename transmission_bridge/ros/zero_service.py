@@ -149,27 +149,34 @@ class ZeroService:
             raise MessageError('inactive', 'the bridge is not active')
         now = session.time()
         _check_fresh(session, now)
+        targets, values = wanted(session, now), _fresh_values(session, now)
+        oldest = now - (session.options.zero_max_age or math.inf)
+        # Where the turn is open, the one that comes nearest: the offset does the rest.
+        settled = session.states.nearest_turns(targets, oldest)
+        for place, position in settled.items():
+            values[0, place] = position
         changes = zero_offsets(
             session.robot,
-            wanted(session, now),
-            _fresh_values(session, now),
+            targets,
+            values,
             held=session.commands.held_positions,
             max_velocity=session.options.zero_max_velocity,
         )
-        values = {parameter_name(change.transmission, change.path): change for change in changes}
-        for name, change in values.items():
+        offsets = {parameter_name(change.transmission, change.path): change for change in changes}
+        for name, change in offsets.items():
             if not self._node.has_parameter(name):
                 raise MessageError(
                     'no_parameter',
                     f"'{name}', the offset of {change.name}, cannot be "
                     'a parameter; see the warning at configure',
                 )
-        with self._keep({name: change.new for name, change in values.items()}) as overridden:
+        with self._keep({name: change.new for name, change in offsets.items()}) as overridden:
             result = self._node.set_parameters_atomically(
-                [Parameter(name, value=change.new) for name, change in values.items()]
+                [Parameter(name, value=change.new) for name, change in offsets.items()]
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
+            session.states.settle_turns(settled)
         said = '; '.join(str(change) for change in changes)
         if overridden:
             said += (

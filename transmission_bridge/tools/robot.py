@@ -18,7 +18,8 @@ from transmission_bridge.bridge.options import (
     pairs,
     parameter_names,
 )
-from transmission_bridge.bridge.state_buffer import StateBuffer, wrap_periods
+from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.turns import wrap_periods
 from transmission_bridge.description import Finding, load_description
 from transmission_bridge.description.source import MAX_BYTES, read_file
 from transmission_bridge.errors import (
@@ -88,6 +89,7 @@ _USED = (
     'pass_through',
     'passive_joints',
     'wrap_period',
+    'unknown_turn',
     'actuator_units',
     'calibration_offsets',
     'undeclared_interfaces',
@@ -138,7 +140,6 @@ class BridgeSetup:
         merged = StateBuffer(
             robot.actuator_names,
             driver_names=pairs('actuator_names', self.options.actuator_names),
-            wrap_period={},
             timeout=0.0,
             lost=robot.lost_actuators,
         )

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transmission_bridge.bridge.state_buffer import Unwrapper
+from transmission_bridge.bridge.turns import Unwrapper
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateData

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 import os
 
+from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.errors import shown
 from transmission_bridge.tools.bags.files import is_folder, METADATA_FILE, open_source
 from transmission_bridge.tools.bags.model import DamageError, Source, UnusableFileError
@@ -147,6 +149,8 @@ def _tell_notes(done: Converted, console: Console) -> None:
         if bridge.path.merged.unknown_names:
             names = ', '.join(bridge.path.merged.unknown_names)
             _note(console, f'names that the robot does not have were left out: {names}')
+        for sentence in _open_turns(bridge.path.merged.turns):
+            _note(console, sentence)
         for (name, reason), count in bridge.path.report.counts.items():
             _note(console, f'{count} values of {name} are unknown: {reason}')
     if done.other_descriptions:
@@ -154,6 +158,20 @@ def _tell_notes(done: Converted, console: Console) -> None:
             console,
             f'{DESCRIPTION_TOPIC} changes in the recording; the first one was used throughout',
         )
+
+
+def _open_turns(turns: TurnCounter | None) -> Iterator[str]:
+    """Yield a sentence for each encoder of which it was not known in which turn it was."""
+    if turns is None:
+        return
+    still = {name: str(each) for each in turns.open_turns() for name in each.actuators}
+    for name, count in turns.waited.items():
+        if count:
+            why = still.get(name, 'later ones left one turn within the limits')
+            yield (
+                f'{count} positions of {name} are unknown, because its turn was ({why}); '
+                'unknown_turn: first in a parameter file takes the first reading as it is'
+            )
 
 
 def _why_nothing(done: Converted, plan: TopicPlan, robot: RobotTransmissions, to: str) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 
 from transmission_bridge.bridge.diagnostics import Status
 from transmission_bridge.bridge.options import BridgeOptions, pairs, PREFIX
-from transmission_bridge.bridge.state_buffer import StateBuffer, wrap_periods
+from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
@@ -45,6 +46,7 @@ _OPTIONS = (
     'passive_joints',
     'wrap_period',
     'actuator_units',
+    'unknown_turn',
     'state_timeout',
 )
 
@@ -358,22 +360,24 @@ class _Buffers:
             pairs('wrap_period', options.wrap_period), robot.actuator_names, robot.lost_actuators
         )
 
+        turns = TurnCounter(robot, periods, options.unknown_turn) if periods else None
+
         def buffer(
-            members: tuple[str, ...], periods: Mapping[str, float], timeout: float
+            members: tuple[str, ...], turns: TurnCounter | None, timeout: float
         ) -> StateBuffer:
             of_drivers = members is robot.actuator_names
             return StateBuffer(
                 members,
                 driver_names=names if of_drivers else None,
-                wrap_period=periods,
+                turns=turns,
                 timeout=timeout,
                 lost=robot.lost_actuators if of_drivers else None,
             )
 
         self.of = {
-            'actuators': buffer(robot.actuator_names, periods, options.state_timeout),
-            'joints': buffer(robot.joint_names, {}, options.state_timeout),
-            'commands': buffer(robot.actuator_names, {}, 0.0),
+            'actuators': buffer(robot.actuator_names, turns, options.state_timeout),
+            'joints': buffer(robot.joint_names, None, options.state_timeout),
+            'commands': buffer(robot.actuator_names, None, 0.0),
         }
 
 
