@@ -189,7 +189,8 @@ def test_every_reason_is_explained():
     package = Path(transmission_bridge.__file__).parent
     modules = {*(package / 'bridge').glob('*.py'), package / 'ros' / 'channels.py'}
     reasons = {'bug', 'undecodable', 'future_stamp'}
-    for module in modules - {package / 'bridge' / 'zeroing.py'}:
+    of_services = {package / 'bridge' / 'zeroing.py', package / 'bridge' / 'homing.py'}
+    for module in modules - of_services:
         for node in ast.walk(ast.parse(module.read_text('utf-8'))):
             if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'MessageError':
                 reasons |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
