@@ -21,6 +21,7 @@ from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.registry import Registry
 
 #: How far a reading is off, in periods, and by that a joint beyond its limits.
 NOISE = 1e-3
@@ -32,6 +33,7 @@ SEEN = 40
 AGREEMENT = 0.1
 
 EMPTY = np.empty(0)
+REGISTRY = Registry()
 
 
 # -- random robots -------------------------------------------------------------------------------
@@ -135,7 +137,8 @@ def make(kind, rng):
         names = ''.join(f'<joint name="j{number}"/>' for number in range(n_joints))
         control = f'<ros2_control name="h" type="system">{names}{block}</ros2_control>'
         maps = RobotTransmissions(
-            load_description(f'<robot name="r"><link name="b"/>{joints}{control}</robot>')
+            load_description(f'<robot name="r"><link name="b"/>{joints}{control}</robot>'),
+            registry=REGISTRY,
         )
         assert len(maps.actuator_names) == n_actuators, maps.findings
         return maps
@@ -207,8 +210,8 @@ def message(names, positions):
     return LayoutTable().get(record.names, record.lengths), record
 
 
-def power_up(robot, rng, counts):
-    """Power a robot up, and count what becomes of it."""
+def power_up(robot, path, rng, counts):
+    """Power a robot up, and count what becomes of it; the state path is made anew by that."""
     truth = draw(robot, rng)[np.newaxis]
     actuators = robot.maps.joint_to_actuator('position', truth)[0]
     if not np.isfinite(actuators).all():
@@ -219,7 +222,8 @@ def power_up(robot, rng, counts):
     noise = NOISE * rng.uniform(-1.0, 1.0, len(periods)) * periods
     readings = (actuators + noise) - periods * np.floor((actuators + noise) / periods)
     readings += periods * rng.integers(-3, 4, len(periods))
-    path = StatePath(robot.maps, wrap_period=robot.periods)
+    path.reset()
+    path.merged.turns.forget()
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
         layout, record = message((name,), np.array([reading]))
         path.update('driver', layout, record, (1, 0), 1.0)
@@ -262,21 +266,29 @@ def named(robot, turn, truth):
     return any(agrees(robot, np.array(each), truth) for each in turn.candidates)
 
 
-def run(count, seed=0, each=20):
+def run(count, seed=0, each=25):
     """Return what became of a number of power-ups, some of each robot, by kind."""
     rng = np.random.default_rng(seed)
     counts = {kind: Counter() for kind in TEXTS}
     for number in range(count // each):
         kind = KINDS[number % len(KINDS)]
         robot = make(kind, rng)
+        path = StatePath(robot.maps, wrap_period=robot.periods)
         for _ in range(each):
-            power_up(robot, rng, counts[kind])
+            power_up(robot, path, rng, counts[kind])
     return counts
 
 
-if __name__ == '__main__':
+def main():
+    """Print the counts by kind, and those of all after each tenth."""
+    count = int(sys.argv[1])
     total = Counter()
-    for kind, counts in run(int(sys.argv[1])).items():
-        total += counts
-        print(kind, dict(counts))
-    print('all', dict(total), f'{total["one resolved"] / total["one"]:.4%} of one resolved')
+    for tenth in range(10):
+        for counts in run(count // 10, seed=tenth).values():
+            total.update(counts)
+        share = total['one resolved'] / total['one']
+        print(f'{tenth + 1}/10: {dict(total)}, {share:.3%} of one resolved', flush=True)
+
+
+if __name__ == '__main__':
+    main()

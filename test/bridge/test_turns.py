@@ -282,6 +282,42 @@ def test_time_that_goes_backwards_opens_it():
     assert np.isnan(bridge.hear(a=1.0, now=1.0)).all()
 
 
+def test_time_of_another_start():
+    """After an activation whose time begins anew, each actuator for itself, counting goes on."""
+    bridge = Bridge(robot(-9.0, 9.0, text=WRIST))
+    bridge.hear(left=0.6, right=0.2, now=100.0)
+    bridge.states.settle_turns({0: 0.6, 1: 0.2})
+    assert np.isfinite(bridge.hear(left=0.6, right=0.2, now=100.1)).all()
+    bridge.states.reset()
+    bridge.hear(left=0.6, now=1.0)
+    assert np.isnan(bridge.hear(right=0.2, now=1.0)).all()
+    bridge.states.settle_turns({0: 0.6, 1: 0.2})
+    for now in (1.1, 1.2, 1.3):
+        bridge.hear(left=0.6, now=now)
+        assert np.isfinite(bridge.hear(right=0.2, now=now)).all()
+
+
+@pytest.mark.parametrize('together', [True, False])
+def test_counting_while_all_is_well(together):
+    """Turns are counted on whether the messages give all actuators or one after the other."""
+    bridge = Bridge(robot(-60.0, 60.0, velocity=50.0, text=WRIST))
+    truth = np.array([0.3, -0.2])
+    bridge.hear(left=0.3, right=-0.2)
+    bridge.states.settle_turns({0: 0.3, 1: -0.2})
+    for number in range(1, 200):
+        now = 0.01 * number
+        truth += [0.2, -0.1]
+        left, right = truth % TURN
+        if together:
+            found = bridge.hear(left=left, right=right, now=now)
+        else:
+            bridge.hear(left=left, now=now)
+            found = bridge.hear(right=right, now=now)
+        assert found == pytest.approx(bridge.maps.actuator_to_joint('position', truth))
+        shift = bridge.turns.shift
+        assert truth - (0.0 if shift is None else shift) == pytest.approx([left, right])
+
+
 # -- what settles it -----------------------------------------------------------------------------
 
 

@@ -205,7 +205,7 @@ class _Group:
         self._scales = scales[actuators]
         # Where joints are, not where they may be commanded: without ros2_control's min and max.
         described = replace(robot.robot, blocks=())
-        names = [robot.joint_names[joint] for joint in joints]
+        names = self.joint_names = tuple(robot.joint_names[joint] for joint in joints)
         limits = [effective_limits(described, name) for name in names]
         self.lower = np.array([each.lower for each in limits])
         self.upper = np.array([each.upper for each in limits])
@@ -483,6 +483,10 @@ class TurnCounter:
         self.waited = dict.fromkeys(periods, 0)
         #: Each group, and which of the wrapped actuators are its own.
         self._parts: list[tuple[_Group, Index]] = []
+        self._given: Index | slice | None = None
+        self._is_given: Mask = np.zeros(len(periods), dtype=bool)
+        self._gives_all = False
+        self._robot: RobotTransmissions | None = None
         self.forget()
         self.use(robot)
 
@@ -491,6 +495,8 @@ class TurnCounter:
         count = len(self._places)
         self._unwrap.reset()
         self._times: Array = np.full(count, -np.inf)
+        #: When a message gave all of them last; how long after that each is certain.
+        self._all_at, self._certain_for = -np.inf, -np.inf
         #: Turns between the driver's last reading and the position.
         self._counts: Array = np.zeros(count)
         self._open: Mask = np.full(count, self._resolves)
@@ -511,6 +517,8 @@ class TurnCounter:
 
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps; turns that are known stay."""
+        if robot is self._robot:
+            return
         self._robot = robot
         self._parts = []
         self._speeds: Array = np.full(len(self._places), np.inf)
@@ -521,6 +529,7 @@ class TurnCounter:
             self._parts.append((group, own))
             of_group = dict(zip(group.actuators.tolist(), group.speeds(), strict=True))
             self._speeds[own] = [of_group[place] for place in self._places[own].tolist()]
+        self._certain_for = -np.inf
 
     def _note_open(self) -> None:
         self.is_open: Mask | None = None
@@ -545,17 +554,32 @@ class TurnCounter:
         if not self._resolves:
             self._unwrap(positions)
             return
-        is_given = np.zeros(len(positions), dtype=bool)
-        is_given[given] = True
-        is_new = is_given[self._places]
-        if not is_new.any():
-            return
+        if given is not self._given:
+            is_given = np.zeros(len(positions), dtype=bool)
+            is_given[given] = True
+            self._given, self._is_given = given, is_given[self._places]
+            self._gives_all = bool(self._is_given.all())
         before = self._unwrap.totals.copy()
         turns = self._unwrap(positions)
-        is_new &= np.isfinite(positions[self._places])
+        if (
+            self._gives_all
+            and self.is_open is None
+            and 0.0 <= now - self._all_at <= self._certain_for
+            and math.isfinite(positions[self._places].sum())
+        ):
+            # Nobody can have gone round since: nearly every message of a driver.
+            self._counts, self._all_at = turns, now
+            return
+        self._note_times()
+        is_new = self._is_given & np.isfinite(positions[self._places])
+        if not is_new.any():
+            return
         self._counts[is_new] = turns[is_new]
         lost = is_new & ~self._is_certain(before, timeouts[self._places], now)
         self._times[is_new] = now
+        if is_new.all() or now < self._all_at:
+            self._all_at = now if is_new.all() else -np.inf
+        self._certain_for = self._quick(timeouts[self._places])
         if lost.any():
             self._open |= lost
             self._note_open()
@@ -564,6 +588,17 @@ class TurnCounter:
             self._resolve(positions, lost, timeouts, now)
             for place in np.flatnonzero(is_new & self._open):
                 self.waited[self._names[self._places[place]]] += 1
+
+    def _note_times(self) -> None:
+        """Bring the time of each last reading up to date."""
+        np.maximum(self._times, self._all_at, out=self._times)
+
+    def _quick(self, timeouts: Array) -> float:
+        """Return the seconds in which no actuator can move by half a period."""
+        with np.errstate(divide='ignore'):
+            seconds = np.where(np.isfinite(self._speeds), 0.5 / self._speeds, timeouts)
+        seconds[np.isinf(timeouts)] = np.inf
+        return float(seconds.min(initial=np.inf))
 
     def _is_certain(self, before: Array, timeouts: Array, now: float) -> Mask:
         """
@@ -605,6 +640,7 @@ class TurnCounter:
         """
         if not self._resolves:
             return None
+        self._note_times()
         unknown = self._open | (self._reach(timeouts[self._places], now) >= 1.0)
         if not unknown.any():
             return None
@@ -683,6 +719,7 @@ class TurnCounter:
         if self.is_open is None:
             return
         robot = self._robot
+        assert robot is not None
         joints = robot.actuator_to_joint('absolute_position', absolute)
         back = robot.joint_to_actuator('position', joints)
         meant = absolute.copy()
@@ -693,6 +730,7 @@ class TurnCounter:
         known = meant[self._places]
         np.copyto(self._absolute, known, where=np.isfinite(known))
         self._absolute_at = now
+        self._note_times()
         for group, own in self._parts:
             if np.isfinite(known[own]).any():
                 group.forget()
@@ -707,9 +745,10 @@ class TurnCounter:
         :returns: Position by place, for :meth:`settle`.
         :raises MessageError: If only some joints of a transmission are named (``unknown_turn``).
         """
+        self._note_times()
         found: dict[int, float] = {}
         for group, own in self._parts:
-            names = [self._robot.joint_names[joint] for joint in group.joints]
+            names = group.joint_names
             is_open = own[self._open[own] & (self._times[own] >= oldest)]
             missing = [name for name in names if name not in wanted]
             if not len(is_open) or len(missing) == len(names):
@@ -751,7 +790,7 @@ class TurnCounter:
             found.append(
                 OpenTurn(
                     tuple(self._names[place] for place in self._places[is_open]),
-                    tuple(self._robot.joint_names[joint] for joint in group.joints),
+                    group.joint_names,
                     group.candidates(),
                     group.reason,
                 )
