@@ -437,3 +437,32 @@ def test_driver_is_commanded_in_its_own_turns():
 def test_options():
     """The default is to resolve."""
     assert BridgeOptions().unknown_turn == 'resolve'
+
+
+def test_units_of_the_driver():
+    """A period, turns and what is sent are in the driver's unit; limits are those of the joint."""
+    text = (
+        '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'
+        '<actuator name="a" role="actuator1"><param name="position_unit">turn</param>'
+        '<param name="velocity_unit">rpm</param></actuator>'
+        '<joint name="roll" role="joint1"><mechanical_reduction>2</mechanical_reduction></joint>'
+        '</transmission>'
+    )
+    maps = robot(-1.5, 1.5, text=text, velocity=2.0)
+    joint, other = maps.joint_names.index('roll'), maps.joint_names.index('pitch')
+    bridge = Bridge(maps, {'a': 1.0})
+    truth = 0.4
+    reading = 2.0 * truth / TURN - 3.0
+    found = bridge.hear(a=reading, pitch=0.0)
+    assert found[joint] == pytest.approx(truth)
+    assert found[other] == 0.0
+    (sent,) = bridge.command(roll=truth)
+    assert sent.position == pytest.approx([reading])
+    # A turn of the motor is half of one of the joint: at 2 rad/s that takes 1.57 s.
+    assert bridge.states.merged.open_turns(1.3) is None
+    assert bridge.states.merged.open_turns(1.4)[maps.actuator_names.index('a')]
+    bridge.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]))
+    wide = Bridge(robot(-9.0, 9.0, text=text), {'a': 1.0})
+    assert np.isnan(wide.hear(a=reading, pitch=0.0)[joint])
+    wide.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]))
+    assert wide.states.joint_position()[joint] == pytest.approx(truth)
