@@ -93,8 +93,8 @@ TEXTS = {
     'redundant': COUPLED, 'slider': SLIDER, 'ankle': ANKLE,
 }  # fmt: skip
 PLUGINS = {'differential': 'DifferentialTransmission', 'four_bar': 'FourBarLinkageTransmission'}
-#: The kinds in turn; one that takes as long as twenty others is rarer.
-KINDS = (*3 * [each for each in TEXTS if each != 'ankle'], 'ankle')
+#: The kinds in turn; one that takes as long as fifty others is rarer.
+KINDS = (*6 * [each for each in TEXTS if each != 'ankle'], 'ankle')
 #: Widest limits of the joints of mechanisms whose ratio varies.
 DOMAINS = {'slider': [(-1.3, 1.2)], 'ankle': [(-0.85, 0.55), (-0.38, 0.38)]}
 
