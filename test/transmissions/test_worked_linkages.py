@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,28 @@ def test_a_range_away_from_zero_has_its_start_within(linkages: dict[str, str]) -
         'lower="-0.9" upper="0.6"', 'lower="0.3" upper="0.6"'
     )
     assert transmission(text).doubts() == ()
+
+
+@pytest.mark.parametrize('name', ['four_bar_knee', 'five_bar'])
+def test_limits_that_allow_two_assemblies_ask_for_a_start(
+    linkages: dict[str, str], name: str
+) -> None:
+    """The warning names a joint that is elsewhere in the other one; its start is the answer."""
+    text = linkages[name].replace('<start joint="knee" position="0"/>', '')
+    for limit in (
+        'lower="-0.9" upper="0.9"',
+        'lower="-0.7" upper="0.7"',
+        'lower="-2.0" upper="2.0"',
+    ):
+        text = text.replace(limit, 'lower="-3.1" upper="3.1"')
+    robot = RobotTransmissions(load_description(text))
+    (finding,) = robot.findings
+    assert finding.severity == 'warning'
+    found = re.search(r"another assembly within the limits has '(\w+)' at", finding.message)
+    assert found is not None
+    start = f'<start joint="{found[1]}" position="0.0"/>'
+    text = text.replace('</transmission>', start + '</transmission>')
+    assert RobotTransmissions(load_description(text)).findings == ()
 
 
 def test_a_forgotten_motor_leaves_a_warning(linkages: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 import math
 from typing import Any
 
@@ -85,6 +85,7 @@ class Component:
     :param commanded: Places of its commanded joints.
     :param limits: Of each joint, infinite where it has none.
     :param tolerance: Largest residual of redundant rows.
+    :param hints: Positions of joints in the description, by place.
     :raises TransmissionError: If it has another number of commanded joints than driven ones,
         or one of these is not determined.
     """
@@ -96,8 +97,11 @@ class Component:
         limits: Sequence[tuple[float, float]],
         turning: frozenset[int],
         tolerance: float,
+        hints: dict[int, float],
     ) -> None:
         self.structure, self.commanded = structure, tuple(commanded)
+        slides = frozenset(range(len(structure.names))) - turning
+        self._rival = partial(structure.rival, hints, slides, limits, tolerance)
         names = structure.names
         if len(commanded) != len(structure.driven):
             raise TransmissionError(
@@ -170,6 +174,10 @@ class Component:
                 "'point', is an axis another one, or a joint missing?",
                 found=', '.join(str(path.loop) for path in structure.paths),
             )
+
+    def rival(self) -> tuple[int, float] | None:
+        """Return a joint that another assembly has elsewhere, and where, if one is found."""
+        return self._rival()
 
     def way(self, is_forward: bool, with_balls: bool = True) -> Way:
         """
@@ -471,16 +479,17 @@ def _component(
     driven = [local[name] for name in spec.driven if name in local]
     commanded = [local[name] for name in spec.commanded if name in local]
     slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')
+    own_hints = {local[name]: value for name, value in hints.items() if name in local}
     structure = Structure.of(
         tuple(local),
         driven,
         commanded,
         parts,
-        {local[name]: value for name, value in hints.items() if name in local},
+        own_hints,
         slides,
         spec.tolerance,
         limits,
         None if lengths is None else [lengths[k] for k in own],
     )
     turning = frozenset(range(len(joints))) - slides
-    return Component(structure, commanded, limits, turning, spec.tolerance)
+    return Component(structure, commanded, limits, turning, spec.tolerance, own_hints)

@@ -468,6 +468,14 @@ class _Part:
                 f'limits exclude the start, the assembly found nearest: {", ".join(outside)}; is '
                 'a length wrong, a limit too narrow, or a <start> missing?'
             )
+        elif (rival := self.component.rival()) is not None:
+            place, at = rival
+            name = structure.names[place]
+            lines.append(
+                f"another assembly within the limits has '{name}' at {at:.4g} instead of "
+                f'{structure.start[place]:.4g}; <start joint="{name}" position="..."/> says which '
+                'one is meant'
+            )
         if loose:
             lines.append(
                 f'the actuators leave joints undetermined that the hardware commands, '

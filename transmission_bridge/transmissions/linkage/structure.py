@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 import math
 from typing import Any
@@ -29,6 +29,12 @@ ASSEMBLIES = 20
 
 #: Times that an assembly beyond the limits is closed again from within them.
 DRAWS = 10
+
+#: Positions from which another assembly is sought, and how far a joint is apart in it.
+RIVALS, APART = 12, 1e-3
+
+#: A hint says which assembly is meant if a joint is this far apart in another one [rad or m].
+MEANT = 0.1
 
 #: Steps of one try.
 STEPS = 60
@@ -158,6 +164,33 @@ class Structure:
             rank=rank,
             gap=gap,
         )
+
+    def rival(
+        self,
+        hints: dict[int, float],
+        slides: frozenset[int],
+        limits: Sequence[tuple[float, float]],
+        tolerance: float,
+    ) -> tuple[int, float] | None:
+        """
+        Look for another assembly within the limits, with the driven joints where they are.
+
+        Nothing that is found means little: some positions are tried at random.
+
+        :returns: A determined joint without a hint that it has elsewhere, and where.
+        """
+        loose = {*self.driven, *self.idle, *self.balls, *hints}
+        sought = [place for place in range(len(self.names)) if place not in loose]
+        if not sought or not self.unknown:
+            return None
+        search = _Search(len(self.names), self.driven, self.paths, hints, slides, limits)
+        for z in search.others(self.start, self.lengths, tolerance):
+            apart = np.abs(z - self.start)
+            # Another place of a joint with a hint is not what is meant.
+            if apart[sought].max() > APART and not (apart[list(hints)] > MEANT).any():
+                place = sought[int(np.argmax(apart[sought]))]
+                return place, float(z[place])
+        return None
 
 
 def _own(
@@ -373,6 +406,21 @@ class _Search:
             expected=f'a gap below {tolerance:g}',
             found=f'{gap:.3g} (m or rad) from {sum(TRIES)} starts',
         )
+
+    def others(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
+        """Yield assemblies within the limits that random positions lead to, the start as well."""
+        random = np.random.default_rng(2)
+        masked = np.zeros(len(self._closures.owners), dtype=bool)
+        free = [place for place in range(self._n) if place not in self._driven]
+        for _ in range(RIVALS):
+            z = start.copy()
+            for place in free:
+                if place not in self._hints:
+                    z[place] = self._anywhere(random, place)
+            z, gap = self._newton(z, free, lengths, masked)
+            z = self._unwound(z, start)
+            if gap <= max(tolerance, CLOSED) and self._is_upright(z) and self._is_within(z):
+                yield z
 
     def nearby(self, rows: Any, start: Array, lengths: Array, tolerance: float) -> list[Array]:
         """Return closed positions near the start, the start first."""
