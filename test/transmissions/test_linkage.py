@@ -22,7 +22,9 @@ from transmission_bridge.transmissions.interfaces import (
     DIRECTIONS,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.linkage import way
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
+from transmission_bridge.transmissions.linkage.way import Way
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
 from transmission_bridge.transmissions.report import MapReport
@@ -404,6 +406,83 @@ def test_a_stream_comes_back_from_out_of_reach_on_the_same_branch() -> None:
     assert sum(report.counts.values()) > 0
 
 
+def test_out_of_reach_for_long_a_sample_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some samples not each is sought everywhere; what comes back is found at once."""
+    calls = 0
+    called = Way._called
+
+    def counted(way: Way) -> list[float]:
+        nonlocal calls
+        calls += 1
+        return called(way)
+
+    monkeypatch.setattr(Way, '_called', counted)
+    short = five_bar().replace('xyz="0.0 0.0 0.3"', 'xyz="0.0 0.0 0.25"')
+    stream, report = transmissions_of(short).stream(ACTUATOR_TO_JOINT), MapReport()
+    near, far = (np.array([a, a, a]) for a in ([0.1, 0.0], [-1.3, 1.3]))
+    assert np.isfinite(stream.map_state(near, report)).all()
+    calls = 0
+    for _ in range(100):
+        assert np.isnan(stream.map_state(far, report)).all()
+    assert calls < 8000
+    assert np.isfinite(stream.map_state(near, report)).all()
+
+
+@pytest.mark.parametrize('written_out', [12, 0])
+def test_a_robot_answers_its_linkage_beside_all_else(
+    written_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written out or by factorisations, a stream is each transmission by itself."""
+    monkeypatch.setattr(way, 'WRITTEN_OUT', written_out)
+    more = '<!-- made anew -->' if written_out else ' <!-- made anew -->'
+    text = push_rod_ankle().replace(
+        '</ros2_control>',
+        f'{more}<joint name="neck"/><transmission name="neck">'
+        '<plugin>transmission_interface/SimpleTransmission</plugin><joint name="neck" '
+        'role="joint1"><mechanical_reduction>-4</mechanical_reduction></joint>'
+        '<actuator name="neck_motor" role="actuator1"/></transmission></ros2_control>',
+    )
+    body = joint('neck', 'base', f'head_{written_out}', (0, 0, 0.5), (0, 0, 1))
+    transmissions = transmissions_of(text.replace('<ros2_control', body + '<ros2_control', 1))
+    assert not [each for each in transmissions.findings if each.severity == 'error']
+    random = np.random.default_rng(8)
+    for direction in DIRECTIONS:
+        stream, report = transmissions.stream(direction), MapReport()
+        for _ in range(30):
+            a = random.uniform(-0.3, 0.3, 3)
+            at = (
+                a
+                if direction == ACTUATOR_TO_JOINT
+                else transmissions.actuator_to_joint('position', a)
+            )
+            rates, efforts = random.normal(size=(2, len(at)))
+            found = stream.map_state(np.array([at, rates, efforts]), report)
+            for row, (name, given) in enumerate(
+                (('position', at), ('velocity', rates), ('effort', efforts))
+            ):
+                alone_found = transmissions.mapper.map(direction, name, given, at=at)
+                assert found[row] == pytest.approx(alone_found, rel=1e-8, abs=1e-8)
+        assert not report.counts
+
+
+def test_a_singular_position_leaves_nothing_of_the_call_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a matrix that cannot be factorised comes NaN, which is no solution."""
+    monkeypatch.setattr(way, 'WRITTEN_OUT', 0)
+    text = five_bar().replace('link name="base"', 'link name="base" ')
+    (component,) = built(text.replace('"a2"', '"a2_anew"')).components
+    forward = component.way(True)
+    start = component.structure.start
+    assert forward.begin(start)
+    flat = start.copy()
+    names = component.structure.names
+    # Both rods in one line: the pin is at the dead centre of both.
+    flat[[names.index('elbow_a'), names.index('elbow_b')]] = 0.5 * math.pi, -0.5 * math.pi
+    assert not forward.begin(flat)
+    assert forward.begin(start)
+
+
 def test_a_command_is_mapped_as_each_interface_by_itself() -> None:
     """Velocity where the commanded position is, effort at the measured one; NaN stays NaN."""
     transmissions = transmissions_of(push_rod_ankle())
@@ -427,12 +506,15 @@ def test_a_command_is_mapped_as_each_interface_by_itself() -> None:
     assert found[1] == pytest.approx(linkage.joint_to_actuator('velocity', [1.0, -1.0], **at))
 
 
-def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start() -> None:
+def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A longer rod is another linkage; a length that cannot be is refused."""
     transmissions = transmissions_of(four_bar_knee())
     (tunable,) = (each for each in transmissions.tunables['linkage'] if each.path[0] == 'loops')
     assert tunable.path == ('loops', '1', 'length')
     assert tunable.value == pytest.approx(math.hypot(0.02, 0.3), abs=1e-12)
+    monkeypatch.setattr(Way, '_compiled', None)  # nothing is compiled for it
     longer = transmissions.with_parameters({'linkage.loops.1.length': tunable.value + 0.002})
     at = np.zeros(1)
     place = transmissions.joint_names.index('knee')
@@ -440,6 +522,15 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start() -> None:
         each.actuator_to_joint('position', at)[place] for each in (transmissions, longer)
     )
     assert abs(after - before) > 1e-3
+    text = four_bar_knee()
+    given = text.replace(
+        'frame2="shin_pin"/>', f'frame2="shin_pin" length="{tunable.value + 0.002!r}"/>'
+    )
+    monkeypatch.undo()
+    again = transmissions_of(given)
+    for angle in (-0.3, 0.0, 0.4):
+        expected = again.actuator_to_joint('position', [angle])
+        assert longer.actuator_to_joint('position', [angle]) == pytest.approx(expected, abs=1e-10)
     with pytest.raises(Exception, match='positive'):
         transmissions.with_parameters({'linkage.loops.1.length': -1.0})
 

@@ -337,6 +337,9 @@ class Equations:
         is_solved = self.is_implicit if along else self._inverse is None
         return self.n_x * (2 + self.n_x) if is_solved else 0
 
+    #: After a position that was outside it begins anew, and commands have one start.
+    keeps_starts = False
+
     def sample(self, along: bool) -> Any:
         """
         Return a function of position, velocity, effort, a start, and :attr:`watch` and numbers.

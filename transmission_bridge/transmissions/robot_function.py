@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 import math
-from typing import Any, NamedTuple, Protocol, runtime_checkable, TypeAlias
+from typing import Any, NamedTuple, Protocol, runtime_checkable, TYPE_CHECKING, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -26,7 +26,10 @@ from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Dire
 from transmission_bridge.transmissions.stream import DOUBTFUL, OUTSIDE, SINGULAR, Step
 from transmission_bridge.types import Array
 
-__all__ = ['RobotFunction']
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.linkage.live import LivePart, PartSample
+
+__all__ = ['Piece', 'RobotFunction']
 
 Expression: TypeAlias = Any
 
@@ -44,28 +47,58 @@ class Compilable(Protocol):
         """Return what is watched, and the numbers, at a position of the input's space."""
 
 
+@runtime_checkable
+class InParts(Protocol):
+    """A transmission whose parts are mapped each by itself, as a linkage."""
+
+    def live_parts(self, direction: Direction) -> Sequence[LivePart]:
+        """Return the parts."""
+
+
 #: Rows of a state.
 _ROWS = 3
 
 
-class _Mechanism(NamedTuple):
-    """The structure of a mechanism in a robot."""
+class Piece(NamedTuple):
+    """
+    What is compiled: a transmission or a part of one.
 
-    equations: Equations
+    :param step: The transmission.
+    :param start: Where the start of its solution stands; empty where it has none.
+    :param part: The part, if it is one.
+    """
+
+    step: Step
+    start: slice
+    part: LivePart | None
+
+
+class _Mechanism(NamedTuple):
+    """
+    The structure of a mechanism in a robot.
+
+    :param equations: What gives its samples.
+    :param along: Whether from the space of its domain.
+    :param inputs: Places of its inputs in the robot's array.
+    :param outputs: Places of its outputs that the robot takes.
+    :param selected: Which of its outputs these are.
+    :param width: How many numbers it has.
+    :param copies: How often these stand among those of the robot.
+    :param begins: How many starts it has.
+    :param scales_in: How many scales its inputs have, none where they are SI.
+    :param scales_out: How many its outputs have.
+    """
+
+    equations: Equations | PartSample
     along: bool
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     selected: tuple[int, ...]
-    #: How often its numbers stand among those of the robot.
+    width: int
     copies: int
-    #: How many scales its inputs and its outputs have, none where they are SI.
+    begins: int
     scales_in: int
     scales_out: int
-
-    @property
-    def width(self) -> int:
-        """How many numbers it has, each time."""
-        return int(self.equations.watch.numel() + self.equations.numbers.numel())
 
 
 class _Affine(NamedTuple):
@@ -101,40 +134,26 @@ class RobotFunction:
     def __init__(
         self, affine: AffineMap, steps: Sequence[Step], direction: Direction, commands: bool
     ) -> None:
-        mechanisms, numbers, starts = [], [*affine.numbers], 0
-        #: For each step where the start of its solution stands; empty where it has none.
-        self._starts: list[slice] = []
+        mechanisms: list[_Mechanism] = []
+        numbers, starts = [*affine.numbers], 0
+        #: The mechanisms in the order of :attr:`said`.
+        self.pieces: list[Piece] = []
         #: Tables: each position has numbers of its own.
-        self._pieces: list[tuple[Compilable, bool, int, float, int, slice]] = []
+        self._tables: list[tuple[Compilable, bool, int, float, int, slice]] = []
         for step in steps:
-            transmission = step.transmission
-            assert isinstance(transmission, Compilable)
-            equations = transmission.equations
-            along = (transmission.domain.space == 'joint') != (direction == ACTUATOR_TO_JOINT)
-            copies = 1 + (commands and transmission.numbers_vary)
-            mechanism = _Mechanism(
-                equations,
-                along,
-                tuple(step.inputs.tolist()),
-                tuple(step.outputs.tolist()),
-                tuple(step.selected.tolist()),
-                copies,
-                0 if step.scale_in is None else step.scale_in.size,
-                0 if step.scale_out is None else step.scale_out.size,
-            )
-            mechanisms.append(mechanism)
-            unit = 1.0 if step.scale_in is None else float(step.scale_in[0, 0])
-            for copy in range(copies):
-                if transmission.numbers_vary:
-                    part = slice(len(numbers), len(numbers) + mechanism.width)
-                    place = int(step.inputs[0])
-                    self._pieces.append((transmission, along, place, unit, copy, part))
-                numbers += transmission.numbers_at(along, math.nan)
-            for scale in (step.scale_in, step.scale_out):
-                numbers += [] if scale is None else scale.reshape(-1).tolist()
-            count = equations.starts(along)
-            self._starts.append(slice(starts, starts + count))
-            starts += count
+            for mechanism, part, own, scales in _mechanisms(step, direction, commands):
+                mechanisms.append(mechanism)
+                unit = 1.0 if step.scale_in is None else float(step.scale_in[0, 0])
+                for copy in range(mechanism.copies):
+                    if part is None and step.transmission.numbers_vary:  # type: ignore[attr-defined]
+                        where = slice(len(numbers), len(numbers) + mechanism.width)
+                        table = step.transmission, mechanism.along, mechanism.inputs[0], unit
+                        self._tables.append((*table, copy, where))  # type: ignore[arg-type]
+                    numbers += own
+                numbers += scales
+                count = mechanism.begins * mechanism.equations.starts(mechanism.along)
+                self.pieces.append(Piece(step, slice(starts, starts + count), part))
+                starts += count
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS
         structure = _affine_structure(affine)
         function = _compiled(structure, n_in, n_out, tuple(mechanisms), commands)
@@ -146,7 +165,7 @@ class RobotFunction:
         #: Rows position, velocity and effort of the other space.
         self.mapped: Array = np.full((_ROWS, n_out), math.nan)
         #: What is said of each mechanism, 0 where all is well.
-        self.said: Array = np.zeros(max(len(steps), 1))
+        self.said: Array = np.zeros(max(len(mechanisms), 1))
         self._start: Array = np.full(max(starts, 1), math.nan)
         #: The same memory, which is copied to at a third of the price.
         self._begin = self._start.data
@@ -179,7 +198,7 @@ class RobotFunction:
             assert values.flags.c_contiguous  # else it would be a copy that nobody writes to
             self._given, self._given_memory = values, values.reshape(-1).data
         self._values_memory[:] = self._given_memory
-        for transmission, along, place, unit, copy, part in self._pieces:
+        for transmission, along, place, unit, copy, part in self._tables:
             at = self.places[copy, place] if self._commands else values[0, place]
             if not math.isnan(at):  # of what is unknown, any numbers make NaN
                 self._numbers[part] = transmission.numbers_at(along, float(at) * unit)
@@ -192,14 +211,14 @@ class RobotFunction:
 
     def _step_on(self) -> None:
         """What changed much takes more steps, from where the first ones led."""
-        for part, said in zip(self._starts, self.said, strict=False):
+        for piece, said in zip(self.pieces, self.said, strict=False):
             if said == DOUBTFUL:
-                self._start[part] = self._next[part]
+                self._start[piece.start] = self._next[piece.start]
         self._run()
 
-    def start(self, place: int) -> Array:
+    def start(self, piece: Piece) -> Array:
         """Return where the solution of a mechanism begins, to be read and written."""
-        return self._start[self._starts[place]]
+        return self._start[piece.start]
 
     def forget(self) -> None:
         """Forget the last solutions."""
@@ -220,6 +239,48 @@ def _affine_structure(affine: AffineMap) -> _Affine:
     return _Affine(terms, before, after, numbers_of)
 
 
+def _mechanisms(
+    step: Step, direction: Direction, commands: bool
+) -> list[tuple[_Mechanism, LivePart | None, list[float], list[float]]]:
+    """Return the mechanisms of a transmission, the parts that they are, numbers and scales."""
+    transmission = step.transmission
+    robot_outputs = dict(zip(step.selected.tolist(), step.outputs.tolist(), strict=True))
+    found: list[tuple[_Mechanism, LivePart | None, list[float], list[float]]] = []
+    for part in (
+        transmission.live_parts(direction) if isinstance(transmission, InParts) else [None]
+    ):
+        if part is None:
+            assert isinstance(transmission, Compilable)
+            equations: Equations | PartSample = transmission.equations
+            along = (transmission.domain.space == 'joint') != (direction == ACTUATOR_TO_JOINT)
+            inputs, outputs = list(range(len(step.inputs))), list(range(len(step.results)))
+            numbers = list(transmission.numbers_at(along, math.nan))
+            copies = 1 + (commands and transmission.numbers_vary)
+        else:
+            equations, along = part.sample, part.along
+            inputs, outputs = list(part.inputs), list(part.outputs)
+            numbers, copies = list(part.numbers), 1
+        taken = [k for k, place in enumerate(outputs) if place in robot_outputs]
+        scales = [
+            [] if scale is None else scale[:, places].reshape(-1).tolist()
+            for scale, places in ((step.scale_in, inputs), (step.scale_out, outputs))
+        ]
+        mechanism = _Mechanism(
+            equations,
+            along,
+            inputs=tuple(step.inputs[inputs].tolist()),
+            outputs=tuple(robot_outputs[outputs[k]] for k in taken),
+            selected=tuple(taken),
+            width=len(numbers),
+            copies=copies,
+            begins=1 + (commands and equations.keeps_starts),
+            scales_in=len(scales[0]),
+            scales_out=len(scales[1]),
+        )
+        found.append((mechanism, part, numbers, [*scales[0], *scales[1]]))
+    return found
+
+
 @lru_cache(maxsize=64)
 def _compiled(
     affine: _Affine,
@@ -228,19 +289,22 @@ def _compiled(
     mechanisms: tuple[_Mechanism, ...],
     commands: bool,
 ) -> Any:
-    values = ca.SX.sym('values', _ROWS * n_in)
-    places = ca.SX.sym('places', 2 * n_in)
-    counts = [each.equations.starts(each.along) for each in mechanisms]
-    start = ca.SX.sym('start', max(sum(counts), 1))
+    samples = [each.equations.sample(each.along) for each in mechanisms]
+    # What has a factorisation is a call, the rest is written out.
+    is_written_out = all(sample.is_a('SXFunction') for sample in samples)
+    kind: Any = ca.SX if is_written_out else ca.MX
+    values = kind.sym('values', _ROWS * n_in)
+    places = kind.sym('places', 2 * n_in)
+    counts = [each.begins * each.equations.starts(each.along) for each in mechanisms]
+    start = kind.sym('start', max(sum(counts), 1))
     taken = sum(map(len, affine.terms)) + len(affine.before) + len(affine.after)
     # One more, as an array of the function has an element.
     widths = [each.copies * each.width + each.scales_in + each.scales_out for each in mechanisms]
-    n_numbers = taken + sum(widths) + 1
-    numbers = ca.SX.sym('numbers', n_numbers)
-    mapped = _affine(affine, values, numbers)
+    numbers = kind.sym('numbers', taken + sum(widths) + 1)
+    mapped = _linear(affine, values, numbers[:taken])
     said, following = [], []
     began = 0
-    for each, count in zip(mechanisms, counts, strict=True):
+    for each, sample, count in zip(mechanisms, samples, counts, strict=True):
         own = [
             numbers[taken + copy * each.width : taken + (copy + 1) * each.width]
             for copy in range(each.copies)
@@ -250,22 +314,27 @@ def _compiled(
         taken += each.scales_in
         scales_out = ca.vertsplit(numbers[taken : taken + each.scales_out])
         taken += each.scales_out
-        own_start = start[began : began + count]
+        starts = [
+            start[began + k * count // each.begins : began + (k + 1) * count // each.begins]
+            for k in range(each.begins)
+        ]
         began += count
         picks = list(each.inputs)
         rows = [
             _scaled(values[[row * n_in + place for place in picks]], scales_in, row)
             for row in range(_ROWS)
         ]
-        sample = each.equations.sample(each.along)
+        # Of an equation, solution and position stay while nothing is known; of their derivative
+        # nothing is then.
+        kept = None if each.equations.keeps_starts else 2 * len(picks)
         if commands:
             at = [
                 _scaled(places[[row * n_in + place for place in picks]], scales_in, 0)
                 for row in range(2)
             ]
-            found, doubt, after = _commanded(sample, rows, at, own_start, own)
+            found, doubt, after = _commanded(sample, rows, at, starts, own, kept)
         else:
-            found, doubt, after = _instant(sample, rows, own_start, own[0])
+            found, doubt, after = _instant(sample, rows, starts[0], own[0], kept)
         for row, vector in enumerate(found):
             width = each.scales_out // _ROWS
             for output, selected in zip(each.outputs, each.selected, strict=True):
@@ -276,7 +345,7 @@ def _compiled(
         said.append(doubt)
         if count:
             following.append(after)
-    doubts = ca.vertcat(*said) if said else ca.SX(0.0)
+    doubts = ca.vertcat(*said) if said else kind(0.0)
     return ca.Function(
         'robot',
         [values, places, start, numbers],
@@ -293,6 +362,15 @@ def _scaled(values: Expression, scales: Sequence[Expression], row: int) -> Expre
     """Return inputs in SI."""
     n = len(scales) // _ROWS
     return values * ca.vertcat(*scales[row * n : (row + 1) * n]) if n else values
+
+
+def _linear(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:
+    """Return the outputs of the affine map, as one call where there are calls."""
+    if isinstance(values, ca.SX):
+        return _affine(affine, values, numbers)
+    inside = ca.SX.sym('values', values.numel()), ca.SX.sym('numbers', numbers.numel())
+    function = ca.Function('affine', inside, [ca.densify(ca.vertcat(*_affine(affine, *inside)))])
+    return list(ca.vertsplit(function(values, numbers)))
 
 
 def _affine(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:
@@ -321,14 +399,18 @@ def _affine(affine: _Affine, values: Expression, numbers: Expression) -> list[Ex
 
 
 def _instant(
-    sample: Any, rows: Sequence[Expression], start: Expression, numbers: Expression
+    sample: Any,
+    rows: Sequence[Expression],
+    start: Expression,
+    numbers: Expression,
+    kept: int | None,
 ) -> tuple[list[Expression], Expression, Expression]:
     """Return three rows, what is said, and where the next solution begins."""
     *found, known, inside, slow, weak, fine, nearing, following = sample(*rows, start, numbers)
     good = all_of((known, inside, fine))
     lost = ca.logic_and(good, ca.logic_or(slow, weak))
     said = _said(known, inside, good) + _either(lost, SINGULAR, 0.0)
-    after = _after(rows[0].numel(), start, following, ca.logic_or(good, nearing), said)
+    after = _after(kept, start, following, ca.logic_or(good, nearing), said)
     return [known_if(good, row) for row in found], said, after
 
 
@@ -336,17 +418,20 @@ def _commanded(
     sample: Any,
     rows: Sequence[Expression],
     at: Sequence[Expression],
-    start: Expression,
+    starts: Sequence[Expression],
     numbers: Sequence[Expression],
+    kept: int | None,
 ) -> tuple[list[Expression], Expression, Expression]:
     """Return the same of a command, of which everything may be unknown."""
     position, velocity, effort = rows
     one, other = (
         sample(place, velocity, effort, start, own)
-        for place, own in zip(at, (numbers[0], numbers[-1]), strict=True)
+        for place, start, own in zip(
+            at, (starts[0], starts[-1]), (numbers[0], numbers[-1]), strict=True
+        )
     )
     places, speeds, _, known, inside, slow, _, fine, nearing, following = one
-    _, _, forces, there, within, _, weak, usable, _, _ = other
+    _, _, forces, there, within, _, weak, usable, closing, onward = other
     good, holds = all_of((known, inside, fine)), all_of((there, within, usable))
     is_placed = all_of(is_known(each) for each in ca.vertsplit(position))
     is_moving = ca.sum1(ca.vertcat(*(is_known(each) for each in ca.vertsplit(velocity))))
@@ -358,23 +443,38 @@ def _commanded(
     ]
     first = _either(ca.logic_or(is_placed, is_moving), _said(known, inside, good), 0.0)
     second = _either(is_pushed, _said(there, within, holds), 0.0)
-    after = _after(rows[0].numel(), start, following, ca.logic_or(good, nearing), first)
+    # A measured position is where a velocity is mapped, but no solution to begin at: it may be
+    # far from what is commanded next.
+    start = starts[0]
+    after = _after(kept, start, following, ca.logic_or(good, nearing), first)
+    after = _either(is_placed, after, start)
+    if len(starts) > 1:
+        last = _after(kept, starts[1], onward, ca.logic_or(holds, closing), second)
+        after = ca.vertcat(after, last)
     # Where one of two positions is outside, the other may still have to be looked at.
     is_doubtful = ca.logic_or(first == DOUBTFUL, second == DOUBTFUL)
     lost = ca.logic_or(all_of((good, slow, is_moving)), all_of((holds, weak, is_pushed)))
     decided = ca.fmax(first, second) + _either(lost, SINGULAR, 0.0)
     said = _either(is_doubtful, DOUBTFUL, decided)
-    return found, said, _either(is_placed, after, start)
+    return found, said, after
 
 
 def _after(
-    n: int, start: Expression, following: Expression, is_nearer: Expression, said: Expression
+    kept: int | None,
+    start: Expression,
+    following: Expression,
+    is_nearer: Expression,
+    said: Expression,
 ) -> Expression:
-    """Return where the next solution begins: anew after a position that was outside."""
+    """
+    Return where the next solution begins: anew after a position that was outside.
+
+    :param kept: How much of a start stays where no solution follows; ``None``: all, always.
+    """
     if not start.numel():
         return start
-    # Solution and position stay while nothing is known; of their derivative nothing is then.
-    kept = 2 * n
+    if kept is None:
+        return _either(is_nearer, following, start)
     stays = known_if(said != OUTSIDE, _either(is_nearer, following[:kept], start[:kept]))
     return ca.vertcat(stays, following[kept:])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import math
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array, Index
 
 if TYPE_CHECKING:
-    from transmission_bridge.transmissions.robot_function import RobotFunction
+    from transmission_bridge.transmissions.robot_function import Piece, RobotFunction
 
 __all__ = ['DOUBTFUL', 'OUTSIDE', 'SINGULAR', 'FiniteCheck', 'Step', 'Stream']
 
@@ -109,7 +109,7 @@ class Step:
                 ),
             )
 
-        found = self._guarded(map_values, values.shape[:-1], 1, report)[0]
+        found = self.guarded(map_values, values.shape[:-1], 1, report)[0]
         return found if self.scale_out is None else found / self.scale_out[row]
 
     def call_state(
@@ -127,28 +127,14 @@ class Step:
         def map_rows(part: MapReport) -> tuple[Array, ...]:
             return self.transmission.map_state(direction, *arrays, guess=near, report=part)
 
-        return self._in_units(self._guarded(map_rows, (), len(rows), report))
+        return self.in_units(self.guarded(map_rows, (), len(rows), report))
 
-    def call_stream(
-        self, function: Callable[..., Array], report: MapReport, *arguments: Any
-    ) -> Array:
-        """
-        Map an instant by the transmission's own stream.
-
-        :param function: One of its functions, which is given ``arguments`` and the report.
-        :returns: All outputs of the transmission, shape ``(3, n_results)``; NaN if it raises.
-        """
-
-        def map_rows(part: MapReport) -> tuple[Array, ...]:
-            return tuple(function(*arguments, part))
-
-        return self._in_units(self._guarded(map_rows, (), 3, report))
-
-    def _in_units(self, rows: Sequence[Array]) -> Array:
+    def in_units(self, rows: Sequence[Array]) -> Array:
+        """Return rows of its outputs in the numbers of drivers."""
         found = np.array(rows)
         return found if self.scale_out is None else found / self.scale_out
 
-    def _guarded(
+    def guarded(
         self,
         function: Callable[[MapReport], tuple[Array, ...]],
         shape: tuple[int, ...],
@@ -297,15 +283,17 @@ class Stream:
 
         :param places: Positions that each row is mapped at; ``None``: those of the first row.
         """
-        for place, (step, said) in enumerate(
-            zip(self._compiled, function.said.tolist(), strict=True)
-        ):
+        for piece, said in zip(function.pieces, function.said.tolist(), strict=True):
+            step = piece.step
             if said != DOUBTFUL:
                 for reason, sign in (('domain', OUTSIDE), ('singular', SINGULAR)):
                     if int(said) & sign:
                         report.of(step.name).count(reason)
                 continue
-            start = function.start(place)
+            start = function.start(piece)
+            if piece.part is not None:
+                self._follow_closely(piece, start, function.mapped, values, places, report)
+                continue
             n = len(step.results)
             guess = start[:n].copy() if start.size else np.full(n, math.nan)
             if step.scale_out is not None:  # the function's own numbers are SI
@@ -321,6 +309,35 @@ class Stream:
                 found = step.guess_of(rows[0])
                 start[: 2 * n] = np.concatenate([found, step.inputs_of(values[0], 0)])
 
+    def _follow_closely(
+        self,
+        piece: Piece,
+        start: Array,
+        mapped: Array,
+        values: Array,
+        places: Sequence[Array] | None,
+        report: MapReport,
+    ) -> None:
+        """Map a part of a linkage from its last solution, and keep the new one."""
+        step, part = piece.step, piece.part
+        assert part is not None
+        inputs = list(part.inputs)
+        given = step.rows_of(values)[:, inputs]
+        rows = np.full((len(FIELDS), len(step.results)), math.nan)
+
+        def map_rows(own: MapReport) -> tuple[Array, ...]:
+            if places is None:
+                found = part.stream.map_state(given, start, own)
+            else:
+                at = [step.inputs_of(place, 0)[inputs] for place in places]
+                found = part.stream.map_command(given, at, start, own)
+            rows[:, part.outputs] = found
+            return tuple(rows)
+
+        found = step.in_units(step.guarded(map_rows, (), len(FIELDS), report))
+        taken = np.isin(step.selected, part.outputs)
+        mapped[:, step.outputs[taken]] = found[:, step.selected[taken]]
+
     @property
     def all_finite(self) -> bool:
         """Whether every number of the last result is known."""
@@ -335,13 +352,10 @@ class _Called:
         self._direction: Direction = direction
         self._interfaces = [interfaces.get(row) for row in range(len(FIELDS))]
         self._is_whole = len(interfaces) == len(FIELDS)
-        self._stream = step.transmission.stream(direction) if self._is_whole else None
         self.forget()
 
     def forget(self) -> None:
         """Forget the last solution."""
-        if self._stream is not None:
-            self._stream.forget()
         self._start: Array = np.full(len(self._step.results), math.nan)
 
     def map_instant(self, values: Array, mapped: Array, report: MapReport) -> None:
@@ -354,10 +368,6 @@ class _Called:
             # Nothing follows from nothing, which need not be asked.
             mapped[:, step.outputs] = math.nan
             return
-        if self._stream is not None:
-            rows = step.call_stream(self._stream.map_state, report, step.rows_of(values))
-            mapped[:, step.outputs] = rows[:, step.selected]
-            return
         rows = step.call_state(self._direction, values, self._start, report)
         mapped[:, step.outputs] = rows[:, step.selected]
         self._keep(values, rows)
@@ -367,11 +377,6 @@ class _Called:
     ) -> None:
         """Overwrite the rows that are mapped of position, velocity and effort."""
         step = self._step
-        if self._stream is not None:
-            at = [step.inputs_of(place, 0) for place in places]
-            found = step.call_stream(self._stream.map_command, report, step.rows_of(values), at)
-            mapped[:, step.outputs] = found[:, step.selected]
-            return
         rows = _rows(step, self._direction, self._interfaces, values, places, self._start, report)
         for row, interface in enumerate(self._interfaces):
             if interface is not None:

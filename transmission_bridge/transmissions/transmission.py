@@ -24,8 +24,7 @@ Inverses are pseudo-inverses where the numbers of actuators and joints differ. P
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol, TYPE_CHECKING
+from typing import Any, ClassVar, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -43,23 +42,10 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
 
-__all__ = ['API_VERSION', 'InstantMap', 'Transmission', 'as_values']
+__all__ = ['API_VERSION', 'Transmission', 'as_values']
 
 #: Version of this contract. A plugin states the one it was written for as ``api_version``.
 API_VERSION = 2
-
-
-class InstantMap(Protocol):
-    """Position, velocity and effort of one instant after the other; not for several threads."""
-
-    def map_state(self, rows: Array, report: MapReport) -> Array:
-        """Map rows position, velocity and effort that belong together, shape ``(3, n_in)``."""
-
-    def map_command(self, rows: Array, places: Sequence[Array], report: MapReport) -> Array:
-        """Map rows that are commanded, each at positions of its own."""
-
-    def forget(self) -> None:
-        """Forget the last solution."""
 
 
 class Transmission(ABC):
@@ -215,14 +201,6 @@ class Transmission(ABC):
     def doubts(self) -> tuple[str, ...]:
         """Return why the description may not be what is meant; each becomes a warning."""
         return ()
-
-    def stream(self, direction: Direction) -> InstantMap | None:
-        """
-        Return what maps one instant after the other and begins at its last solution.
-
-        :returns: ``None``, the default, where :meth:`map_state` with ``guess`` does.
-        """
-        return None
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """

@@ -325,8 +325,10 @@ class Closures:
         senses = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
         rows = [distance, aside]
         if path.loop.type == 'weld':
+            # Once around, beginning at the far ball: of the rest nothing holds its angles.
             turned: Expression = ca.mtimes(
-                self._rotation(whole[: one.end]), self._rotation(whole[one.end :])
+                self._rotation(whole[other.first : other.end]),
+                self._rotation((*whole[other.end :], *whole[: other.first])),
             )
             rows.append(0.5 * _vee(turned))
             senses.append(turned[0, 0] + turned[1, 1] + turned[2, 2] - 1.0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 import math
@@ -17,6 +18,7 @@ import numpy as np
 
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.linkage.live import Ends, PartSample
 from transmission_bridge.transmissions.linkage.structure import RANK, rows_function, Structure
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
@@ -26,15 +28,19 @@ from transmission_bridge.transmissions.linkage.tree import (
     Tree,
 )
 from transmission_bridge.transmissions.linkage.way import Way
-from transmission_bridge.types import Array, Index
+from transmission_bridge.types import Array
 
 __all__ = ['Component', 'LinkageSpec', 'components_of']
 
 #: Points of the table of starts along each driven joint, by the number of these.
-POINTS = {1: 33, 2: 13, 3: 7, 4: 5, 5: 3, 6: 3}
+POINTS = {1: 33, 2: 13, 3: 7}
 
-#: The grid is laid again, about what was reached, where that is less than this share of it.
-REFINEMENTS, ENOUGH = 3, 0.2
+#: The table grows towards as many random positions where there is no grid, or less than this share
+#: of it was reached.
+GROWTH, ENOUGH = 150, 0.2
+
+#: How many calls the way to a position of the table takes.
+TABLE_CALLS = 16
 
 #: Range about the start [rad or m] of a driven joint that turns on and on, or has no limits.
 TURNING, SLIDING = math.pi, 0.5
@@ -43,7 +49,10 @@ TURNING, SLIDING = math.pi, 0.5
 BEYOND = 0.05
 
 #: How many starts are tried for one sample, and how many calls each of them and the start take.
-STARTS, SHORT_WAY, LONG_WAY = 4, 32, 96
+STARTS, SHORT_WAY, LONG_WAY = 4, 64, 96
+
+#: How many calls a sample may take altogether.
+MOST_CALLS = 1200
 
 #: The table reaches this far at least [rad or m].
 NARROW = 0.1
@@ -86,6 +95,7 @@ class Component:
     :param limits: Of each joint, infinite where it has none.
     :param tolerance: Largest residual of redundant rows.
     :param hints: Positions of joints in the description, by place.
+    :param loops: Places of its loops among those of the linkage.
     :raises TransmissionError: If it has another number of commanded joints than driven ones,
         or one of these is not determined.
     """
@@ -98,10 +108,11 @@ class Component:
         turning: frozenset[int],
         tolerance: float,
         hints: dict[int, float],
+        loops: Sequence[int],
     ) -> None:
-        self.structure, self.commanded = structure, tuple(commanded)
-        slides = frozenset(range(len(structure.names))) - turning
-        self._rival = partial(structure.rival, hints, slides, limits, tolerance)
+        self.structure, self.commanded, self.loops = structure, tuple(commanded), tuple(loops)
+        self._tolerance = tolerance
+        self._rival = partial(structure.rival, hints, structure.slides, limits, tolerance)
         names = structure.names
         if len(commanded) != len(structure.driven):
             raise TransmissionError(
@@ -124,6 +135,13 @@ class Component:
             Way(structure, *given[0], tolerance, 'the driven joints', with_balls=False),
             Way(structure, *given[1], tolerance, 'the commanded joints', with_balls=False),
         )
+        self._require_regular()
+        self._samples: dict[tuple[bool, tuple[int, ...]], PartSample] = {}
+        self.limits = tuple(limits)
+        self.lower, self.upper = self._range(limits, turning)
+
+    def _require_regular(self) -> None:
+        structure = self.structure
         for way in self._ways:
             if not way.begin(structure.start):
                 self._refuse_held()
@@ -132,11 +150,25 @@ class Component:
                     expected='<start> away from dead centres and from special positions',
                     found=', '.join(
                         f'{name} {value:.4g}'
-                        for name, value in zip(names, structure.start, strict=True)
+                        for name, value in zip(structure.names, structure.start, strict=True)
                     ),
                 )
-        self.limits = tuple(limits)
-        self.lower, self.upper = self._range(limits, turning)
+
+    def with_lengths(self, lengths: Sequence[float]) -> Component:
+        """
+        Return the same part with rods of other lengths, for which nothing is compiled.
+
+        :raises TransmissionError: If it does not close with them.
+        """
+        if list(lengths) == self.structure.lengths.tolist():
+            return self
+        other = copy(self)
+        other.structure = self.structure.with_lengths(lengths, self._tolerance)
+        a, b, c = (way.moved(other.structure) for way in self._ways)
+        other._ways = a, b, c
+        vars(other).pop('seeds', None)
+        other._require_regular()
+        return other
 
     def _range(
         self, limits: Sequence[tuple[float, float]], turning: frozenset[int]
@@ -187,6 +219,21 @@ class Component:
         """
         return self._ways[(0 if with_balls else 1) if is_forward else 2].fresh()
 
+    def sample(self, with_balls: bool, published: tuple[int, ...]) -> PartSample:
+        """
+        Return one sample as the robot's function takes it, made once.
+
+        :param with_balls: Whether forward the angles of balls are asked for that nobody commands.
+        :param published: Places of joints that are given forward beside the commanded ones.
+        """
+        key = with_balls, published
+        if key not in self._samples:
+            forward, back = self._ways[0 if with_balls else 1], self._ways[2]
+            self._samples[key] = PartSample(
+                Ends(forward, True, published), Ends(back, False, published)
+            )
+        return self._samples[key]
+
     # -- a fixed table of positions --------------------------------------------------------------
 
     @cached_property
@@ -210,25 +257,44 @@ class Component:
         return tuple(tables)
 
     def _reached(self) -> list[Array]:
-        """Return positions of all joints; where few are reached, those of a finer grid as well."""
+        """Return positions of all joints: those of a grid, and more where these are few."""
         n = len(self.structure.driven)
-        found = [self.structure.start]
-        if n not in POINTS:
-            return found
-        lower, upper = self.lower, self.upper
-        for _ in range(REFINEMENTS):
-            positions = self._on_grid(lower, upper, POINTS[n])
-            found += positions
-            if len(positions) > ENOUGH * POINTS[n] ** n:
-                break
-            driven = np.array(found)[:, list(self.structure.driven)]
-            step = (upper - lower) / (POINTS[n] - 1)
-            lower = np.maximum(driven.min(axis=0) - step, lower)
-            upper = np.minimum(driven.max(axis=0) + step, upper)
+        found: list[Array] = []
+        if n in POINTS:
+            found = self._on_grid(POINTS[n])
+        found.insert(0, self.structure.start)
+        if n not in POINTS or len(found) < ENOUGH * POINTS[n] ** n:
+            found += self._grown(found)
         return found
 
-    def _on_grid(self, lower: Array, upper: Array, points: int) -> list[Array]:
+    def _grown(self, known: Sequence[Array]) -> list[Array]:
+        """Return positions on the ways from known ones towards random ones, as far as they go."""
+        way, random = self.way(True), np.random.default_rng(4)
+        driven = list(self.structure.driven)
+        states: list[Array] = []
+        for z in known:
+            if way.begin(z) and not way.lost_balls:
+                states.append(way.state.copy())
+        first = len(way.unknown)
+        places = [state[first : first + len(driven)] for state in states]
+        found: list[Array] = []
+        for _ in range(GROWTH):
+            target = random.uniform(self.lower, self.upper)
+            apart = np.abs((np.array(places) - target) / (self.upper - self.lower)).max(axis=1)
+            nearest = int(np.argmin(apart))
+            way.state[:] = states[nearest]
+            way.follow(target, TABLE_CALLS)
+            reached = way.state[first : first + len(driven)].copy()
+            gone = np.abs((reached - places[nearest]) / (self.upper - self.lower)).max()
+            if gone > 0.01 and way.begin(way.joints()) and not way.lost_balls:
+                states.append(way.state.copy())
+                places.append(reached)
+                found.append(way.joints())
+        return found
+
+    def _on_grid(self, points: int) -> list[Array]:
         """Return the positions of a grid that are reached from the start, from point to point."""
+        lower, upper = self.lower, self.upper
         way = self.way(True)
         way.begin(self.structure.start)
         found: list[Array] = []
@@ -246,7 +312,7 @@ class Component:
                 continue
             way.state[:] = state
             target = np.array([axis[k] for axis, k in zip(grid, cell, strict=True)])
-            if way.follow(target, 16) or way.lost_balls:
+            if way.follow(target, TABLE_CALLS) or way.lost_balls:
                 tried[cell] = tried.get(cell, 0) + 1
                 continue
             states[cell] = way.state.copy()
@@ -258,11 +324,12 @@ class Component:
                         queue.append((other, states[cell]))
         return found
 
-    def solve(self, way: Way, x: Array) -> str:
+    def solve(self, way: Way, x: Array, calls: int = MOST_CALLS) -> str:
         """
         Solve for a position from the fixed table.
 
         :param way: The direction, of which the memory is used.
+        :param calls: How many calls it may take.
         :returns: Nothing if it is solved, else the reason.
         """
         number = next(k for k, each in enumerate(self._ways) if each.is_same(way))
@@ -275,14 +342,19 @@ class Component:
         if not is_forward and not apart.min() <= 1.0 + len(x):
             return 'domain'
         reason = 'no_convergence'
-        # The first one is the start, from which the straight way may lead where others do not.
-        for seed in (*np.argsort(apart, kind='stable')[:STARTS].tolist(), 0):
+        nearest = np.argsort(apart, kind='stable')[:STARTS].tolist()
+        last = way.calls + calls
+        # The last one is the start, from which the straight way may lead where others do not.
+        for seed in (*nearest, 0):
             way.state[:] = states[seed]
-            reason = way.follow(x, LONG_WAY if seed == 0 else SHORT_WAY)
+            left = last - way.calls
+            if left <= 0:
+                break
+            reason = way.follow(x, min(left, LONG_WAY if seed == 0 else SHORT_WAY))
             if not reason:
                 break
-        if reason and not is_forward:
-            reason = self._sought(way, x, np.argsort(apart, kind='stable')[:STARTS])
+        if reason and not is_forward and way.calls < last:
+            reason = self._sought(way, x, nearest, last - way.calls)
         if reason == 'no_convergence' and self._is_at_dead_centre(way):
             reason = 'domain'
         if not reason and not is_forward:
@@ -291,7 +363,7 @@ class Component:
                 reason = 'domain'
         return reason
 
-    def _sought(self, way: Way, x: Array, seeds: Index) -> str:
+    def _sought(self, way: Way, x: Array, seeds: Sequence[int], calls: int) -> str:
         """
         Solve the way back by steps of the driven joints.
 
@@ -303,11 +375,11 @@ class Component:
             forward.state[:] = self.seeds[1][1][seed]
             miss, damping = x - forward.joints()[wanted], 1.0
             for _ in range(CALLS):
-                if np.abs(miss).max() < 1e-9:
+                if np.abs(miss).max() < 1e-9 or forward.calls >= calls:
                     break
                 last = forward.state.copy()
-                step = np.linalg.solve(forward.slope()[wanted], miss)
-                step *= damping * min(1.0, LONGEST / np.abs(step).max())
+                step = np.linalg.lstsq(forward.slope()[wanted], miss, rcond=None)[0]
+                step *= damping * min(1.0, LONGEST / max(np.abs(step).max(), LONGEST))
                 driven = last[len(forward.unknown) :][: len(step)] + step
                 if not forward.follow(driven, 6):
                     ahead = x - forward.joints()[wanted]
@@ -357,16 +429,13 @@ class Component:
         return result
 
 
-def components_of(
-    robot: RobotDescription, spec: LinkageSpec, lengths: Sequence[float | None] | None = None
-) -> tuple[Component, ...]:
+def components_of(robot: RobotDescription, spec: LinkageSpec) -> tuple[Component, ...]:
     """
     Return the parts of a linkage that move by themselves, made once for each description.
 
-    :param lengths: Lengths of the loops in place of those of the description.
     :raises TransmissionError: If a name, a loop or the assembly cannot be used.
     """
-    return _components(_Robot(robot), spec, None if lengths is None else tuple(lengths))
+    return _components(_Robot(robot), spec)
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,9 +455,7 @@ class _Robot:
 
 
 @lru_cache(maxsize=32)
-def _components(
-    known: _Robot, spec: LinkageSpec, lengths: tuple[float | None, ...] | None
-) -> tuple[Component, ...]:
+def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
     tree = Tree(known.robot)
     variables: dict[str, int] = {}
     for name in spec.driven:
@@ -434,7 +501,7 @@ def _components(
     names = names_in_order(variables)
     result = []
     for group, own in _groups(paths, len(names)):
-        result.append(_component(tree, spec, names, group, own, paths, hints, lengths))
+        result.append(_component(tree, spec, names, group, own, paths, hints))
     return tuple(result)
 
 
@@ -465,7 +532,6 @@ def _component(
     own: Sequence[int],
     paths: Sequence[LoopPath],
     hints: dict[str, float],
-    lengths: Sequence[float | None] | None,
 ) -> Component:
     local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
     parts = [tree.path(paths[k].loop, local) for k in own]
@@ -489,7 +555,6 @@ def _component(
         slides,
         spec.tolerance,
         limits,
-        None if lengths is None else [lengths[k] for k in own],
     )
     turning = frozenset(range(len(joints))) - slides
-    return Component(structure, commanded, limits, turning, spec.tolerance, own_hints)
+    return Component(structure, commanded, limits, turning, spec.tolerance, own_hints, own)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 import math
 from typing import Any, cast, ClassVar
 
@@ -31,6 +31,7 @@ from transmission_bridge.transmissions.linkage.component import (
     components_of,
     LinkageSpec,
 )
+from transmission_bridge.transmissions.linkage.live import LivePart, PartStream
 from transmission_bridge.transmissions.linkage.tree import linkage_joints, Loop, LOOP_TYPES
 from transmission_bridge.transmissions.mechanism import POSITIONS
 from transmission_bridge.transmissions.position_dependent import LARGEST_MAX_GAIN, MAX_GAIN
@@ -39,7 +40,7 @@ from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 from transmission_bridge.types import Array
 
-__all__ = ['LinkageStream', 'LinkageTransmission']
+__all__ = ['LinkageTransmission']
 
 #: Largest residual of redundant rows [m or rad], and what it may be.
 TOLERANCE, LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 1e-12, 1e-3
@@ -68,7 +69,7 @@ class LinkageTransmission(Transmission):
     joints or beyond a dead centre, ``singular`` where a rate or an effort would be multiplied by
     more than ``max_gain`` times its median, ``branch`` on another assembly, ``no_convergence``
     where nothing was found for certain. A position is found for certain if the last Newton step is
-    below 1e-11, the residual of the solved equations below 1e-10 and that of the redundant ones
+    below 1e-12, the residual of the solved equations below 1e-10 and that of the redundant ones
     below the tolerance.
 
     :param robot: Where joints and links are described.
@@ -105,7 +106,20 @@ class LinkageTransmission(Transmission):
     def _prepare(self) -> None:
         spec = self._spec
         #: The parts that move by themselves.
-        self.components = components_of(self._robot, spec, self._lengths)
+        self.components = components_of(self._robot, spec)
+        if self._lengths is not None:
+            lengths = self._lengths
+            self.components = tuple(
+                each.with_lengths(
+                    [
+                        known if (given := lengths[loop]) is None else given
+                        for loop, known in zip(
+                            each.loops, each.structure.lengths.tolist(), strict=True
+                        )
+                    ]
+                )
+                for each in self.components
+            )
         self.parts = []
         for component in self.components:
             names = component.structure.names
@@ -171,11 +185,11 @@ class LinkageTransmission(Transmission):
             if loop.type != 'rod':
                 lengths.append(None)
                 continue
-            default = next(
+            (default,) = (
                 float(component.structure.lengths[place])
                 for component in components
-                for place, path in enumerate(component.structure.paths)
-                if path.loop is loop or path.loop == loop
+                for place, own in enumerate(component.loops)
+                if own == number
             )
             lengths.append(
                 reader.declare(
@@ -267,26 +281,53 @@ class LinkageTransmission(Transmission):
         return self.n_joints + len(self.passive_joints)
 
     @property
-    def with_balls(self) -> bool:
+    def _with_balls(self) -> bool:
         """Whether the angles of balls are asked for that nobody commands."""
         return self._passive == 'all'
 
-    def units(self, part: _Part) -> tuple[Array, Array]:
-        """Return reductions and offsets of the actuators of a part."""
-        return self._scale[part.driven], self._offset[part.driven]
-
-    def passive_columns(self, part: _Part) -> list[tuple[str, int]]:
+    def _passive_columns(self, part: _Part) -> list[tuple[int, int]]:
         """Return the joints of a part that are published beside commanded ones, and where."""
         names = part.component.structure.names
         return [
-            (name, self.n_joints + place)
-            for place, name in enumerate(self.passive_joints)
+            (names.index(name), self.n_joints + column)
+            for column, name in enumerate(self.passive_joints)
             if name in names
         ]
 
-    def stream(self, direction: Direction) -> LinkageStream:
-        """Return what maps one instant after the other."""
-        return LinkageStream(self, direction)
+    #: A robot compiles its samples, part by part.
+    can_be_compiled: ClassVar[bool] = True
+
+    def live_parts(self, direction: Direction) -> list[LivePart]:
+        """Return the parts as they are mapped one instant after the other."""
+        forward = direction == ACTUATOR_TO_JOINT
+        result = []
+        for part in self.parts:
+            component = part.component
+            published = self._passive_columns(part)
+            sample = component.sample(self._with_balls, tuple(place for place, _ in published))
+            numbers = (
+                *self._scale[part.driven].tolist(),
+                *self._offset[part.driven].tolist(),
+                *component.lower.tolist(),
+                *component.upper.tolist(),
+                *part.most,
+                *component.structure.start[list(component.structure.held)].tolist(),
+                *component.structure.lengths.tolist(),
+            )
+            outputs = part.outputs(forward).tolist()
+            if forward:
+                outputs += [column for _, column in published]
+            result.append(
+                LivePart(
+                    sample,
+                    forward,
+                    numbers,
+                    tuple(part.inputs(forward).tolist()),
+                    tuple(outputs),
+                    PartStream(component, sample.ends(forward), numbers),
+                )
+            )
+        return result
 
     # -- the maps --------------------------------------------------------------------------------
 
@@ -344,14 +385,13 @@ class LinkageTransmission(Transmission):
         scale = self._scale[part.driven]
         offset = self._offset[part.driven]
         place = where / scale + offset if forward else where
-        component, way = part.component, part.component.way(forward, self.with_balls)
+        component, way = part.component, part.component.way(forward, self._with_balls)
         loose = list(component.structure.balls - set(component.commanded))
         commanded = list(way.wanted)
         wanted, outputs = commanded.copy(), part.outputs(forward).tolist()
         motors: list[tuple[int, int]] = []
         if forward:
-            for name, column in self.passive_columns(part):
-                place_of = component.structure.names.index(name)
+            for place_of, column in self._passive_columns(part):
                 if place_of in way.given:
                     motors.append((column, way.given.index(place_of)))
                 wanted.append(place_of)
@@ -415,7 +455,8 @@ class _Part:
             way.state[:] = state
             sizes.append(_sizes(way.slope()[list(way.wanted)]))
         typical = np.median(np.array(sizes), axis=0)
-        self._most, self._most_inverse = (max_gain * typical).tolist()
+        #: Largest sizes of the derivatives forward and of their inverse.
+        self.most = float(max_gain * typical[0]), float(max_gain * typical[1])
 
     def facts(self) -> list[str]:
         """Return what was found of the part."""
@@ -496,14 +537,10 @@ class _Part:
         :param gains: Derivatives of the outputs by the inputs; efforts are multiplied by the
             inverse.
         """
-        return self.is_beyond(forward, is_effort, *_sizes(gains))
-
-    def is_beyond(self, forward: bool, is_effort: bool, size: float, inverse: float) -> bool:
-        """Return the same of the sizes of the derivatives and of their inverse."""
-        used = inverse if is_effort else size
         # Of the way back G is the inverse, and the other way round.
-        most = self._most if forward != is_effort else self._most_inverse
-        return not used <= most
+        most, most_inverse = self.most if forward else self.most[::-1]
+        size, inverse = _sizes(gains)
+        return not (inverse <= most_inverse if is_effort else size <= most)
 
 
 def _sizes(gains: Array) -> tuple[float, float]:
@@ -512,166 +549,6 @@ def _sizes(gains: Array) -> tuple[float, float]:
         return float(np.linalg.norm(gains)), float(np.linalg.norm(np.linalg.inv(gains)))
     except np.linalg.LinAlgError:
         return math.inf, math.inf
-
-
-class LinkageStream:
-    """
-    Position, velocity and effort of one instant after the other; each begins at the last one.
-
-    Not to be shared between threads.
-
-    :param transmission: The linkage.
-    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-    """
-
-    def __init__(self, transmission: LinkageTransmission, direction: Direction) -> None:
-        forward = direction == ACTUATOR_TO_JOINT
-        self._followers = [_Follower(transmission, part, forward) for part in transmission.parts]
-        self._n_out = transmission.n_outputs if forward else transmission.n_actuators
-        #: Of commands the efforts have a position of their own.
-        self._of_efforts: list[_Follower] | None = None
-        self._make: Callable[[], list[_Follower]] = lambda: [
-            _Follower(transmission, part, forward) for part in transmission.parts
-        ]
-
-    def forget(self) -> None:
-        """Forget the last solution."""
-        for follower in (*self._followers, *(self._of_efforts or ())):
-            follower.forget()
-
-    def map_state(self, rows: Array, report: MapReport) -> Array:
-        """
-        Map rows position, velocity and effort that belong together.
-
-        :param rows: Shape ``(3, n_in)``.
-        :returns: Shape ``(3, n_out)``.
-        """
-        result = np.full((3, self._n_out), math.nan)
-        for follower in self._followers:
-            follower.follow(rows, rows[0], result, report)
-        return result
-
-    def map_command(self, rows: Array, places: Sequence[Array], report: MapReport) -> Array:
-        """
-        Map rows that are commanded, NaN where they are not.
-
-        :param places: Positions at which each row is mapped.
-        """
-        result = np.full((3, self._n_out), math.nan)
-        moved = np.full((3, self._n_out), math.nan)
-        pushed = np.full((3, self._n_out), math.nan)
-        if not np.isnan(rows[:2]).all():
-            for follower in self._followers:
-                follower.follow(rows, places[0], moved, report)
-        if not np.isnan(rows[2]).all():
-            self._of_efforts = self._of_efforts or self._make()
-            for follower in self._of_efforts:
-                follower.follow(rows, places[2], pushed, report)
-        result[:2], result[2] = moved[:2], pushed[2]
-        for follower in self._followers:
-            # A measured position is where a velocity is mapped, and no command.
-            if np.isnan(rows[0, follower.inputs]).any():
-                result[0, follower.columns] = math.nan
-        return result
-
-
-class _Follower:
-    """One part of a linkage in a stream."""
-
-    def __init__(self, transmission: LinkageTransmission, part: _Part, forward: bool) -> None:
-        self._part, self._forward = part, forward
-        self._component = part.component
-        self._way = way = part.component.way(forward, transmission.with_balls)
-        self.inputs = part.inputs(forward)
-        scale, offset = transmission.units(part)
-        self._scale, self._offset = scale, offset
-        structure = part.component.structure
-        r, n = len(way.unknown), len(way.given)
-        spot = {place: k for k, place in enumerate(way.unknown)}
-        spot |= {place: r + k for k, place in enumerate(way.given)}
-        places = list(way.wanted)
-        columns = part.outputs(forward).tolist()
-        if forward:
-            for name, column in transmission.passive_columns(part):
-                places.append(structure.names.index(name))
-                columns.append(column)
-        self.columns = np.array(columns, dtype=np.intp)
-        self._n_wanted = n
-        self._values = np.zeros(r + n + len(structure.held))
-        self._rates = np.zeros(r + n + len(structure.held))
-        for k, place in enumerate(structure.held):
-            spot[place] = r + n + k
-            self._values[r + n + k] = structure.start[place]
-        self._take = np.array([spot[place] for place in places], dtype=np.intp)
-        self._r, self._n = r, n
-        self._lower, self._upper = (
-            each.tolist() for each in (part.component.lower, part.component.upper)
-        )
-        balls = structure.balls - {*way.wanted, *way.given}
-        self._of_ball = np.array([place in balls for place in places])
-        #: Outputs that a motor turns and nobody commands: their effort is the motor's.
-        self._motors = [
-            (k, way.given.index(place))
-            for k, place in enumerate(places)
-            if k >= n and place in way.given
-        ]
-        self.forget()
-
-    def forget(self) -> None:
-        self._is_begun = False
-
-    def follow(self, rows: Array, place: Array, result: Array, report: MapReport) -> None:
-        """Fill the columns of this part, of rows position, velocity and effort."""
-        way, inputs, columns = self._way, self.inputs, self.columns
-        at, rate, force = place[inputs], rows[1, inputs], rows[2, inputs]
-        if self._forward:
-            at = at / self._scale + self._offset
-            rate, force = rate / self._scale, force * self._scale
-        numbers = at.tolist()
-        if not all(map(math.isfinite, numbers)):
-            return
-        way.velocity[:] = rate
-        way.force[:] = force
-        reason = 'no_convergence'
-        is_outside = self._forward and not all(
-            low <= number <= high
-            for low, number, high in zip(self._lower, numbers, self._upper, strict=True)
-        )
-        if is_outside:
-            reason = 'domain'
-        elif self._is_begun:
-            reason = way.follow(at)
-        if reason and not is_outside:
-            reason = self._component.solve(way, at)
-        self._is_begun = not reason
-        if reason:
-            report.count(reason)
-            return
-        count = self._r + self._n
-        self._values[:count] = way.state[:count]
-        self._rates[: self._r] = way.rate[: self._r]
-        self._rates[self._r : count] = rate
-        found = np.zeros((3, len(columns)))
-        found[0], found[1] = self._values[self._take], self._rates[self._take]
-        found[2, : self._n_wanted] = way.effort
-        if not self._forward:
-            found[0] = (found[0] - self._offset) * self._scale
-            found[1] *= self._scale
-            found[2] /= self._scale
-        size, inverse = way.gains.tolist()
-        is_singular = False
-        for row, is_effort in ((1, False), (2, True)):
-            if self._part.is_beyond(self._forward, is_effort, size, inverse):
-                found[row] = math.nan
-                is_singular = True
-        if is_singular:
-            report.count('singular')
-        for output, motor in self._motors:
-            found[2, output] = force[motor]
-        if way.lost_balls:
-            found[:, self._of_ball] = math.nan
-            self._is_begun = False  # the balls are sought anew, their last angles are none
-        result[:, columns] = found
 
 
 def _needed(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import math
 from typing import Any
 
@@ -52,6 +52,9 @@ DISTANCES = (0.1, 0.04, 0.01, 0.003)
 #: times it, as rounded dimensions turn zeros into something of the size of the rounding.
 RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
 
+#: In how many steps rods are made longer, and the most of Newton's in each.
+LENGTHENINGS = 10
+
 #: A joint that moves less than this with every idle freedom is determined.
 DETERMINED = 1e-7
 
@@ -78,6 +81,7 @@ class Structure:
     :param kept: Rows that are solved, independent.
     :param held: Places of joints that stay at the start, one for each idle freedom.
     :param idle: Places of all joints that an idle freedom moves.
+    :param slides: Places of prismatic joints.
     :param rank: Number of independent equations for the joints that are not driven.
     :param gap: Largest residual of a row at the start.
     """
@@ -92,6 +96,7 @@ class Structure:
     kept: tuple[int, ...]
     held: tuple[int, ...]
     idle: tuple[int, ...]
+    slides: frozenset[int]
     rank: int
     gap: float
 
@@ -116,7 +121,6 @@ class Structure:
         slides: frozenset[int],
         tolerance: float,
         limits: Sequence[tuple[float, float]],
-        lengths: Sequence[float | None] | None = None,
     ) -> Structure:
         """
         Close a linkage and find out what it is.
@@ -129,15 +133,11 @@ class Structure:
         :param slides: Places of prismatic joints.
         :param tolerance: Largest residual of rows that are not kept.
         :param limits: Of each joint, infinite where it has none.
-        :param lengths: Of the loops; by default those of the description.
         :raises TransmissionError: If it does not close, or a driven joint is not free to move.
         """
         n = len(names)
-        given = [path.loop.length for path in paths] if lengths is None else list(lengths)
-        if any(each is not None and each <= 0.0 for each in given):
-            raise TransmissionError('the length of a rod is not positive', expected='above zero')
         search = _Search(n, driven, paths, hints, slides, limits)
-        start, known, gap = search.closed(given, tolerance)
+        start, known, gap = search.closed([path.loop.length for path in paths], tolerance)
         own = _own(n, driven, wanted, paths)
         found = [find_rod(path, each) for path, each in zip(paths, own, strict=True)]
         measure = Closures(paths, [None] * len(paths), n)
@@ -161,6 +161,7 @@ class Structure:
             kept=kept,
             held=held,
             idle=idle,
+            slides=slides,
             rank=rank,
             gap=gap,
         )
@@ -191,6 +192,37 @@ class Structure:
                 place = sought[int(np.argmax(apart[sought]))]
                 return place, float(z[place])
         return None
+
+    def with_lengths(self, lengths: Sequence[float], tolerance: float) -> Structure:
+        """
+        Return the same linkage with rods of other lengths, its driven joints where they were.
+
+        :param lengths: Of the loops; nothing but those of rods counts.
+        :param tolerance: Largest residual of rows.
+        :raises TransmissionError: If a length is not positive, or it does not close with them.
+        """
+        rods = [path.loop.type == 'rod' for path in self.paths]
+        new = np.where(rods, np.asarray(lengths, dtype=np.float64), self.lengths)
+        if not (new[rods] > 0.0).all():
+            raise TransmissionError('the length of a rod is not positive', expected='above zero')
+        rows = rows_function(self.closures, self.closures.rows)
+        free = [k for k in self.unknown if k not in self.held]
+        z, gap = self.start.copy(), math.inf
+        for share in np.linspace(0.0, 1.0, LENGTHENINGS + 1)[1:]:
+            now = self.lengths + share * (new - self.lengths)
+            for _ in range(LENGTHENINGS):
+                miss, jacobian = (np.asarray(each.full()) for each in rows(z, now))
+                gap = float(np.abs(miss).max(initial=0.0))
+                if not gap > CLOSED:
+                    break
+                z[free] -= np.linalg.lstsq(jacobian[:, free], miss[:, 0], rcond=RANK)[0]
+        if not gap <= max(tolerance, CLOSED):
+            raise TransmissionError(
+                'the linkage does not close with these lengths, its driven joints at the start',
+                expected=f'a gap below {tolerance:g}',
+                found=f'{gap:.3g} (m or rad)',
+            )
+        return replace(self, start=z, lengths=new, gap=gap)
 
 
 def _own(

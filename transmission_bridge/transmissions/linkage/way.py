@@ -8,6 +8,10 @@ The rows are solved block by block: each block holds the joints of those before 
 call begins at the last solution, goes where its tangent leads, and takes three Newton steps in
 each block. What it gives counts only if the steps contract and the last one is nothing; else the
 way is halved. The function has no memory: where it begins is an argument.
+
+The function eliminates in the order of rows that is best at the start, and says where that order
+is bad. For these positions there is another function with the same arguments that factorises by
+rotations; it is compiled when it is first needed.
 """
 
 from __future__ import annotations
@@ -25,18 +29,22 @@ from transmission_bridge.transmissions.equations import all_of
 from transmission_bridge.transmissions.linkage.structure import Structure
 from transmission_bridge.types import Array
 
-__all__ = ['Way']
+__all__ = ['CALLS', 'Way']
 
 Expression: TypeAlias = Any
 
 #: Newton steps of a call.
 STEPS = 3
 
-#: What is published has a last step below this, and residuals of its rows before it.
-LAST_STEP, LAST_MISS = 1e-11, 1e-10
+#: Steps below this are rounding.
+LAST_STEP = 1e-11
 
-#: Where the last step is above this, the slope before it is not yet that of the solution.
-POLISHED = 1e-13
+#: What is published has a last step below this, as the slope is that before it, and before it
+#: residuals of its rows below this.
+POLISHED, LAST_MISS = 1e-12, 1e-10
+
+#: How many calls a position takes at most, each from where the last one led.
+POLISHING = 4
 
 #: Each step is at most this share of the one before, unless it is rounding.
 CONTRACTION, ROUNDING = 0.3, 1e-11
@@ -49,6 +57,9 @@ CALLS, SMALLEST = 48, 2.0**-8
 
 #: Blocks up to this size are written out; larger ones are factorised by a call.
 WRITTEN_OUT = 12
+
+#: What a quick elimination misses its equations by, as a share of the numbers in them.
+ELIMINATED = 1e-13
 
 
 class Way:
@@ -104,7 +115,12 @@ class Way:
         self.rows = list(structure.kept)
         if not with_balls:
             self._leave_balls()
-        self._compile()
+        is_small = all(len(rows) <= WRITTEN_OUT for rows, _ in self._blocks)
+        #: The function of a sample: what is given, its rates and efforts, the state, held joints
+        #: and lengths; to the next state, rates, efforts, sizes of the derivatives, what is said.
+        self.function = self._compiled(ca.SX if is_small else ca.MX)
+        self._careful: list[Any] = [] if is_small else [self.function]
+        self._allocate()
 
     def _leave_balls(self) -> None:
         """Solve for the core alone."""
@@ -162,7 +178,13 @@ class Way:
 
     # -- the compiled function -------------------------------------------------------------------
 
-    def _compile(self) -> None:
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Numbers of joints solved for and given, of held ones, and of loops."""
+        structure = self.structure
+        return self._r, self._n, len(structure.held), len(structure.lengths)
+
+    def _compiled(self, kind: Any) -> Any:
         structure, n, r = self.structure, self._n, self._r
         closures = structure.closures
         kept = self.rows
@@ -179,14 +201,10 @@ class Way:
         ]
         at = {place: k for k, place in enumerate(self.given)}
         spot = {place: k for k, place in enumerate(self.unknown)}
-        written_out = all(len(rows) <= WRITTEN_OUT for rows, _ in self._blocks)
-        kind: Any = ca.SX if written_out else ca.MX
         x, v, tau = (kind.sym(name, n) for name in ('x', 'v', 'tau'))
         state = kind.sym('state', r + n + r * n)
-        held, lengths = (
-            kind.sym('held', max(len(structure.held), 1)),
-            kind.sym('length', closures.lengths.numel()),
-        )
+        held = kind.sym('held', len(structure.held))
+        lengths = kind.sym('length', closures.lengths.numel())
         y0, x0 = state[:r], state[r : r + n]
         tangent = ca.reshape(state[r + n :], r, n)
         ahead = y0 + ca.mtimes(tangent, x - x0) if r else kind.zeros(0, 1)
@@ -209,6 +227,7 @@ class Way:
         slopes: list[Expression] = [kind.zeros(1, n)] * r
         core: list[Expression] = []
         polished: list[Expression] = []
+        exact: list[Expression] = []
         balls: list[Expression] = []
         signs: list[Expression] = []
         for number, (rows, columns) in enumerate(self._blocks):
@@ -227,28 +246,36 @@ class Way:
                 ).full()
             )
             order = _pivots(home)
+            sign = float(np.sign(np.linalg.det(home[order])))
+            is_signed = len(rows) <= WRITTEN_OUT
+            own_jacobian = own_jacobian[order, :]
             function = ca.Function(
                 f'block{number}',
                 [closures.z, closures.lengths],
                 [
                     ca.densify(equations[order]),
-                    ca.densify(own_jacobian[order, :]),
+                    ca.densify(own_jacobian),
                     ca.densify(jacobian[order, others]) if others else ca.SX(len(order), 0),
+                    _determinant(own_jacobian) if is_signed and kind is ca.MX else ca.SX(0.0),
                 ],
                 {'cse': True},
             )
             here = ca.vertcat(*(found[column] for column in columns))
             begin = ca.vertcat(*(y0[column] for column in columns))
             own_sizes = []
+            solve: Any = None
             for _ in range(STEPS - 1):
-                miss, slope, _ = function(all_joints(found), lengths)
-                step = _solve(slope, miss)
+                miss, slope, *_ = function(all_joints(found), lengths)
+                # The slope of the first step does for the second one: the last has its own.
+                if solve is None or kind is ca.MX:
+                    solve = _solver(slope)
+                step = solve(miss)
                 here = here - step
                 own_sizes.append(ca.sumsqr(step))
                 for column, value in zip(columns, ca.vertsplit(here), strict=True):
                     found[column] = value
             # The last step is rounding, so that the slope before it is that of the solution.
-            miss, slope, aside = function(all_joints(found), lengths)
+            miss, slope, aside, determinant = function(all_joints(found), lengths)
             through = kind.zeros(len(rows), n)
             for k, place in enumerate(others):
                 if place in at:
@@ -257,7 +284,9 @@ class Way:
                     through = through + ca.mtimes(aside[:, k], unit)
                 else:
                     through = through + ca.mtimes(aside[:, k], slopes[spot[place]])
-            solved = _solve(slope, ca.horzcat(miss, through))
+            solve = _solver(slope)
+            right = ca.horzcat(miss, through)
+            solved = solve(right)
             here = here - solved[:, 0]
             own_sizes.append(ca.sumsqr(solved[:, 0]))
             for k, column in enumerate(columns):
@@ -269,31 +298,45 @@ class Way:
                 first <= FIRST_STEP**2,
                 second <= ca.fmax(CONTRACTION**2 * first, ROUNDING**2),
                 third <= ca.fmax(CONTRACTION**2 * second, LAST_STEP**2),
-                third <= LAST_STEP**2,
-                ca.sumsqr(miss) <= LAST_MISS**2,
                 ca.sumsqr(here - begin) <= whole**2,
             ]
-            polished.append(third <= POLISHED**2)
-            if len(rows) <= WRITTEN_OUT:
+            found_it = ca.logic_and(third <= POLISHED**2, ca.sumsqr(miss) <= LAST_MISS**2)
+            if isinstance(solve, _Elimination):
+                exact.append(solve.is_exact(solved, right))
+                determinant = solve.determinant
+            if is_signed:
                 # The order of the rows and the start's sign say what is the start's side. Of the
                 # two ways to turn a ball to one orientation it is that of the start.
-                side = float(np.sign(np.linalg.det(home[order]))) * _determinant(slope)
+                side = sign * determinant
                 if self.is_of_ball[number]:
                     fine.append(side > 0.0)
                 else:
                     signs.append(side)
-            (balls if self.is_of_ball[number] else core).append(all_of(fine))
+            if self.is_of_ball[number]:
+                balls.append(all_of(fine) * (1.0 + found_it))
+            else:
+                core.append(all_of(fine))
+                polished.append(found_it)
         y = ca.vertcat(*found) if found else kind.zeros(0, 1)
         whole_slope = ca.vertcat(*slopes) if slopes else kind.zeros(0, n)
         gains = kind.zeros(n, n)
-        for row, place in enumerate(self.wanted):
+        order, sign = self._pivots_of_gains()
+        for row, place in enumerate(self.wanted[k] for k in order):
             if place in at:
                 gains[row, at[place]] = 1.0
             else:
                 gains[row, :] = slopes[spot[place]]
-        if n <= WRITTEN_OUT:
-            signs.append(self._side_of_gains(gains))
-        inverse = _solve(gains, kind.eye(n))
+        solve = _solver(gains)
+        inverse = solve(kind.eye(n))
+        if isinstance(solve, _Elimination):
+            exact.append(solve.is_exact(inverse, kind.eye(n)))
+            signs.append(sign * solve.determinant)
+        elif n <= WRITTEN_OUT:
+            entries = ca.SX.sym('gains', n, n)
+            determinant = ca.Function('determinant', [entries], [_determinant(entries)])
+            signs.append(sign * determinant(gains))
+        # The rows of the derivatives stand in the order of the pivots.
+        inverse = inverse[:, np.argsort(order).tolist()]
         all_rows = ca.Function(
             'rest',
             [closures.z, closures.lengths],
@@ -304,27 +347,26 @@ class Way:
         )
         missed, upright = all_rows(all_joints(found), lengths)
         if rest:
-            core.append(ca.sumsqr(missed) <= self._tolerance**2)
+            polished.append(ca.sumsqr(missed) <= self._tolerance**2)
         sides = [*(ca.vertsplit(upright) if upright.numel() else []), *signs]
         said = [
             all_of(core) if core else kind(1.0),
             all_of(each > 0.0 for each in sides) if sides else kind(1.0),
             all_of(polished) if polished else kind(1.0),
+            all_of(exact) if exact else kind(1.0),
             *balls,
         ]
         outputs = [
-            ca.densify(ca.vertcat(y, x, ca.reshape(whole_slope, -1, 1))),
+            ca.densify(ca.vertcat(y, x, ca.vec(whole_slope))),
             ca.densify(ca.mtimes(whole_slope, v)) if r else kind.zeros(0, 1),
             ca.densify(ca.mtimes(inverse.T, tau)),
             ca.densify(ca.vertcat(ca.norm_fro(gains), ca.norm_fro(inverse))),
             ca.densify(ca.vertcat(*said)),
         ]
-        function = ca.Function('way', [x, v, tau, state, held, lengths], outputs, {'cse': True})
-        self._function = function
-        self._allocate()
+        return ca.Function('way', [x, v, tau, state, held, lengths], outputs, {'cse': True})
 
-    def _side_of_gains(self, gains: Expression) -> Expression:
-        """Return the determinant of the derivatives, positive on the side of the start."""
+    def _pivots_of_gains(self) -> tuple[list[int], float]:
+        """Return an order of the wanted joints, and the sign of their derivatives' determinant."""
         structure = self.structure
         jacobian = ca.jacobian(structure.closures.rows, structure.closures.z)
         rows = ca.Function('j', [structure.closures.z, structure.closures.lengths], [jacobian])
@@ -336,27 +378,32 @@ class Way:
             whole[self.unknown] = solved
         at_start = whole[self.wanted]
         order = _pivots(at_start)
-        sign = float(np.sign(np.linalg.det(at_start[order])))
-        return sign * _determinant(gains[order, :])
+        return order, float(np.sign(np.linalg.det(at_start[order])))
 
     def _allocate(self) -> None:
-        structure, function, n, r = self.structure, self._function, self._n, self._r
+        structure, n, r = self.structure, self._n, self._r
         self._x, self.velocity, self.force = np.zeros(n), np.zeros(n), np.zeros(n)
         #: Where the next call begins: the joints solved for, the given ones, and the tangent.
         self.state: Array = np.full(r + n + r * n, math.nan)
-        self._held = np.array([*structure.start[list(structure.held)], 0.0])[
-            : max(len(structure.held), 1)
-        ]
+        self._held = structure.start[list(structure.held)].copy()
         self._lengths = structure.lengths.astype(np.float64).copy()
         self._next = np.full(r + n + r * n, math.nan)
         self.rate: Array = np.zeros(max(r, 1))
         self.effort: Array = np.zeros(n)
         #: Norms of the derivatives of the wanted joints by the given ones, and of the inverse.
         self.gains: Array = np.full(2, math.nan)
-        self._said = np.zeros(3 + sum(self.is_of_ball))
+        self._said = np.zeros(4 + sum(self.is_of_ball))
+        self._run = self._runner(self.function)
+        self._run_carefully: Any = None
+        #: How often the function was called.
+        self.calls = 0
+        #: Whether angles of balls were not found by the last call.
+        self.lost_balls = False
+
+    def _runner(self, function: Any) -> Any:
+        """Return a call of a function with the arrays of this way."""
         buffer: Any
-        buffer, self._run = function.buffer()
-        self._buffer = buffer  # its memory is read and written by each run
+        buffer, run = function.buffer()
         inputs = (self._x, self.velocity, self.force, self.state, self._held, self._lengths)
         results = (self._next, self.rate, self.effort, self.gains, self._said)
         for place, array in enumerate(inputs):
@@ -365,10 +412,7 @@ class Way:
         for place, array in enumerate(results):
             assert function.numel_out(place) <= array.size, (place, array.size)
             buffer.set_res(place, array.data)
-        self._blank = bytes(self._said.nbytes)
-        self._said_memory = self._said.data.cast('B')
-        #: Whether angles of balls were not found by the last call.
-        self.lost_balls = False
+        return lambda: run() or buffer  # the buffer's memory is read and written by each run
 
     def fresh(self) -> Way:
         """Return the same function with a memory of its own."""
@@ -376,24 +420,48 @@ class Way:
         other._allocate()
         return other
 
+    def moved(self, structure: Structure) -> Way:
+        """Return the same function for the same linkage with rods of other lengths."""
+        other = copy(self)
+        other.structure = structure
+        other._allocate()
+        return other
+
     def is_same(self, other: Way) -> bool:
         """Whether another way is the same function."""
-        return self._function is other._function
+        return self.function is other.function
 
     # -- one call --------------------------------------------------------------------------------
 
+    def _called(self) -> list[float]:
+        """Map ``_x`` from ``state`` to ``_next``; return what is said of it."""
+        self.calls += 1
+        self._run()
+        said = self._said.tolist()
+        if said[3] != 1.0:
+            if self._run_carefully is None:
+                if not self._careful:
+                    self._careful.append(self._compiled(ca.MX))
+                self._run_carefully = self._runner(self._careful[0])
+            self._run_carefully()
+            said = self._said.tolist()
+        return said
+
     def _call(self) -> str:
         """Map ``_x`` from ``state`` to ``_next``; return what is wrong, or nothing."""
-        self._said_memory[:] = self._blank  # a singular factorisation leaves what there was
-        self._run()
-        core, side, polished, *balls = self._said.tolist()
-        if core == side == 1.0 and polished != 1.0:
+        begin = None
+        for _ in range(POLISHING):
+            core, side, polished, _, *balls = self._called()
+            if core != 1.0 or (polished == 1.0 and 1.0 not in balls):
+                break
+            # The steps contract: more of them.
+            if begin is None:
+                begin = self.state.copy()
             self.state[:] = self._next
-            self._said_memory[:] = self._blank
-            self._run()
-            core, side, polished, *balls = self._said.tolist()
-        self.lost_balls = not all(balls)
-        if core != 1.0:
+        if begin is not None:
+            self.state[:] = begin
+        self.lost_balls = any(ball != 2.0 for ball in balls)
+        if core != 1.0 or polished != 1.0:
             return 'no_convergence'
         return '' if side == 1.0 else 'branch'
 
@@ -417,20 +485,22 @@ class Way:
         if not np.isfinite(begin).all():
             return 'no_convergence'
         way = np.asarray(x) - begin
-        done, step, calls = 0.0, 0.5, 1
-        tolerates = False
-        while calls < most:
+        done, step, last = 0.0, 0.5, self.calls + most
+        tolerates = has_failed = False
+        while self.calls < last:
             target = min(done + step, 1.0)
             self._x[:] = x if target == 1.0 else begin + target * way
             reason = self._call()
-            calls += 1
             if not reason and (not self.lost_balls or tolerates):
                 self.state[:] = self._next
                 done = target
                 if done == 1.0:
                     return ''
-                step = min(2.0 * step, 1.0 - done)
+                # What has just been too long is not tried again at once.
+                step = min(step if has_failed else 2.0 * step, 1.0 - done)
+                has_failed = False
             else:
+                has_failed = True
                 step *= 0.5
                 if step < SMALLEST:
                     if reason or tolerates:
@@ -509,34 +579,66 @@ def _pivots(matrix: Array) -> list[int]:
     return order
 
 
-def _determinant(matrix: Expression) -> Expression:
-    """Return the determinant by elimination in the order of the rows."""
-    n = matrix.shape[0]
-    rows = [[matrix[i, j] for j in range(n)] for i in range(n)]
-    result = rows[0][0]
-    for k in range(n - 1):
-        for i in range(k + 1, n):
-            share = rows[i][k] / rows[k][k]
+class _Elimination:
+    """
+    Solutions of ``M x = b`` by elimination in the order of the rows.
+
+    :param matrix: ``M``, of symbols.
+    """
+
+    def __init__(self, matrix: Expression) -> None:
+        self._matrix = matrix
+        n = matrix.shape[0]
+        rows = [[matrix[i, j] for j in range(n)] for i in range(n)]
+        self._shares: dict[tuple[int, int], Expression] = {}
+        self.determinant = rows[0][0]
+        for k in range(n - 1):
+            inverse = 1.0 / rows[k][k]
+            for i in range(k + 1, n):
+                if rows[i][k].is_zero():
+                    continue
+                share = rows[i][k] * inverse
+                self._shares[i, k] = share
+                for j in range(k + 1, n):
+                    rows[i][j] = rows[i][j] - share * rows[k][j]
+            self.determinant = self.determinant * rows[k + 1][k + 1]
+        self._rows = rows
+
+    def __call__(self, right: Expression) -> Expression:
+        """Return ``x``, one column for each of ``b``."""
+        n, rows = len(self._rows), self._rows
+        b = [right[i, :] for i in range(n)]
+        for (i, k), share in self._shares.items():
+            b[i] = b[i] - share * b[k]
+        for k in reversed(range(n)):
             for j in range(k + 1, n):
-                rows[i][j] = rows[i][j] - share * rows[k][j]
-        result = result * rows[k + 1][k + 1]
-    return result
+                b[k] = b[k] - rows[k][j] * b[j]
+            b[k] = b[k] / rows[k][k]
+        return ca.vertcat(*b)
+
+    def is_exact(self, x: Expression, right: Expression) -> Expression:
+        """Whether a solution meets its equations to rounding."""
+        if len(self._rows) == 1:
+            return ca.SX(1.0)
+        size = ca.sumsqr(self._matrix) * ca.sumsqr(x) + ca.sumsqr(right)
+        return ca.sumsqr(ca.mtimes(self._matrix, x) - right) <= ELIMINATED**2 * size
 
 
-def _solve(matrix: Expression, right: Expression) -> Expression:
-    """Return ``M^-1 B``; of one and two unknowns written out."""
+def _solver(matrix: Expression) -> Any:
+    """Return what solves ``M x = b``: by elimination of symbols, else by a call."""
+    if isinstance(matrix, ca.SX):
+        return _Elimination(matrix)
+    if matrix.shape[0] == 1:
+        return lambda right: right / matrix
+    # Of a singular matrix it gives NaN, instead of the answer of the call before.
+    return lambda right: ca.solve(matrix, right, 'qr', {'eps': 0.0})
+
+
+def _determinant(matrix: Expression) -> Expression:
+    """Return the determinant, by whichever of two orders of elimination has no vanishing pivot."""
     n = matrix.shape[0]
-    if n == 0:
-        return right
-    if n == 1:
-        return right / matrix
-    if n == 2:
-        a, b, c, d = (matrix[i, j] for i in (0, 1) for j in (0, 1))
-        share = 1.0 / (a * d - b * c)
-        return ca.vertcat(
-            (d * right[0, :] - b * right[1, :]) * share,
-            (a * right[1, :] - c * right[0, :]) * share,
-        )
-    if isinstance(matrix, ca.MX):
-        return ca.solve(matrix, right, 'qr')
-    return ca.solve(matrix, right)
+    backwards = list(range(n))[::-1]
+    one, other = (
+        _Elimination(each).determinant for each in (matrix, matrix[backwards, backwards])
+    )
+    return ca.if_else(ca.fabs(one) <= math.inf, one, other) if n > 1 else one
