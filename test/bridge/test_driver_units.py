@@ -246,7 +246,7 @@ def test_a_period_is_a_number_of_the_driver(twins):
     """An encoder that starts again at 4096 ticks is unwrapped before the map."""
     _, robot = twins
     layouts = LayoutTable()
-    path = StatePath(robot, wrap_period={'left': 4096.0})
+    path = StatePath(robot, wrap_period={'left': 4096.0}, unknown_turn='first')
     for reading in (4000.0, 100.0):
         message = record(('left', 'right'), position=[reading, 0.0])
         path.update('driver', layouts.get(message.names, message.lengths), message, (1, 0))
