@@ -314,6 +314,7 @@ def test_a_motor_of_a_refused_transmission(witness, urdf, with_slide, reference)
         *('--urdf', urdf(with_slide), '--ros-args', '-p', 'autostart:=true'),
         *('-p', 'actuator_names:=[M1=left, M2=right, M3=slide_motor, M4=slide_motor]'),
         *('-p', 'wrap_period:=["slide_motor=6.28", "left=6.28"]'),
+        *('-p', 'unknown_turn:=first'),
     )
     bridge.becomes_active()
     driver, joints = bridge.peer.publisher('actuator_states'), bridge.peer.listen('joint_states')
