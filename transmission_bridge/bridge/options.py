@@ -472,9 +472,10 @@ def parameter_names(robot: RobotTransmissions) -> ParameterNames:
     """
     places: dict[str, tuple[str, ParameterPath]] = {}
     reasons: dict[str, str] = {}
+    transmissions = robot.transmissions
     for transmission, tunables in robot.tunables.items():
         paths = [tunable.path for tunable in tunables]
-        built = robot.transmissions[transmission]
+        built = transmissions[transmission]
         if built.n_joints == built.n_actuators:
             paths.append((IGNORE_ABSOLUTE_ENCODER,))
         for path in paths:
