@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import socket
 from urllib.parse import urlunsplit
 
 from transmission_bridge.description import load_description
@@ -23,13 +24,22 @@ __all__ = ['run']
 
 _THIS_MACHINE = '127.0.0.1'
 
+#: All addresses of this machine.
+_EVERYWHERE = ('0.0.0.0', '::')
+
+#: Some ports above it have to be there.
+_MOST_PORT = 64_000
+
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     optional('viser', 'tune')
     if options.output:
         check_output(options.output, force=options.force)
+    if not 0 < options.port <= _MOST_PORT:
+        raise UsageError(f'--port takes a number from 1 to {_MOST_PORT}, found {options.port}')
     host = options.host or _THIS_MACHINE
+    name = socket.gethostname() if host in _EVERYWHERE else host
     settings = Settings(
         may_change=options.host is None or options.allow_changes,
         output=options.output or '',
@@ -37,11 +47,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         packages=Packages(options.package_path),
     )
     robot = _robot(options)
-    gate = Gate(host)
+    gate = Gate(name)
     server = open_server(gate, host, options.port, 'transmission_bridge tune')
     try:
         session = Session(server, robot, settings)
-        _say(console, gate, host, server.get_port(), may_change=settings.may_change)
+        _say(console, gate, name, server.get_port(), may_change=settings.may_change)
         with clean_end(as_interrupt=True):
             session.run()
     except KeyboardInterrupt:

@@ -71,7 +71,7 @@ class Gate:
     """
     Decides on requests.
 
-    :param host: Host that the server listens on; other machines use it as a name.
+    :param host: Name or address by which other machines reach the server.
     :ivar code: The random code, 64 bits.
     """
 

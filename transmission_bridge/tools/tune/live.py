@@ -76,6 +76,8 @@ class BridgeRobot(RosClient):
         self._bridge = f'{self.node.get_namespace().rstrip("/")}/{node}'
         self._watch = WatchState(namespace)
         self._described = ''
+        self._problem = ''
+        self._options: BridgeOptions | None = None
         self._services = _Services(self.node, self._bridge)
         self._topics: dict[str, Any] = {}
         self._layouts = LayoutTable()
@@ -137,7 +139,7 @@ class BridgeRobot(RosClient):
             for each in (*event.new_parameters, *event.deleted_parameters)
         ):
             # Configured anew: maybe with another description.
-            self._step, self._asked = 'absent', -_PERIOD
+            self._step, self._asked = 'absent', time.monotonic()
             return
         self._take_values({each.name: each.value for each in event.changed_parameters})
 
@@ -208,15 +210,13 @@ class BridgeRobot(RosClient):
             return
         self._problem = ''
         self._step = 'known'
-        if self.model is not None and self.visuals == data:
+        if self.model is not None and (self.visuals, self._options) == (data, options):
             # The same robot: what was done can still be undone.
             self.model.accept(numbers)
         else:
-            self.model, self.visuals = model, data
+            self.model, self.visuals, self._options = model, data, options
             self.generation += 1
         self._follow(options)
-
-    _problem = ''
 
     def _watch_state(self) -> str:
         name = self._bridge.strip('/')

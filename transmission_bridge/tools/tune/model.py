@@ -22,7 +22,6 @@ import numpy as np
 from transmission_bridge.bridge.options import by_number, parameter_names
 from transmission_bridge.bridge.zeroing import joints_with_offset, zero_offsets
 from transmission_bridge.errors import (
-    MessageError,
     shortened,
     TransmissionBridgeError,
 )
@@ -175,6 +174,8 @@ class TuneModel:
         self._of: dict[str, list[str]] = {}
         for name, (transmission, _) in self._places.items():
             self._of.setdefault(transmission, []).append(name)
+        #: What differs from the description, ``None`` until it is asked for again.
+        self._changed: dict[str, tuple[float, float]] | None = None
         self._binding = {binding.spec.name: binding for binding in robot.bindings}
         self._done: list[tuple[float, dict[str, float], dict[str, float]]] = []
         self._undone: list[tuple[float, dict[str, float], dict[str, float]]] = []
@@ -226,14 +227,20 @@ class TuneModel:
 
     def changed(self) -> dict[str, tuple[float, float]]:
         """Return the numbers that differ from the description: those before and those in use."""
-        found = {}
-        for transmission in self._of:
-            now = {each.path: each for each in self.robot.tunables[transmission]}
-            for name in self._of[transmission]:
-                tunable = now[self._places[name][1]]
-                if tunable.value != tunable.default:
-                    found[name] = (tunable.default, tunable.value)
-        return found
+        if self._changed is None:
+            tunables = self.robot.tunables
+            of = {
+                (transmission, each.path): each
+                for transmission in self._of
+                for each in tunables[transmission]
+                if each.value != each.default
+            }
+            self._changed = {
+                name: (of[place].default, of[place].value)
+                for name, place in self._places.items()
+                if place in of
+            }
+        return self._changed
 
     # -- changing --------------------------------------------------------------------------------
 
@@ -242,35 +249,31 @@ class TuneModel:
         Return what a change would do at the present position.
 
         :param values: New values by parameter.
-        :param position: Of the actuators [rad or m], NaN where unknown.
+        :param position: Of the actuators at the motors [rad or m], NaN where unknown.
         """
         try:
             tuned = self.robot.with_parameters(by_number(values))
         except TransmissionBridgeError as error:
             return Preview(None, reason=str(error))
+        # What drivers say stays the same, also where a unit of theirs changes.
+        scales = self.robot.scales
+        of_drivers = position if scales is None else position / scales[0]
+        with np.errstate(all='ignore'):
+            before, after = (
+                each.actuator_to_joint('position', of_drivers) for each in (self.robot, tuned)
+            )
         shifts: list[Shift] = []
         turns: list[Turn] = []
         for name in dict.fromkeys(self._places[each][0] for each in values):
             binding = self._binding[name]
-            at = position[list(binding.actuators)]
-            old, new = self.robot.transmissions[name], tuned.transmissions[name]
-            if old is new:
-                continue
             try:
-                # Passive joints, which follow these, stand behind them.
-                count = len(binding.joints)
-                before, after = (
-                    each.actuator_to_joint('position', at)[:count] for each in (old, new)
-                )
-                if binding.transmission.is_constant:
-                    at = np.nan_to_num(at)
-                ratios = [np.asarray(each.jacobian(at))[:count] for each in (old, new)]
+                ratios = [_jacobian(each, binding, position) for each in (self.robot, tuned)]
             except Exception as error:  # a plugin's bug is a reason not to
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
-            joints = [member.name for member in binding.spec.joints]
             shifts += [
-                Shift(joint, float(was), float(will))
-                for joint, was, will in zip(joints, before, after, strict=True)
+                Shift(joint, was, will)
+                for place, joint in zip(binding.moved, names_of(binding), strict=True)
+                for was, will in [(float(before[place]), float(after[place]))]
                 if was != will
             ]
             turns += _turns(binding, *ratios)
@@ -286,6 +289,7 @@ class TuneModel:
         ours = {name: value for name, value in values.items() if name in self._places}
         if any(self.value(name) != value for name, value in ours.items()):
             self.robot = self.robot.with_parameters(by_number(ours))
+            self._changed = None
 
     def done(self, before: Mapping[str, float], after: Mapping[str, float], now: float) -> None:
         """
@@ -347,7 +351,7 @@ class TuneModel:
             changes = zero_offsets(
                 self.robot, wanted, of_drivers, held=held, max_velocity=max_velocity
             )
-        except MessageError as error:
+        except TransmissionBridgeError as error:
             return Proposal(title, {}, str(error))
         names = {place: name for name, place in self._places.items()}
         return Proposal(
@@ -397,11 +401,8 @@ class TuneModel:
     def _reverses(self, transmission: str, joint: str, preview: Preview, position: Array) -> bool:
         """Return whether a joint is moved the other way by each actuator that moves it."""
         binding = self._binding[transmission]
-        at = position[list(binding.actuators)]
-        if binding.transmission.is_constant:
-            at = np.nan_to_num(at)
         row = [member.name for member in binding.spec.joints].index(joint)
-        before = np.asarray(self.robot.transmissions[transmission].jacobian(at))
+        before = _jacobian(self.robot, binding, position)
         moves = np.abs(before[row]) > _ROUNDING * np.nan_to_num(np.abs(before)).max()
         turned = {turn.actuator for turn in preview.turns if turn.joint == joint}
         reversed_by = {
@@ -466,6 +467,21 @@ class TuneModel:
         :raises UsageError: If it cannot be written, or is there.
         """
         write_output(output, saved.data, force=force)
+
+
+def names_of(binding: Binding) -> tuple[str, ...]:
+    """Return the joints that a transmission moves, as :attr:`Binding.moved` has their places."""
+    joints = tuple(member.name for member in binding.spec.joints)
+    return (*joints, *binding.transmission.passive_joints)
+
+
+def _jacobian(robot: RobotTransmissions, binding: Binding, position: Array) -> Array:
+    """Return the Jacobian of a transmission, at its motors."""
+    at = position[list(binding.actuators)]
+    if binding.transmission.is_constant:
+        at = np.nan_to_num(at)
+    # Passive joints, which follow the others, stand behind them.
+    return np.asarray(robot.transmissions[binding.spec.name].jacobian(at))[: len(binding.joints)]
 
 
 def _turns(binding: Binding, before: Array, after: Array) -> list[Turn]:

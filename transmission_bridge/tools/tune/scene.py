@@ -24,7 +24,7 @@ __all__ = ['COMMANDED', 'WOULD_BE', 'RobotScene']
 COMMANDED, WOULD_BE = (28, 126, 214), (232, 137, 12)
 
 #: Colour of what is behind a joint of unknown position.
-_UNKNOWN = (150, 150, 150)
+_UNKNOWN = (205, 205, 205)
 _OPACITY = 0.35
 
 #: Shift [m], and of an entry of a rotation, from which a link is sent again.
@@ -88,6 +88,10 @@ class RobotScene:
             height=4.0 * size,
             cell_size=0.1 if size < 5.0 else 1.0,
             section_size=0.5 if size < 5.0 else 5.0,
+            # A grey that is quiet on white and on black.
+            cell_color=(128, 128, 128),
+            section_color=(128, 128, 128),
+            cell_thickness=0.5,
             position=(0.0, 0.0, float(low[2])),
         )
 
@@ -133,7 +137,9 @@ class RobotScene:
         named = {
             place
             for place in self._own
-            if unknown[place] and np.isnan(positions.get(self.poses.owner(place), np.nan))
+            if unknown[place]
+            and (owner := self.poses.owner(place))
+            and np.isnan(positions.get(owner, np.nan))
         }
         named = set(sorted(named)[:_MOST_LABELS])
         for place in self._labels.keys() - named:

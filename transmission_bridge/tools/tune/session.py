@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 import queue
 import time
+import traceback
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,10 @@ class Session:
         """Take what has arrived, and show it."""
         begin = time.monotonic()
         while not self._todo.empty():
-            self._todo.get()()
+            try:
+                self._todo.get()()
+            except Exception:  # a bug on one page must not take it from the others
+                traceback.print_exc()
         self._use_newest()
         for view in list(self._views.values()):
             view.apply_dragged()
@@ -130,7 +134,7 @@ class Session:
         self._generation = self.robot.generation
         if self._scene is not None:
             self._scene.remove()
-        self._ghost = None
+        self._ghost = self.state = None
         self._scene = RobotScene(
             self._server, model.robot.robot, self.robot.visuals, self.settings.packages
         )

@@ -69,7 +69,7 @@ class Packages:
         self._folders: dict[str, Path] = {}
         for entry in named:
             name, _, folder = entry.partition('=')
-            if not name or not Path(folder).is_dir():
+            if not name or not folder or not Path(folder).is_dir():
                 raise UsageError(f"--package-path takes NAME=FOLDER, found '{entry}'")
             self._folders[name] = Path(folder)
 
@@ -199,7 +199,10 @@ def _read(path: Path) -> Iterator[tuple[Array, Any, Color | None]]:
         raise ShapeError(
             f'{shown(path.name)} cannot be read: {type(error).__name__}: {error}'
         ) from None
-    if sum(len(faces) for _, faces, _ in parts) > MOST_EACH:
+    count = sum(len(faces) for _, faces, _ in parts)
+    if not count:
+        raise ShapeError(f'{shown(path.name)} holds no triangles')
+    if count > MOST_EACH:
         raise ShapeError(f'{shown(path.name)} has more than {MOST_EACH} triangles')
     if not all(np.isfinite(vertices).all() for vertices, _, _ in parts):
         raise ShapeError(f'{shown(path.name)} has vertices that are not finite')

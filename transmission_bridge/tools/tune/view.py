@@ -42,6 +42,11 @@ _DRAGGED = 0.6
 #: Speed above which a joint is moving [rad/s or m/s], as the bridge has it by default.
 _MOVING = 0.01
 
+_NO_PARAMETERS = (
+    'Its numbers cannot be parameters, because of a name in them: parameters may have letters, '
+    'digits, _, -, . and / only.'
+)
+
 _CARE = 'A changed number can move a joint with its next command.'
 
 
@@ -105,6 +110,8 @@ class View:
         self._draft: dict[str, float] = {}
         self._faults: dict[str, str] = {}
         self._dragged: dict[str, float] = {}
+        #: Whether the robot has not answered yet: one change after the other.
+        self._is_waiting = False
         self._proposal: Proposal | None = None
         self._saved: Saved | None = None
         self._motors: dict[int, Any] = {}
@@ -132,7 +139,7 @@ class View:
         self._status = gui.add_html('')
         self._search = gui.add_text('find', '', hint='Part of the name of a transmission or joint')
         self._on(self._search, self._search_changed)
-        self._selector = gui.add_dropdown('show', ('-',), '-')
+        self._selector = gui.add_dropdown('show', ('-',), initial_value='-')
         self._on(self._selector, self._selected)
         self._more = gui.add_html('')
         tabs = gui.add_tab_group()
@@ -273,9 +280,11 @@ class View:
             if self._may_change:
                 if not self._session.robot.is_live:
                     self._add_motors(model, chosen, binding)
-                if binding is not None:
+                if binding is not None and model.numbers(binding.spec.name):
                     self._add_actions(binding)
                     self._add_numbers(model, binding)
+                elif binding is not None:
+                    gui.add_html(note(_NO_PARAMETERS, 'care'))
         if self._may_change:
             submit = self._panel
             submit.on_submit(lambda _: self._session.post(self._apply))
@@ -368,7 +377,9 @@ class View:
         joints = [member.name for member in binding.spec.joints]
         self._joint_labels = {label(name): name for name in joints}
         options = tuple(self._joint_labels)
-        self._joint = gui.add_dropdown('joint', options, options[0], visible=len(options) > 1)
+        self._joint = gui.add_dropdown(
+            'joint', options, initial_value=options[0], visible=len(options) > 1
+        )
         unit = self._units.name(self._joint_unit(joints[0]))
         self._is_at = gui.add_text(f'is at [{unit}]', '0', hint='Sets its offset, after asking')
         ways = gui.add_button_group('this joint', ('Is at', 'Zero here', 'Turns wrong'))
@@ -418,7 +429,7 @@ class View:
 
     def apply_dragged(self) -> None:
         """Apply what a slider was dragged to, unless a joint is commanded, or more is edited."""
-        if not self._dragged:
+        if not self._dragged or self._is_waiting:
             return
         values, self._dragged = self._dragged, {}
         if self._commanded() or self._draft.keys() - values.keys() or self._faults:
@@ -475,9 +486,11 @@ class View:
         if self._faults or not self._draft:
             return
         values = dict(self._draft)
+        self._is_waiting = True
         self._session.apply(values, lambda reason: self._applied(values, reason))
 
     def _applied(self, values: Mapping[str, float], reason: str) -> None:
+        self._is_waiting = False
         for name, value in values.items():
             # What was edited meanwhile stays.
             if self._draft.get(name) == value:
@@ -568,7 +581,7 @@ class View:
     def _propose(self, proposal: Proposal) -> None:
         """Ask before it is done."""
         model, state = self._model, self._session.state
-        if model is None or state is None:
+        if model is None or state is None or not self._fields:
             return
         self._proposal = None if proposal.reason else proposal
         self._yes.visible = self._no.visible = self._proposal is not None
@@ -603,8 +616,8 @@ class View:
             self._session.apply(proposal.values, self._proposed)
 
     def _proposed(self, reason: str) -> None:
-        self._say(reason, 'done')
-        self._question.content = note(reason, 'bad') or note('done', 'good')
+        if self._fields:
+            self._question.content = note(reason, 'bad') or note('done', 'good')
         self._set_fields(force=True)
 
     def _cancelled(self) -> None:
@@ -612,8 +625,10 @@ class View:
         self._close_question()
 
     def _close_question(self) -> None:
-        self._question.content = ''
-        self._yes.visible = self._no.visible = False
+        # What was clicked may be gone: another transmission was chosen meanwhile.
+        if self._fields:
+            self._question.content = ''
+            self._yes.visible = self._no.visible = False
         self._session.show_preview(self, None)
 
     # -- saving ----------------------------------------------------------------------------------

@@ -1,0 +1,118 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The robot behind a bridge, as the page gets it, without a page."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from transmission_bridge.tools.tune.live import BridgeRobot
+
+pytestmark = [pytest.mark.ros, pytest.mark.once]
+
+PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
+
+
+@pytest.fixture
+def robot(harness, monkeypatch):
+    """Return the robot of the bridge in the domain of the tests."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
+    robot = BridgeRobot('', 'transmission_bridge')
+    yield robot
+    robot.close()
+
+
+def spin_until(robot, condition, seconds: float = 30.0) -> None:
+    """Let the robot hear until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, robot.sentences()
+        robot.spin(0.05)
+
+
+def joint(robot, name: str) -> float:
+    """Return where a joint is read."""
+    return float(robot.state().joints[0][robot.model.robot.joint_names.index(name)])
+
+
+def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
+    """What the page shows is what the bridge has; a refusal leaves everything as it was."""
+    spin_until(robot, lambda: robot.model is not None)
+    assert robot.generation == 1
+    spin_until(robot, lambda: np.isfinite(robot.state().joints[0]).all())
+    assert robot.sentences() == ()
+    assert joint(robot, 'shoulder_pan') == 0.25
+    answers: list[str] = []
+    values = {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -101.0}
+    robot.apply(values, answers.append)
+    robot.apply({**values, f'{PAN}.mechanical_reduction': 0.0}, answers.append)
+    spin_until(robot, lambda: len(answers) == 2)
+    assert answers[0] == ''
+    assert 'expected a number other than zero, found 0.0' in answers[1]
+    spin_until(robot, lambda: robot.model.value(f'{PAN}.mechanical_reduction') == -101.0)
+    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == 0.5)
+    # Somebody else's change.
+    assert peer.set_parameters({f'{PAN}.offset': -0.1}).successful
+    spin_until(robot, lambda: robot.model.value(f'{PAN}.offset') == -0.1)
+    assert robot.model.undo().reason  # it is not a step of the page
+
+
+def test_joints_of_a_silent_motor_are_unknown(robot, live_arm):
+    """After the timeout of its driver, and known again when it is heard."""
+    spin_until(robot, lambda: robot.model is not None)
+    spin_until(robot, lambda: np.isfinite(robot.state().joints[0]).all())
+    position = live_arm.positions.pop('shoulder_pan_motor')
+    spin_until(robot, lambda: np.isnan(joint(robot, 'shoulder_pan')))
+    assert np.isfinite(joint(robot, 'elbow'))
+    live_arm.positions = {**live_arm.positions, 'shoulder_pan_motor': position}
+    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == 0.25)
+
+
+def test_a_command_is_seen_and_where_it_leads(robot, live_arm):
+    """By what the bridge sends to the motors, whatever made it do so."""
+    spin_until(robot, lambda: robot.model is not None)
+    place = robot.model.robot.joint_names.index('shoulder_pan')
+    assert not robot.state().commanded.any()
+    live_arm.commanded = 'shoulder_pan'
+    spin_until(robot, lambda: robot.state().commanded[place])
+    assert robot.state().commanded.sum() == 1
+    live_arm.commanded = ''
+    spin_until(robot, lambda: not robot.state().commanded.any())
+
+
+def test_a_bridge_that_dies_is_waited_for(robot, live_arm):
+    """Its numbers are asked anew, and what was asked of the dead one is refused."""
+    spin_until(robot, lambda: robot.model is not None)
+    live_arm.bridge.stop()
+    spin_until(robot, lambda: 'is not there' in ''.join(robot.sentences()))
+    answers: list[str] = []
+    robot.apply({f'{PAN}.offset': 0.5}, answers.append)
+    assert answers == ['the bridge has gone']
+    spin_until(robot, lambda: np.isnan(robot.state().joints[0]).all())
+    live_arm.start()
+    spin_until(robot, lambda: robot.sentences() == ())
+    spin_until(robot, lambda: np.isfinite(robot.state().joints[0]).all())
+    robot.apply({f'{PAN}.offset': 0.5}, answers.append)
+    spin_until(robot, lambda: len(answers) == 2)
+    assert answers[1] == ''
+    assert robot.generation == 1
+
+
+def test_another_description_is_another_robot(robot, live_arm, peer):
+    """Configured anew with it, the bridge has other numbers."""
+    spin_until(robot, lambda: robot.model is not None)
+    node = 'transmission_bridge'
+    text = peer.parameters(['robot_description'])['robot_description']
+    assert peer.change_state('deactivate', node)
+    assert peer.change_state('cleanup', node)
+    other = text.replace('<offset>0.25</offset>', '<offset>0.75</offset>')
+    assert peer.set_parameters({'robot_description': other}).successful
+    for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
+        if peer.state(node) == before:  # else it has started by itself
+            peer.change_state(transition, node)
+    spin_until(robot, lambda: robot.generation == 2)
+    assert robot.model.value(f'{PAN}.offset') == 0.75

@@ -1,0 +1,260 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What the page works on: previews, proposals, undo, saving."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from transmission_bridge.bridge.options import by_number, PREFIX
+from transmission_bridge.description import load_description
+from transmission_bridge.resources import resource
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.parameter_files import read_parameter_file
+from transmission_bridge.tools.tune.model import TuneModel
+from transmission_bridge.tools.tune.robots import FileRobot, start_position
+from transmission_bridge.transmissions import RobotTransmissions
+
+ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
+ARM1 = Path(resource('urdf', 'arm_ros1.urdf')).read_bytes()
+PAN = f'{PREFIX}shoulder_pan_transmission.joints.shoulder_pan'
+
+COUPLED = b"""<robot name="coupled">
+  <link name="l0"/><link name="l1"/><link name="l2"/>
+  <joint name="one" type="continuous"><parent link="l0"/><child link="l1"/></joint>
+  <joint name="two" type="continuous"><parent link="l1"/><child link="l2"/></joint>
+  <ros2_control name="c" type="system"><hardware><plugin>any/Driver</plugin></hardware>
+    <joint name="one"><command_interface name="position"/></joint>
+    <joint name="two"><command_interface name="position"/></joint>
+    <transmission name="belt"><plugin>transmission_bridge/CoupledTransmission</plugin>
+      <actuator name="m1" role="actuator1"/><actuator name="m2" role="actuator2"/>
+      <joint name="one" role="joint1"/><joint name="two" role="joint2"/>
+      <param name="joint1">0.01 0.002</param><param name="joint2">0 -0.02</param>
+    </transmission>
+  </ros2_control>
+</robot>"""
+
+
+@functools.cache
+def robot_of(data: bytes) -> RobotTransmissions:
+    """Return the maps of a robot."""
+    return RobotTransmissions(load_description(data))
+
+
+def model_of(data: bytes = ARM) -> TuneModel:
+    """Return the numbers of a robot."""
+    return TuneModel(data, robot_of(data))
+
+
+def at(model: TuneModel, position) -> np.ndarray:
+    """Return states of actuators at rest."""
+    state = np.zeros((3, len(model.robot.actuator_names)))
+    state[0] = position
+    return state
+
+
+def nobody(model: TuneModel) -> np.ndarray:
+    """Return that no joint is commanded."""
+    return np.zeros(len(model.robot.joint_names), dtype=bool)
+
+
+POSITIONS = st.lists(st.floats(-30.0, 30.0), min_size=6, max_size=6)
+JOINTS = model_of().robot.joint_names
+
+
+@given(POSITIONS, st.sampled_from(JOINTS), st.sampled_from([ARM, ARM1]))
+def test_turns_wrong_turns_that_joint_and_as_few_others_as_can_be(position, joint, data):
+    """In both dialects, for gears, a four-bar linkage and a differential."""
+    model = model_of(data)
+    # Arrays follow the names, and the dialects have them in another order.
+    position = np.array(position)
+    proposal = model.flip(joint, position)
+    assert not proposal.reason
+    preview = model.preview(proposal.values, position)
+    row = model.robot.joint_names.index(joint)
+    before, after = (each.jacobian(position) for each in (model.robot, preview.robot))
+    np.testing.assert_array_equal(after[row], -before[row])
+    others = {turn.joint for turn in preview.turns} - {joint}
+    # Of the four-bar linkage the lift motor moves both joints: its sense is that of both.
+    assert others == ({'elbow'} if joint == 'shoulder_lift' else set())
+    assert all(value == -model.value(name) for name, value in proposal.values.items())
+
+
+def test_turns_wrong_of_a_matrix_is_its_row():
+    """There is no reduction of one joint alone."""
+    model = model_of(COUPLED)
+    proposal = model.flip('one', np.zeros(2))
+    assert set(proposal.values.values()) == {-0.01, -0.002}
+    assert {name.split('.')[-2] for name in proposal.values} == {'joint1'}
+
+
+def test_turns_wrong_of_a_joint_without_transmission_says_so():
+    """Nothing is proposed."""
+    data = COUPLED.replace(
+        b'</robot>',
+        b'<link name="l3"/><joint name="free" type="continuous"><parent link="l2"/>'
+        b'<child link="l3"/></joint></robot>',
+    )
+    proposal = model_of(data).flip('free', np.zeros(3))
+    assert proposal.reason == 'free has no transmission'
+    assert not proposal.values
+
+
+@given(POSITIONS, st.dictionaries(st.sampled_from(JOINTS), st.floats(-3.0, 3.0), min_size=1))
+def test_joints_are_read_where_they_are_said_to_be(position, wanted):
+    """Zero here is the same with zeros; joints that are not named stay."""
+    model = model_of()
+    state = at(model, position)
+    proposal = model.place(wanted, state, nobody(model), 0.01)
+    assert not proposal.reason
+    before = model.robot.actuator_to_joint('position', state[0])
+    after = model.preview(proposal.values, state[0]).robot.actuator_to_joint('position', state[0])
+    expected = [wanted.get(name, was) for name, was in zip(JOINTS, before, strict=True)]
+    np.testing.assert_allclose(after, expected, atol=1e-12)
+
+
+def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set():
+    """With the reason, as the bridge's own service has it."""
+    model = model_of()
+    state = at(model, np.zeros(6))
+    everybody = ~nobody(model)
+    assert 'holds a position command' in model.place({'elbow': 0.0}, state, everybody, 0.01).reason
+    moving = state.copy()
+    moving[1] = 10.0
+    assert 'is moving' in model.place({'elbow': 0.0}, moving, nobody(model), 0.01).reason
+    unknown = at(model, np.nan)
+    assert 'is unknown' in model.place({'elbow': 0.0}, unknown, nobody(model), 0.01).reason
+
+
+@given(POSITIONS, st.floats(-1.0, 1.0), st.floats(0.3, 3.0))
+def test_a_preview_is_what_happens(position, offset, factor):
+    """Positions of joints as they are read before and after, and nothing has changed yet."""
+    model = model_of()
+    position = np.array(position)
+    values = {f'{PAN}.offset': offset, f'{PAN}.mechanical_reduction': 101.0 * factor}
+    preview = model.preview(values, position)
+    before = model.robot.actuator_to_joint('position', position)
+    model.accept(values)
+    after = model.robot.actuator_to_joint('position', position)
+    moved = {shift.joint: (shift.before, shift.after) for shift in preview.shifts}
+    for name, was, will in zip(model.robot.joint_names, before, after, strict=True):
+        assert moved.get(name, (was, was)) == (was, will)
+    assert not any(turn.is_reversed for turn in preview.turns)
+
+
+def test_a_preview_of_what_cannot_be_accepted_says_why():
+    """In the words of the bridge."""
+    model = model_of()
+    preview = model.preview({f'{PAN}.mechanical_reduction': 0.0}, np.zeros(6))
+    assert preview.robot is None
+    assert 'a number other than zero' in preview.reason
+    assert model.value(f'{PAN}.mechanical_reduction') == 101.0
+
+
+@given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.sampled_from([0.5, 2.0])), min_size=1))
+def test_undo_goes_back_all_the_way_and_redo_forth(steps):
+    """What is done within a second on the same number is one step: a slider that is dragged."""
+    model = model_of()
+    name, now = f'{PAN}.offset', 0.0
+    reached = [model.value(name)]
+    for value, pause in steps:
+        before = {name: model.value(name)}
+        model.accept({name: value})
+        model.done(before, {name: value}, now := now + pause)
+        if pause < 1.0 and len(reached) > 1:
+            reached[-1] = value
+        else:
+            reached.append(value)
+    for expected in reversed(reached[:-1]):
+        proposal = model.undo()
+        assert not proposal.reason
+        model.accept(proposal.values)
+        model.undone()
+        assert model.value(name) == expected
+    assert model.undo().reason == 'nothing to undo'
+    for expected in reached[1:]:
+        model.accept(model.redo().values)
+        model.redone()
+        assert model.value(name) == expected
+    assert model.redo().reason == 'nothing to redo'
+
+
+def test_a_new_change_ends_what_could_be_made_again():
+    """As everywhere."""
+    model = model_of()
+    for value in (0.1, 0.2):
+        model.done({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': value}, 10.0 * value)
+    model.undone()
+    model.done({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': 0.3}, 99.0)
+    assert model.redo().reason
+
+
+def test_as_in_the_urdf_takes_back_everything():
+    """Of one transmission."""
+    model = model_of()
+    model.accept({f'{PAN}.offset': 1.0, f'{PAN}.mechanical_reduction': -7.0})
+    assert model.changed() == {
+        f'{PAN}.mechanical_reduction': (101.0, -7.0),
+        f'{PAN}.offset': (0.25, 1.0),
+    }
+    proposal = model.as_described('shoulder_pan_transmission')
+    model.accept(proposal.values)
+    assert model.changed() == {}
+    assert model.as_described('shoulder_pan_transmission').reason
+
+
+@pytest.mark.parametrize('suffix', ['urdf', 'yaml'])
+def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
+    """The description with two lines changed, or a parameter file with two numbers."""
+    model = model_of()
+    values = {f'{PAN}.offset': 0.55, f'{PAN}.mechanical_reduction': -101.0}
+    model.accept(values)
+    path = str(tmp_path / f'tuned.{suffix}')
+    saved = model.saved(path)
+    model.write(path, saved, force=False)
+    data = Path(path).read_bytes()
+    if suffix == 'urdf':
+        tuned = RobotTransmissions(load_description(data))
+        assert [line[1:].strip() for line in saved.lines[2:] if line[0] == '+'] == [
+            '<mechanical_reduction>-101.0</mechanical_reduction>',
+            '<offset>0.55</offset>',
+        ]
+        assert len(data.splitlines()) == len(ARM.splitlines())
+    else:
+        read = read_parameter_file(data, path)
+        assert read == values
+        tuned = model.original.with_parameters(by_number(read))
+    assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
+    for name, value in values.items():
+        assert TuneModel(data if suffix == 'urdf' else ARM, tuned).value(name) == value
+    with pytest.raises(UsageError, match='is there already'):
+        model.write(path, saved, force=False)
+    model.write(path, saved, force=True)
+
+
+def test_nothing_to_save_is_no_difference():
+    """The description as it is."""
+    assert model_of().saved('x.urdf').lines == ()
+
+
+def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
+    """All joints at zero where they may be."""
+    robot = FileRobot(ARM, RobotTransmissions(load_description(ARM)), {})
+    np.testing.assert_allclose(robot.state().joints[0], 0.0, atol=1e-12)
+    robot.move(0, 101.0)
+    moved = dict(zip(robot.model.robot.joint_names, robot.state().joints[0], strict=True))
+    assert moved['shoulder_pan'] == pytest.approx(1.25)
+    reasons = []
+    robot.apply({f'{PAN}.mechanical_reduction': 0.0}, reasons.append)
+    assert 'other than zero' in reasons[0]
+    data = ARM.replace(b'lower="-0.4" upper="2.4"', b'lower="0.5" upper="2.4"')
+    shifted = RobotTransmissions(load_description(data))
+    joints = shifted.actuator_to_joint('position', start_position(shifted))
+    assert joints[shifted.joint_names.index('elbow')] == pytest.approx(0.5)

@@ -1,0 +1,354 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser, beside a real bridge."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+import http.server
+import math
+from pathlib import Path
+import re
+import threading
+
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.transmissions import RobotTransmissions
+
+pytestmark = [pytest.mark.ros, pytest.mark.once, pytest.mark.slow]
+
+PAN = 'shoulder_pan_transmission.joints.shoulder_pan'
+ARM = Path(__file__).parents[3] / 'urdf' / 'arm.urdf'
+
+
+def field(page, label: str):
+    """Return the field beside a label."""
+    return page.locator(f'xpath=//label[text()="{label}"]/ancestor::div[2]//input').first
+
+
+def shows(page, text: str) -> None:
+    """Return when the page shows a text."""
+    page.get_by_text(text).first.wait_for()
+
+
+def has_value(page, label: str, wanted: str) -> None:
+    """Return when a field has a value."""
+    element = field(page, label).element_handle()
+    page.wait_for_function('([e, v]) => e.isConnected && e.value === v', arg=[element, wanted])
+
+
+def press(page, name: str) -> None:
+    """Press a button."""
+    page.get_by_role('button', name=name, exact=True).click()
+
+
+def drag_offset(page, share: float) -> None:
+    """Drag the slider of the offset to a share of its length."""
+    track = page.locator('form .mantine-Slider-track').nth(1).bounding_box()
+    y = track['y'] + track['height'] / 2
+    page.mouse.move(track['x'] + 0.54 * track['width'], y)
+    page.mouse.down()
+    page.mouse.move(track['x'] + share * track['width'], y, steps=4)
+    page.mouse.up()
+
+
+def test_the_page_of_a_file_loads_and_its_sliders_move_the_robot(serve):
+    """Without ROS: actuators are sliders, and joints follow."""
+    page = serve(ARM).open()
+    shows(page, 'From a file, without a robot: the sliders move the motors.')
+    track = page.locator('form .mantine-Slider-track').first.bounding_box()
+    page.mouse.click(track['x'] + 0.9 * track['width'], track['y'] + track['height'] / 2)
+    # From -2.9 to 2.9 rad.
+    shows(page, re.compile(r'^2\.3'))
+
+
+def test_a_slider_changes_the_number_of_the_bridge(serve, live_arm):
+    """While nothing is commanded, as it is dragged."""
+    page = serve().open()
+    drag_offset(page, 0.75)
+    text = field(page, 'offset [rad]')
+    page.wait_for_function('e => Number(e.value) > 1', arg=text.element_handle())
+    page.wait_for_timeout(500)
+    offset = float(text.input_value())
+    assert math.isclose(offset, 0.5 * math.pi, abs_tol=0.05)
+    live_arm.wait_for(f'{PAN}.offset', offset)
+
+
+def test_a_bad_number_is_refused_with_its_reason_and_the_field_goes_back(serve, live_arm):
+    """What the bridge says is on the page; what is no number is not even sent."""
+    page = serve().open()
+    text = field(page, 'reduction')
+    text.fill('ten')
+    shows(page, 'joints.shoulder_pan.mechanical_reduction: expected a decimal number')
+    text.fill('0')
+    text.press('Enter')
+    shows(page, 'expected a number other than zero, found 0.0')
+    has_value(page, 'reduction', '101')
+    assert live_arm.value(f'{PAN}.mechanical_reduction') == 101.0
+
+
+def test_numbers_that_are_typed_wait_for_enter_and_go_together(serve, live_arm):
+    """The page shows what would move and how far, before it does."""
+    page = serve().open()
+    field(page, 'offset [rad]').fill('0.55')
+    field(page, 'reduction').fill('-101')
+    shows(page, 'would be read 0.3000 rad further: 0.2500 rad → 0.5500 rad')
+    shows(page, 'turns the other way')
+    assert live_arm.value(f'{PAN}.offset') == 0.25
+    field(page, 'reduction').press('Enter')
+    live_arm.wait_for(f'{PAN}.offset', 0.55)
+    assert live_arm.value(f'{PAN}.mechanical_reduction') == -101.0
+    shows(page, '0.5500')
+    press(page, 'Undo')
+    live_arm.wait_for(f'{PAN}.offset', 0.25)
+    assert live_arm.value(f'{PAN}.mechanical_reduction') == 101.0
+    press(page, 'Redo')
+    live_arm.wait_for(f'{PAN}.offset', 0.55)
+
+
+def test_zero_asks_and_acts(serve, live_arm):
+    """What will change is said first; without an answer nothing does."""
+    live_arm.positions['shoulder_pan_motor'] = 10.1
+    page = serve().open()
+    shows(page, '0.3500')
+    press(page, 'Zero here')
+    shows(page, 'Set where shoulder_pan is?')
+    shows(page, 'A changed number can move a joint with its next command.')
+    press(page, 'Cancel')
+    press(page, 'Zero here')
+    shows(page, 'Set where shoulder_pan is?')
+    assert live_arm.value(f'{PAN}.offset') == 0.25
+    press(page, 'Do it')
+    live_arm.wait_for(f'{PAN}.offset', -0.1)
+    press(page, 'Turns wrong')
+    shows(page, 'turns the other way')
+    press(page, 'Do it')
+    live_arm.wait_for(f'{PAN}.mechanical_reduction', -101.0)
+    field(page, 'is at [rad]').fill('0.5')
+    press(page, 'Is at')
+    press(page, 'Do it')
+    live_arm.wait_for(f'{PAN}.offset', 0.6)
+
+
+def test_from_a_wrong_sign_and_a_wrong_offset_to_the_corrected_description(
+    serve, live_arm, tmp_path
+):
+    """
+    Seven clicks, as docs/tune.md counts them; the joint stands at a known zero.
+
+    What is written was shown before, and a file that is there is not replaced.
+    """
+    output = tmp_path / 'tuned.urdf'
+    live_arm.positions['shoulder_pan_motor'] = 10.1
+    page = serve('--output', output).open()
+    shows(page, '0.3500')
+    press(page, 'Turns wrong')
+    press(page, 'Do it')
+    shows(page, '0.1500')
+    press(page, 'Zero here')
+    press(page, 'Do it')
+    live_arm.wait_for(f'{PAN}.offset', 0.1)
+    page.get_by_role('tab', name='Save').click()
+    press(page, 'Show difference')
+    shows(page, '+        <mechanical_reduction>-101.0</mechanical_reduction>')
+    assert not output.exists()
+    press(page, 'Write the file')
+    shows(page, 'written: ')
+    tuned = RobotTransmissions(load_description(output.read_bytes()))
+    numbers = {each.path[-1]: each for each in tuned.tunables['shoulder_pan_transmission']}
+    assert numbers['mechanical_reduction'].value == -101.0
+    assert numbers['offset'].value == pytest.approx(0.1, abs=1e-12)
+    assert tuned.actuator_to_joint('position', [10.1] * 6)[0] == pytest.approx(0.0, abs=1e-12)
+    press(page, 'Show difference')
+    press(page, 'Write the file')
+    shows(page, 'is there already; --force replaces it')
+
+
+def test_two_browsers_see_what_the_other_one_changes(serve, live_arm, peer):
+    """And what anybody else does."""
+    served = serve()
+    one, two = served.open(), served.open()
+    field(one, 'offset [rad]').fill('0.55')
+    field(one, 'offset [rad]').press('Enter')
+    has_value(two, 'offset [rad]', '0.55')
+    name = f'transmissions.{PAN}.offset'
+    assert peer.set_parameters({name: -0.4}).successful
+    for page in (one, two):
+        has_value(page, 'offset [rad]', '-0.4')
+
+
+def test_the_page_recovers_when_the_bridge_does(serve, live_arm):
+    """It says that the bridge has gone, and goes on with the one that comes."""
+    page = serve().open()
+    live_arm.bridge.stop()
+    shows(page, 'the bridge /transmission_bridge is not there; waiting for it')
+    live_arm.start()
+    page.get_by_text('waiting for it').first.wait_for(state='detached')
+    field(page, 'offset [rad]').fill('0.55')
+    field(page, 'offset [rad]').press('Enter')
+    live_arm.wait_for(f'{PAN}.offset', 0.55)
+
+
+def test_with_a_live_command_nothing_changes_while_a_slider_is_dragged(serve, live_arm):
+    """The page shows what would, and Apply does it if the guard of the bridge agrees."""
+    page = serve().open()
+    live_arm.commanded = 'shoulder_pan'
+    shows(page, 'commanded now: shoulder_pan')
+    drag_offset(page, 0.75)
+    shows(page, 'Enter or Apply does it.')
+    assert live_arm.value(f'{PAN}.offset') == 0.25
+    press(page, 'Apply')
+    shows(page, 'is commanded at the moment: shoulder_pan would shift')
+    has_value(page, 'offset [rad]', '0.25')
+    field(page, 'offset [rad]').fill('0.3')
+    shows(page, 'commanded now')
+    press(page, 'Apply')
+    live_arm.wait_for(f'{PAN}.offset', 0.3)
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@contextmanager
+def foreign_site(folder):
+    """Serve a folder; give the port."""
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), partial(_Handler, directory=folder))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+#: Tries to open a socket to an address, and to read the page; gives what became of both.
+ATTACK = """address => Promise.all([
+  new Promise(done => {
+    const socket = new WebSocket(address.replace('http', 'ws'), 'viser-v1.1.1');
+    socket.onopen = () => done('open');
+    socket.onerror = () => done('refused');
+  }),
+  fetch(address, {credentials: 'include'}).then(reply => reply.text(), () => 'refused'),
+])"""
+
+
+def test_a_client_of_another_origin_changes_nothing(serve, context, tmp_path):
+    """
+    A page of another port of this machine has the cookie, for cookies know no ports.
+
+    A page of a foreign name that was pointed to this machine has the right address. Neither gets
+    in; the page itself does.
+    """
+    (tmp_path / 'index.html').write_text('<!doctype html><title>foreign</title>')
+    served = serve(ARM)
+    page = served.open()
+    address = f'http://127.0.0.1:{served.port}/'
+    assert page.evaluate(ATTACK, address)[0] == 'open'
+    with foreign_site(tmp_path) as port:
+        for name in ('127.0.0.1', 'localhost', 'elsewhere.example'):
+            foreign = context.new_page()
+            foreign.goto(f'http://{name}:{port}/')
+            assert foreign.evaluate(ATTACK, address) == ['refused', 'refused']
+            frame = foreign.evaluate_handle(
+                'a => { const f = document.createElement("iframe"); f.src = a;'
+                ' document.body.append(f); return new Promise(d => f.onload = () => d(f)); }',
+                address,
+            )
+            assert 'transmission' not in (frame.as_element().content_frame().content())
+    rebound = context.new_page()
+    rebound.goto(served.address.replace('127.0.0.1', 'elsewhere.example'))
+    assert 'This server has another name.' in rebound.content()
+    rebound.goto(f'http://elsewhere.example:{served.port}/')
+    assert rebound.evaluate(ATTACK, f'http://elsewhere.example:{served.port}/')[0] == 'refused'
+
+
+def test_without_the_code_there_is_a_form_for_it(serve, context):
+    """The code may be typed; the address does not keep it."""
+    served = serve(ARM)
+    page = context.new_page()
+    page.goto(f'http://127.0.0.1:{served.port}/')
+    code = served.address.partition('code=')[2]
+    page.get_by_label('Code from the terminal').fill('0123456789abcdef')
+    page.get_by_role('button', name='Open').click()
+    shows(page, 'This is not the code.')
+    page.get_by_label('Code from the terminal').fill(code)
+    page.get_by_role('button', name='Open').click()
+    shows(page, 'offset [rad]')
+    assert code not in page.url
+
+
+def test_other_machines_may_look_only_unless_they_are_allowed_more(serve):
+    """With --host there is no field, no button and no slider; with --allow-changes there is."""
+    looking = serve(ARM, '--host', '127.0.0.1')
+    page = looking.open(wait_for='For looking only.')
+    shows(page, 'shoulder_pan_motor')
+    assert page.locator('form input, form button:visible, form .mantine-Slider-root').count() == 0
+    page.get_by_role('tab', name='Save').click()
+    press(page, 'Show difference')
+    shows(page, 'nothing differs')
+    serve(ARM, '--host', '127.0.0.1', '--allow-changes').open()
+
+
+def hostile_robot(names: list[str]) -> str:
+    """Return a robot whose joints, links, motors and transmissions have these names."""
+    from xml.sax.saxutils import quoteattr
+
+    parts = ['<robot name="hostile"><link name="root"/>']
+    for name in names:
+        quoted = quoteattr(name)
+        parts.append(
+            f'<link name={quoted}/><joint name={quoted} type="continuous">'
+            f'<parent link="root"/><child link={quoted}/></joint>'
+            f'<transmission name={quoted}>'
+            '<type>transmission_interface/SimpleTransmission</type>'
+            f'<joint name={quoted}><hardwareInterface>x</hardwareInterface></joint>'
+            f'<actuator name={quoted}><mechanicalReduction>2</mechanicalReduction></actuator>'
+            '</transmission>'
+        )
+    return ''.join([*parts, '</robot>'])
+
+
+def test_hostile_names_are_shown_and_do_nothing(serve, tmp_path):
+    """Markup, expressions of the page's own markdown, escape sequences, directions."""
+    names = [
+        '<img src=x onerror="window.hit=1">',
+        '{(() => {window.hit = 1})()}',
+        '</style><script>window.hit=1</script>',
+        'a/b/../c',
+        '\u202ereversed',
+    ]
+    robot = tmp_path / 'hostile.urdf'
+    robot.write_text(hostile_robot(names), encoding='utf-8')
+    page = serve(robot).open(wait_for='find')
+    for name in names[:-1]:
+        field(page, 'find').fill(name)
+        page.locator('form b', has_text=name).first.wait_for()
+        if name == 'a/b/../c':
+            press(page, 'Zero here')
+            shows(page, 'Set where a/b/../c is?')
+        else:
+            shows(page, 'Its numbers cannot be parameters')
+    page.get_by_role('tab', name='Robot').click()
+    shows(page, '5 joints, 5 transmissions')
+    assert page.evaluate('window.hit') is None
+    assert page.locator('img[src=x]').count() == 0
+
+
+def test_a_robot_of_ten_thousand_joints_is_shown(serve, tmp_path):
+    """A list of fifty to choose from, and a field that finds the others."""
+    robot = tmp_path / 'large.urdf'
+    robot.write_text(hostile_robot([f'joint_{i}' for i in range(10_000)]), encoding='utf-8')
+    page = serve(robot).open()
+    shows(page, '9950 more: narrow the search')
+    field(page, 'find').fill('joint_9999')
+    page.get_by_text('more: narrow').first.wait_for(state='detached')
+    field(page, 'offset [rad]').fill('0.5')
+    field(page, 'offset [rad]').press('Enter')
+    shows(page, '0.5000')

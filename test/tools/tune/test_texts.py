@@ -1,0 +1,128 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of the page: names are shown, and are nothing else."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transmission_bridge.tools.tune import texts
+from transmission_bridge.tools.tune.model import Number, Preview, Shift, Turn
+from transmission_bridge.tools.tune.texts import Units
+from transmission_bridge.transmissions.tunable import Tunable
+
+HOSTILE = st.one_of(
+    st.text(max_size=80),
+    st.sampled_from(
+        [
+            '<script>alert(1)</script>',
+            '"><img src=x onerror=alert(1)>',
+            "' onmouseover='x",
+            '{alert(1)}',
+            '\x1b[2J\x1b]0;x\x07',
+            '\u202e\u2066reversed',
+            '&lt;b&gt;',
+            'a' * 5000,
+        ]
+    ),
+)
+
+#: All that the page itself puts into its texts.
+TAGS = {'div', 'span', 'table', 'tr', 'td', 'th', 'b', 'i', 'br', 'pre'}
+ATTRIBUTES = {'class', 'style', 'title', 'colspan'}
+
+
+class Reader(HTMLParser):
+    """What a browser would find."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ''
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        """Note an element."""
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_data(self, data):
+        """Note text."""
+        self.text += data
+
+
+def number(name: str) -> Number:
+    """Return a number of a joint."""
+    return Number(name, 't', 'rad', Tunable(('joints', name, 'offset'), 0.1, 0.0, 'Offset [rad].'))
+
+
+@given(HOSTILE)
+def test_a_name_is_never_markup(name):
+    """Whatever a name holds, the page has the elements that it would have without it."""
+    preview = Preview(None, (Shift(name, 0.0, 1.0),), (Turn(name, name, 1.0, -1.0),))
+    refused = Preview(None, reason=name)
+    pages = (
+        texts.note(name),
+        texts.sentences([name] * 9),
+        texts.bars(name, [(name, 'rad', [0.1, 0.2, 0.3], 0.1, -1.0, 1.0, False)], Units()),
+        texts.changes({name: 1.0}, [number(name)], Units()),
+        texts.effects(preview, {name: 'rad'}, Units(), [name]),
+        texts.effects(refused, {}, Units(), []),
+        texts.difference([name, name, f'+{name}', f'-{name}', name]),
+    )
+    for page in pages:
+        reader = Reader(page)
+        assert reader.tags <= TAGS
+        assert reader.attributes <= ATTRIBUTES
+        assert all(character.isprintable() or character == '\n' for character in reader.text)
+
+
+@given(HOSTILE)
+def test_a_label_is_short_and_printable(name):
+    """Labels of widgets are shown as text by the page, control characters as escapes."""
+    shown = texts.label(name)
+    assert shown.isprintable()
+    assert len(shown) <= 48
+
+
+def test_a_name_reads_as_it_is():
+    """Escaped for the page, not for the reader."""
+    assert Reader(texts.note('<b> & "x"')).text == '<b> & "x"'
+
+
+@given(st.floats(-1e6, 1e6), st.sampled_from(['rad', 'm', '']))
+def test_a_field_reads_back_as_its_number(value, unit):
+    """In radians exactly, in degrees to ten digits."""
+    assert float(Units().field(value, unit)) == value
+    degrees = Units(degrees=True)
+    back = degrees.from_page(float(degrees.field(value, unit)), unit)
+    assert math.isclose(back, value, rel_tol=1e-9, abs_tol=1e-300)
+
+
+def test_degrees_are_of_angles_only():
+    """Metres and ratios stay what they are."""
+    units = Units(degrees=True)
+    assert units.text(math.pi, 'rad') == '180.0000 °'
+    assert units.text(0.5, 'm') == '0.5000 m'
+    assert units.text(0.5, '') == '0.5000'
+
+
+def test_there_is_no_negative_zero():
+    """Noise around zero does not change its sign."""
+    assert Units().cell(-0.0, 'rad') == Units().cell(-1e-9, 'rad') == '0.0000'
+    assert Units().cell(-1.5, 'rad') == '-1.5000'
+    assert Units().text(math.nan, 'rad') == 'unknown'
+
+
+def test_a_long_difference_is_shown_in_part():
+    """With the number of lines that are left out."""
+    page = texts.difference(['---', '+++', *(f'+{i}' for i in range(1000))])
+    assert 'and 800 more lines' in page
+    assert texts.difference([]) == texts.note('nothing differs', 'dim')
