@@ -133,5 +133,5 @@ def test_a_linkage_that_cannot_be_is_a_finding_in_a_short_time() -> None:
         assert 'Traceback' not in found, (number, found)
         assert 'Error' not in found, (number, found)
         said.append(found)
-    assert 0.01 * COUNT < said.count('works') < COUNT
-    assert len({each.partition(':')[2][:60] for each in said}) > 10
+    assert 0 < said.count('works') < COUNT
+    assert len({each.partition('cannot be used: ')[2][:40] for each in said}) > 10

@@ -25,7 +25,7 @@ __all__ = ['Structure', 'rows_function']
 TRIES = (60, 60)
 
 #: Assemblies beyond the limits, of which the nearest is taken where none is within.
-ASSEMBLIES = 20
+ASSEMBLIES = 8
 
 #: Times that an assembly beyond the limits is closed again from within them.
 DRAWS = 10
