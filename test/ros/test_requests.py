@@ -40,6 +40,7 @@ OURS = OF_RCLPY | {
     'get_state',
     'get_transition_graph',
     'zero',
+    'zero_from_absolute',
 }
 
 #: Types that are no type of a parameter.

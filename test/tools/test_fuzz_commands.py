@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.tools.cli import Exit
+from transmission_bridge.tools.cli import Exit, UsageError
 from transmission_bridge.tools.commands import load_command, SUMMARIES
 
 for extra in ('scipy', 'matplotlib', 'mcap', 'rosbags', 'yaml'):
@@ -136,6 +136,7 @@ USUAL = {
     ],
     'plot': [['@robot.urdf'], ['@robot.urdf', '--output', 'out.svg']],
     'plugins': [[], ['--json']],
+    'tune': [['@robot.urdf'], ['-', '--output', 'out.urdf', '--port', '9000']],
     'watch': [['--once'], ['--seconds', '1'], ['--plain']],
 }  # fmt: skip
 
@@ -308,10 +309,13 @@ def survive(run):
 
 @pytest.fixture(scope='module', autouse=True)
 def without_ros() -> Iterator[None]:
-    """``demo`` starts no processes, and ``watch`` hears nothing but one state."""
+    """``demo`` starts no processes, ``watch`` hears one state, and ``tune`` serves nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('transmission_bridge.tools.watch.WatchClient', Deaf)
         patch.setattr('transmission_bridge.tools.demo.command.run_demo', lambda *_, **__: Exit.OK)
+        patch.setattr('transmission_bridge.tools.tune.command.open_server', Unheard)
+        patch.setattr('transmission_bridge.tools.tune.command.Session', Interrupted)
+        patch.setattr('transmission_bridge.tools.tune.live.BridgeRobot', no_bridge)
         yield
 
 
@@ -366,3 +370,33 @@ class Deaf:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+class Unheard:
+    """A server of ``tune`` that nobody reaches."""
+
+    def __init__(self, *arguments: object) -> None:
+        pass
+
+    def get_port(self) -> int:
+        """Return any port."""
+        return 8080
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+class Interrupted:
+    """A session of ``tune`` that is interrupted as by Ctrl-C."""
+
+    def __init__(self, *arguments: object) -> None:
+        pass
+
+    def run(self) -> None:
+        """Be interrupted."""
+        raise KeyboardInterrupt
+
+
+def no_bridge(namespace: str, node: str) -> None:
+    """Find no bridge."""
+    raise UsageError('there is no bridge')

@@ -58,6 +58,9 @@ CALLS, SMALLEST = 48, 2.0**-8
 #: Blocks up to this size are written out; larger ones are factorised by a call.
 WRITTEN_OUT = 12
 
+#: Largest block of the other direction whose side is watched.
+MOST_WATCHED = 4
+
 #: What a quick elimination misses its equations by, as a share of the numbers in them.
 ELIMINATED = 1e-13
 
@@ -101,7 +104,7 @@ class Way:
                 expected=f'{len(structure.kept)} joints to be solved for',
                 found=f'{self._r}',
             )
-        self._blocks = self._in_blocks(what)
+        self._blocks = self._in_blocks(self.unknown, what)
         balls = structure.balls
         #: For each block whether it is nothing but angles of balls.
         self.is_of_ball = [
@@ -144,13 +147,17 @@ class Way:
         column = self.unknown.index(place)
         return next(k for k, (_, columns) in enumerate(self._blocks) if column in columns)
 
-    def _in_blocks(self, what: str) -> list[tuple[list[int], list[int]]]:
-        """Return rows and unknowns of each block, in the order in which they can be solved."""
+    def _in_blocks(self, unknown: list[int], what: str) -> list[tuple[list[int], list[int]]]:
+        """
+        Return rows and columns of each block, in the order in which they can be solved.
+
+        :param unknown: Places of the joints that the columns are, as many as rows are kept.
+        """
         structure = self.structure
-        if not self._r:
+        if not unknown:
             return []
         jacobian = ca.jacobian(structure.closures.rows, structure.closures.z)
-        jacobian = jacobian[list(structure.kept), self.unknown]
+        jacobian = jacobian[list(structure.kept), unknown]
         function = ca.Function('j', [structure.closures.z, structure.closures.lengths], [jacobian])
         random = np.random.default_rng(2)
         seen = np.zeros(jacobian.shape, dtype=bool)
@@ -158,9 +165,9 @@ class Way:
             z = structure.start + random.uniform(-0.3, 0.3, len(structure.start))
             seen |= np.abs(function(z, structure.lengths).full()) > 1e-13
         pattern = ca.sparsify(ca.DM(seen.astype(float))).sparsity()
-        if ca.sprank(ca.DM(pattern, 1.0)) < self._r:
+        if ca.sprank(ca.DM(pattern, 1.0)) < len(unknown):
             loose = [
-                structure.names[self.unknown[k]] for k in range(self._r) if not seen[:, k].any()
+                structure.names[each] for k, each in enumerate(unknown) if not seen[:, k].any()
             ]
             raise TransmissionError(
                 f'{what} do not determine the linkage',
@@ -175,6 +182,46 @@ class Way:
             if rows:
                 blocks.append((rows, columns))
         return _ordered(blocks, seen)
+
+    def _sides_of_other_way(self) -> list[Expression]:
+        """
+        Return what is positive as long as the other direction is on the side of the start.
+
+        Of its blocks, two may be past their dead centres at once, as both cranks of an ankle, and
+        the determinant of the derivatives is as before. One block alone is seen by that.
+        """
+        structure, closures = self.structure, self.structure.closures
+        unknown = [
+            k
+            for k in range(len(structure.names))
+            if k not in self.wanted and k not in structure.held
+        ]
+        try:
+            found = self._in_blocks(unknown, '')
+        except TransmissionError:  # which that direction says itself
+            return []
+        blocks = [
+            ([structure.kept[row] for row in rows], [unknown[column] for column in columns])
+            for rows, columns in found
+        ]
+        blocks = [each for each in blocks if not set(each[1]) <= set(structure.balls)]
+        sides = []
+        for rows, own in blocks if len(blocks) > 1 else []:
+            if len(rows) > MOST_WATCHED:
+                continue
+            jacobian = ca.jacobian(closures.rows[rows], closures.z)[:, own]
+            if not _joints_of(jacobian, closures.z) <= {
+                *self.given,
+                *self.unknown,
+                *structure.held,
+            }:
+                continue
+            function = ca.Function('j', [closures.z, closures.lengths], [jacobian])
+            home = np.asarray(function(structure.start, structure.lengths).full())
+            order = _pivots(home)
+            sign = float(np.sign(np.linalg.det(home[order])))
+            sides.append(sign * _determinant(jacobian[order, :]))
+        return sides
 
     # -- the compiled function -------------------------------------------------------------------
 
@@ -198,7 +245,7 @@ class Way:
             each
             for each in (ca.vertsplit(closures.upright) if closures.upright.numel() else [])
             if _joints_of(each, closures.z) <= known
-        ]
+        ] + self._sides_of_other_way()
         at = {place: k for k, place in enumerate(self.given)}
         spot = {place: k for k, place in enumerate(self.unknown)}
         x, v, tau = (kind.sym(name, n) for name in ('x', 'v', 'tau'))
@@ -342,7 +389,7 @@ class Way:
             [closures.z, closures.lengths],
             [
                 ca.vertcat(*(closures.rows[k] for k in rest)) if rest else ca.SX(0, 1),
-                ca.vertcat(*upright_rows) if upright_rows else ca.SX(0, 1),
+                ca.densify(ca.vertcat(*upright_rows)) if upright_rows else ca.SX(0, 1),
             ],
         )
         missed, upright = all_rows(all_joints(found), lengths)
