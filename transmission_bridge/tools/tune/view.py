@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 import math
 import time
@@ -35,6 +35,9 @@ _MOST_OFFERED = 50
 
 #: Sensible steps of a slider from end to end.
 _STEPS = 2000
+
+#: Decimals of a slider, the most that viser gives one.
+_DIGITS = 7
 
 #: Seconds in which a number that is dragged is not set from outside.
 _DRAGGED = 0.6
@@ -175,7 +178,7 @@ class View:
     def _on(self, widget: Any, act: Callable[[Any], None]) -> None:
         """Have something done in the session's thread when the user changes a widget."""
 
-        def changed(event: Any) -> None:
+        async def changed(event: Any) -> None:
             # Without a client it was the program that changed it.
             if event.client_id is not None:
                 value = event.target.value
@@ -184,7 +187,15 @@ class View:
         widget.on_update(changed)
 
     def _on_click(self, button: Any, act: Callable[[], None]) -> None:
-        button.on_click(lambda _: self._session.post(act))
+        button.on_click(self._posted(act))
+
+    def _posted(self, act: Callable[[], None]) -> Callable[[Any], Any]:
+        # A coroutine, as all that listens to viser here: functions go to a pool of threads, where
+        # Enter can overtake the number that was typed before it.
+        async def clicked(_: Any) -> None:
+            self._session.post(act)
+
+        return clicked
 
     # -- choosing --------------------------------------------------------------------------------
 
@@ -286,8 +297,7 @@ class View:
                 elif binding is not None:
                     gui.add_html(note(_NO_PARAMETERS, 'care'))
         if self._may_change:
-            submit = self._panel
-            submit.on_submit(lambda _: self._session.post(self._apply))
+            self._panel.on_submit(self._posted(self._apply))
 
     def _add_motors(self, model: TuneModel, chosen: _Item, binding: Binding | None) -> None:
         """Add sliders for the actuators of a robot from a file."""
@@ -336,7 +346,7 @@ class View:
         self._on_click(zero, self._zero_all)
 
     def _on_click_of(self, group: Any, act: Callable[[str], None]) -> None:
-        def clicked(event: Any) -> None:
+        async def clicked(event: Any) -> None:
             value = str(event.target.value)
             self._session.post(lambda: act(value))
 
@@ -542,11 +552,19 @@ class View:
             if field.slider is not None:
                 shown = self._units.to_page(value, unit)
                 if not field.slider.min <= shown <= field.slider.max:
-                    self._make_panel()
-                    self.refresh()
-                    return
-                if abs(field.slider.value - shown) > 1e-12:
+                    self._move_ends(field, value)
+                if math.isfinite(shown) and abs(field.slider.value - shown) > 1e-12:
                     field.slider.value = shown
+
+    def _move_ends(self, field: _Field, value: float) -> None:
+        """Let a slider reach a value; what is typed and asked beside it stays."""
+        number, slider = field.number, field.slider
+        span = slider_span(replace(number, tunable=replace(number.tunable, value=value)))
+        if span is None or slider is None:
+            return
+        low, high = (self._units.to_page(end, number.unit) for end in span)
+        slider.min, slider.max, slider.step = low, high, (high - low) / _STEPS
+        slider.precision = _DIGITS
 
     # -- the ways people work --------------------------------------------------------------------
 
