@@ -45,16 +45,36 @@ def press(page, name: str) -> None:
     page.get_by_role('button', name=name, exact=True).click()
 
 
+def answer(page, wanted: str) -> None:
+    """Answer a question with *Do it* when it says what was asked, and return when it is done."""
+    shows(page, wanted)
+    press(page, 'Do it')
+    page.get_by_text('done', exact=True).wait_for()
+    page.get_by_role('button', name='Do it', exact=True).wait_for(state='detached')
+
+
+def enter(page, label: str, text: str) -> None:
+    """Type a number, and press Enter at once."""
+    field(page, label).fill(text)
+    field(page, label).press('Enter')
+
+
 def drag_offset(page, share: float) -> None:
     """Drag the slider of the offset to a share of its length."""
-    track = page.locator('form .mantine-Slider-track').nth(1).bounding_box()
-    y = track['y'] + track['height'] / 2
-    page.mouse.move(track['x'] + 0.54 * track['width'], y)
+    # Where the robot is comes last, above the sliders.
+    shows(page, '0.2500')
+    track = page.locator('form .mantine-Slider-track').nth(1)
+    # Waits until the panel has stopped growing.
+    track.hover(trial=True)
+    box = track.bounding_box()
+    y = box['y'] + box['height'] / 2
+    page.mouse.move(box['x'] + 0.54 * box['width'], y)
     page.mouse.down()
-    page.mouse.move(track['x'] + share * track['width'], y, steps=4)
+    page.mouse.move(box['x'] + share * box['width'], y, steps=4)
     page.mouse.up()
 
 
+@pytest.mark.drawn
 def test_the_page_of_a_file_loads_and_its_sliders_move_the_robot(serve):
     """Without ROS: actuators are sliders, and joints follow."""
     page = serve(ARM).open()
@@ -121,15 +141,14 @@ def test_zero_asks_and_acts(serve, live_arm):
     press(page, 'Zero here')
     shows(page, 'Set where shoulder_pan is?')
     assert live_arm.value(f'{PAN}.offset') == 0.25
-    press(page, 'Do it')
+    answer(page, 'Set where shoulder_pan is?')
     live_arm.wait_for(f'{PAN}.offset', -0.1)
     press(page, 'Turns wrong')
-    shows(page, 'turns the other way')
-    press(page, 'Do it')
+    answer(page, 'turns the other way')
     live_arm.wait_for(f'{PAN}.mechanical_reduction', -101.0)
     field(page, 'is at [rad]').fill('0.5')
     press(page, 'Is at')
-    press(page, 'Do it')
+    answer(page, 'Set where shoulder_pan is?')
     live_arm.wait_for(f'{PAN}.offset', 0.6)
 
 
@@ -146,10 +165,10 @@ def test_from_a_wrong_sign_and_a_wrong_offset_to_the_corrected_description(
     page = serve('--output', output).open()
     shows(page, '0.3500')
     press(page, 'Turns wrong')
-    press(page, 'Do it')
+    answer(page, 'turns the other way')
     shows(page, '0.1500')
     press(page, 'Zero here')
-    press(page, 'Do it')
+    answer(page, 'Set where shoulder_pan is?')
     live_arm.wait_for(f'{PAN}.offset', 0.1)
     page.get_by_role('tab', name='Save').click()
     press(page, 'Show difference')
@@ -168,16 +187,23 @@ def test_from_a_wrong_sign_and_a_wrong_offset_to_the_corrected_description(
 
 
 def test_two_browsers_see_what_the_other_one_changes(serve, live_arm, peer):
-    """And what anybody else does."""
+    """And what anybody else does; what they are typing meanwhile stays."""
     served = serve()
     one, two = served.open(), served.open()
-    field(one, 'offset [rad]').fill('0.55')
-    field(one, 'offset [rad]').press('Enter')
+    field(two, 'is at [rad]').fill('0.5')
+    enter(one, 'offset [rad]', '0.55')
     has_value(two, 'offset [rad]', '0.55')
-    name = f'transmissions.{PAN}.offset'
-    assert peer.set_parameters({name: -0.4}).successful
+    # A reduction beyond the ends of its slider.
+    numbers = {f'{PAN}.offset': -0.4, f'{PAN}.mechanical_reduction': -500.0}
+    numbers = {f'transmissions.{name}': value for name, value in numbers.items()}
+    assert peer.set_parameters(numbers).successful
     for page in (one, two):
         has_value(page, 'offset [rad]', '-0.4')
+        has_value(page, 'reduction', '-500')
+    has_value(two, 'is at [rad]', '0.5')
+    press(two, 'Is at')
+    answer(two, 'Set where shoulder_pan is?')
+    live_arm.wait_for(f'{PAN}.offset', 0.5)
 
 
 def test_the_page_recovers_when_the_bridge_does(serve, live_arm):
@@ -186,9 +212,9 @@ def test_the_page_recovers_when_the_bridge_does(serve, live_arm):
     live_arm.bridge.stop()
     shows(page, 'the bridge /transmission_bridge is not there; waiting for it')
     live_arm.start()
-    page.get_by_text('waiting for it').first.wait_for(state='detached')
-    field(page, 'offset [rad]').fill('0.55')
-    field(page, 'offset [rad]').press('Enter')
+    for text in ('waiting for it', 'for its parameters'):
+        page.get_by_text(text).first.wait_for(state='detached')
+    enter(page, 'offset [rad]', '0.55')
     live_arm.wait_for(f'{PAN}.offset', 0.55)
 
 
@@ -349,6 +375,5 @@ def test_a_robot_of_ten_thousand_joints_is_shown(serve, tmp_path):
     shows(page, '9950 more: narrow the search')
     field(page, 'find').fill('joint_9999')
     page.get_by_text('more: narrow').first.wait_for(state='detached')
-    field(page, 'offset [rad]').fill('0.5')
-    field(page, 'offset [rad]').press('Enter')
+    enter(page, 'offset [rad]', '0.5')
     shows(page, '0.5000')
