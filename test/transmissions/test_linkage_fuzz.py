@@ -33,6 +33,9 @@ REGISTRY = Registry(
 #: How many linkages are tried.
 COUNT = 200
 
+#: Further ones: loops that no actuator moves, and residuals beyond any number.
+FURTHER = (10255, 11557)
+
 #: CPU time that one linkage may take from its text to its first samples [s].
 LONGEST = 2.0
 
@@ -126,7 +129,7 @@ def outcome(text: str) -> tuple[str, float]:
 def test_a_linkage_that_cannot_be_is_a_finding_in_a_short_time() -> None:
     """Of a few hundred, some work, none raises or waits, and no finding is a traceback."""
     said = []
-    for number in range(COUNT):
+    for number in (*range(COUNT), *FURTHER):
         text = fuzzed(random.Random(number))
         found, spent = outcome(text)
         assert spent < LONGEST, (number, spent, found)
@@ -134,4 +137,5 @@ def test_a_linkage_that_cannot_be_is_a_finding_in_a_short_time() -> None:
         assert 'Error' not in found, (number, found)
         said.append(found)
     assert 0 < said.count('works') < COUNT
+    assert any('no actuator turns a joint of loop' in each for each in said)
     assert len({each.partition('cannot be used: ')[2][:40] for each in said}) > 10

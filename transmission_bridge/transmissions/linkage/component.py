@@ -544,6 +544,12 @@ def _component(
         limits.append((-math.inf if low is None else low, math.inf if high is None else high))
     driven = [local[name] for name in spec.driven if name in local]
     commanded = [local[name] for name in spec.commanded if name in local]
+    if not driven and not commanded:
+        raise TransmissionError(
+            f'no actuator turns a joint of loop {paths[own[0]].loop}, and none is commanded',
+            expected='an actuator for one of its joints, or none of its loops',
+            found=f'joints {", ".join(local)}',
+        )
     slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')
     own_hints = {local[name]: value for name, value in hints.items() if name in local}
     structure = Structure.of(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 import math
 from typing import Any
@@ -237,6 +237,36 @@ def _own(
     ]
 
 
+class _Rows:
+    """
+    Rows and their Jacobian into arrays, as a search takes them thousands of times.
+
+    The next call overwrites what the last one gave.
+    """
+
+    def __init__(self, closures: Closures, rows: Any) -> None:
+        z, lengths = closures.z, closures.lengths
+        function = ca.Function(
+            'rows', [z, lengths], [ca.densify(rows), ca.densify(ca.jacobian(rows, z))]
+        )
+        self._z, self._lengths = np.zeros(z.numel()), np.zeros(lengths.numel())
+        self._miss = np.zeros(rows.numel())
+        self._jacobian = np.zeros((rows.numel(), z.numel()), order='F')
+        buffer: Any
+        buffer, run = function.buffer()
+        for place, array in enumerate((self._z, self._lengths)):
+            buffer.set_arg(place, array.data)
+        buffer.set_res(0, self._miss.data)
+        buffer.set_res(1, self._jacobian.T.data)
+        # The buffer's memory is read and written by each run.
+        self._run: Callable[[], Any] = lambda: run() or buffer
+
+    def __call__(self, z: Array, lengths: Array) -> tuple[Array, Array]:
+        self._z[:], self._lengths[:] = z, lengths
+        self._run()
+        return self._miss, self._jacobian
+
+
 class _Search:
     """The search for an assembly."""
 
@@ -259,8 +289,8 @@ class _Search:
             if isinstance(element, Motion) and abs(element.scale) != 1.0
         }
         self._closures = Closures(paths, [None] * len(paths), n)
-        self._stated = rows_function(self._closures, self._closures.stated)
-        self._cayley = rows_function(self._closures, self._closures.cayley)
+        self._stated = _Rows(self._closures, self._closures.stated)
+        self._cayley = _Rows(self._closures, self._closures.cayley)
         self._upright = ca.Function('upright', [self._closures.z], [self._closures.upright])
 
     def closed(
@@ -276,7 +306,7 @@ class _Search:
         rods = [place for place, path in enumerate(self._paths) if path.loop.type == 'rod']
         open_rods = [place for place in rods if lengths[place] is None]
         known = np.array([0.0 if each is None else each for each in lengths])
-        masked = np.array([owner in open_rods for owner in self._closures.owners])
+        masked = np.array([owner in open_rods for owner in self._closures.owners], dtype=bool)
         random = np.random.default_rng(0)
         best: tuple[float, Array] = (math.inf, first)
         assemblies: list[tuple[float, float, Array]] = []
@@ -360,13 +390,19 @@ class _Search:
         self, z: Array, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
         """Return where damped steps of least squares lead, and the largest residual."""
+        with np.errstate(over='ignore', invalid='ignore'):  # a residual may be anything
+            return self._stepped(z, free, lengths, masked)
+
+    def _stepped(
+        self, z: Array, free: Sequence[int], lengths: Array, masked: Array
+    ) -> tuple[Array, float]:
         lengths = np.where(lengths > 0.0, lengths, 1.0)
 
-        def at(function: Any, z: Array) -> tuple[Array, Array]:
-            miss, jacobian = (np.asarray(each.full()) for each in function(z, lengths))
-            return np.where(masked, 0.0, miss[:, 0]), jacobian[:, free] * (
-                1.0 - masked[:, np.newaxis]
-            )
+        def at(function: _Rows, z: Array) -> tuple[Array, Array]:
+            miss, jacobian = function(z, lengths)
+            miss, jacobian = miss.copy(), jacobian[:, free]
+            miss[masked], jacobian[masked] = 0.0, 0.0
+            return miss, jacobian
 
         if not free:
             miss, _ = at(self._stated, z)
@@ -422,7 +458,7 @@ class _Search:
         self, gap: float, z: Array, lengths: Array, tolerance: float
     ) -> TransmissionError:
         lengths = np.where(lengths > 0.0, lengths, 1.0)
-        miss = np.abs(np.asarray(self._stated(z, lengths)[0]).ravel())
+        miss = np.abs(self._stated(z, lengths)[0])
         worst = int(np.argmax(np.nan_to_num(miss)))
         loop = self._paths[self._closures.owners[worst]].loop
         nearly = gap < 1e-4
