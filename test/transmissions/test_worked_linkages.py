@@ -12,7 +12,11 @@ import pytest
 
 from transmission_bridge import load_description, RobotTransmissions, Transmission
 from transmission_bridge.transmissions.conformance import failures
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    DIRECTIONS,
+    JOINT_TO_ACTUATOR,
+)
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 
 NAMES = ('four_bar_knee', 'five_bar', 'push_rod_ankle')
@@ -83,6 +87,25 @@ def test_a_worked_linkage_holds_what_every_transmission_has_to(
     # Near a dead centre one direction is singular before the other one, by default.
     text = linkages[name].replace('<loop', '<param name="max_gain">1e6</param><loop', 1)
     assert failures(transmission(text), count=300) == {}
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_beyond_dead_centres_nothing_is_answered_that_does_not_come_back(
+    linkages: dict[str, str], name: str
+) -> None:
+    """Two motors that are both beyond theirs leave the determinant of all the same sign."""
+    linkage = transmission(
+        linkages[name].replace('<loop', '<param name="max_gain">1e6</param><loop', 1)
+    )
+    domain = linkage.domain
+    actuators = np.random.default_rng(0).uniform(
+        domain.lower, domain.upper, (300, linkage.n_actuators)
+    )
+    joints = linkage.map(ACTUATOR_TO_JOINT, 'position', actuators)
+    answered = np.isfinite(joints).all(axis=1)
+    assert answered.sum() > 50
+    back = linkage.map(JOINT_TO_ACTUATOR, 'position', joints[answered])
+    assert np.allclose(back, actuators[answered], rtol=0.0, atol=1e-7)
 
 
 LOOP = '<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="0 1 0"/>'

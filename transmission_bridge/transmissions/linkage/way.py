@@ -58,9 +58,6 @@ CALLS, SMALLEST = 48, 2.0**-8
 #: Blocks up to this size are written out; larger ones are factorised by a call.
 WRITTEN_OUT = 12
 
-#: Largest block of the other direction whose side is watched.
-MOST_WATCHED = 4
-
 #: What a quick elimination misses its equations by, as a share of the numbers in them.
 ELIMINATED = 1e-13
 
@@ -147,17 +144,13 @@ class Way:
         column = self.unknown.index(place)
         return next(k for k, (_, columns) in enumerate(self._blocks) if column in columns)
 
-    def _in_blocks(self, unknown: list[int], what: str) -> list[tuple[list[int], list[int]]]:
-        """
-        Return rows and columns of each block, in the order in which they can be solved.
-
-        :param unknown: Places of the joints that the columns are, as many as rows are kept.
-        """
+    def _in_blocks(self, places: Sequence[int], what: str) -> list[tuple[list[int], list[int]]]:
+        """Return rows and unknowns of each block, in the order in which they can be solved."""
         structure = self.structure
-        if not unknown:
+        if not self._r:
             return []
         jacobian = ca.jacobian(structure.closures.rows, structure.closures.z)
-        jacobian = jacobian[list(structure.kept), unknown]
+        jacobian = jacobian[list(structure.kept), list(places)]
         function = ca.Function('j', [structure.closures.z, structure.closures.lengths], [jacobian])
         random = np.random.default_rng(2)
         seen = np.zeros(jacobian.shape, dtype=bool)
@@ -165,10 +158,8 @@ class Way:
             z = structure.start + random.uniform(-0.3, 0.3, len(structure.start))
             seen |= np.abs(function(z, structure.lengths).full()) > 1e-13
         pattern = ca.sparsify(ca.DM(seen.astype(float))).sparsity()
-        if ca.sprank(ca.DM(pattern, 1.0)) < len(unknown):
-            loose = [
-                structure.names[each] for k, each in enumerate(unknown) if not seen[:, k].any()
-            ]
+        if ca.sprank(ca.DM(pattern, 1.0)) < self._r:
+            loose = [structure.names[places[k]] for k in range(self._r) if not seen[:, k].any()]
             raise TransmissionError(
                 f'{what} do not determine the linkage',
                 expected='as many of them as freedoms, in each part that moves by itself',
@@ -182,46 +173,6 @@ class Way:
             if rows:
                 blocks.append((rows, columns))
         return _ordered(blocks, seen)
-
-    def _sides_of_other_way(self) -> list[Expression]:
-        """
-        Return what is positive as long as the other direction is on the side of the start.
-
-        Of its blocks, two may be past their dead centres at once, as both cranks of an ankle, and
-        the determinant of the derivatives is as before. One block alone is seen by that.
-        """
-        structure, closures = self.structure, self.structure.closures
-        unknown = [
-            k
-            for k in range(len(structure.names))
-            if k not in self.wanted and k not in structure.held
-        ]
-        try:
-            found = self._in_blocks(unknown, '')
-        except TransmissionError:  # which that direction says itself
-            return []
-        blocks = [
-            ([structure.kept[row] for row in rows], [unknown[column] for column in columns])
-            for rows, columns in found
-        ]
-        blocks = [each for each in blocks if not set(each[1]) <= set(structure.balls)]
-        sides = []
-        for rows, own in blocks if len(blocks) > 1 else []:
-            if len(rows) > MOST_WATCHED:
-                continue
-            jacobian = ca.jacobian(closures.rows[rows], closures.z)[:, own]
-            if not _joints_of(jacobian, closures.z) <= {
-                *self.given,
-                *self.unknown,
-                *structure.held,
-            }:
-                continue
-            function = ca.Function('j', [closures.z, closures.lengths], [jacobian])
-            home = np.asarray(function(structure.start, structure.lengths).full())
-            order = _pivots(home)
-            sign = float(np.sign(np.linalg.det(home[order])))
-            sides.append(sign * _determinant(jacobian[order, :]))
-        return sides
 
     # -- the compiled function -------------------------------------------------------------------
 
@@ -245,7 +196,7 @@ class Way:
             each
             for each in (ca.vertsplit(closures.upright) if closures.upright.numel() else [])
             if _joints_of(each, closures.z) <= known
-        ] + self._sides_of_other_way()
+        ]
         at = {place: k for k, place in enumerate(self.given)}
         spot = {place: k for k, place in enumerate(self.unknown)}
         x, v, tau = (kind.sym(name, n) for name in ('x', 'v', 'tau'))
@@ -382,6 +333,9 @@ class Way:
             entries = ca.SX.sym('gains', n, n)
             determinant = ca.Function('determinant', [entries], [_determinant(entries)])
             signs.append(sign * determinant(gains))
+        signs += [
+            side(all_joints(found), lengths) for side in self._sides_of_the_other_direction(known)
+        ]
         # The rows of the derivatives stand in the order of the pivots.
         inverse = inverse[:, np.argsort(order).tolist()]
         all_rows = ca.Function(
@@ -389,7 +343,7 @@ class Way:
             [closures.z, closures.lengths],
             [
                 ca.vertcat(*(closures.rows[k] for k in rest)) if rest else ca.SX(0, 1),
-                ca.densify(ca.vertcat(*upright_rows)) if upright_rows else ca.SX(0, 1),
+                ca.vertcat(*upright_rows) if upright_rows else ca.SX(0, 1),
             ],
         )
         missed, upright = all_rows(all_joints(found), lengths)
@@ -411,6 +365,41 @@ class Way:
             ca.densify(ca.vertcat(*said)),
         ]
         return ca.Function('way', [x, v, tau, state, held, lengths], outputs, {'cse': True})
+
+    def _sides_of_the_other_direction(self, known: set[int]) -> list[Any]:
+        """
+        Return what is positive on the start's side of the dead centres of the other direction.
+
+        The sign of the derivatives' determinant says it of all of its blocks together: two that
+        are beyond theirs look as none.
+
+        :param known: Places of the joints that are known here.
+        """
+        structure, closures = self.structure, self.structure.closures
+        loose = {*self.wanted, *structure.held}
+        places = [k for k in range(len(structure.names)) if k not in loose]
+        try:
+            found = self._in_blocks(places, self.what)
+        except TransmissionError:  # which the other direction says itself
+            return []
+        blocks = [(rows, [places[column] for column in columns]) for rows, columns in found]
+        core = [each for each in blocks if not structure.balls.issuperset(each[1])]
+        if len(core) < 2:
+            return []
+        result = []
+        for rows, own in core:
+            equations = closures.rows[[structure.kept[row] for row in rows]]
+            if len(rows) > WRITTEN_OUT or not _joints_of(equations, closures.z) <= known:
+                continue
+            arguments = [closures.z, closures.lengths]
+            jacobian = ca.jacobian(equations, closures.z)[:, own]
+            at_home = ca.Function('j', arguments, [jacobian])
+            home = np.asarray(at_home(structure.start, structure.lengths).full())
+            order = _pivots(home)
+            sign = float(np.sign(np.linalg.det(home[order])))
+            side = sign * _determinant(jacobian[order, :])
+            result.append(ca.Function('side', arguments, [side]))
+        return result
 
     def _pivots_of_gains(self) -> tuple[list[int], float]:
         """Return an order of the wanted joints, and the sign of their derivatives' determinant."""
