@@ -9,9 +9,10 @@ import importlib
 import time
 from typing import Any
 
+from transmission_bridge.bridge.diagnostics import Status
 from transmission_bridge.tools.cli import UsageError
 
-__all__ = ['RosClient', 'ros_module']
+__all__ = ['RosClient', 'ros_module', 'statuses_of']
 
 #: Seconds to wait for a message at a time.
 _STEP = 0.02
@@ -30,6 +31,19 @@ def ros_module(name: str) -> Any:
             f'{error.name} is not installed: source a ROS 2 installation, or '
             "'pip install transmission_bridge[kilted]' (or [jazzy])"
         ) from None
+
+
+def statuses_of(message: Any) -> list[Status]:
+    """Return the statuses of a ``diagnostic_msgs/DiagnosticArray``."""
+    return [
+        Status(
+            status.name,
+            status.level[0] if isinstance(status.level, bytes) else int(status.level),
+            status.message,
+            tuple((value.key, value.value) for value in status.values),
+        )
+        for status in message.status
+    ]
 
 
 class RosClient:

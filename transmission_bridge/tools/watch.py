@@ -13,11 +13,10 @@ import os
 import time
 from typing import Any
 
-from transmission_bridge.bridge.diagnostics import Status
 from transmission_bridge.errors import shortened
 from transmission_bridge.tools.bags.model import JOINT_STATE
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
-from transmission_bridge.tools.ros_client import ros_module, RosClient
+from transmission_bridge.tools.ros_client import ros_module, RosClient, statuses_of
 from transmission_bridge.tools.watch_screen import live_screen, plain_lines
 from transmission_bridge.tools.watch_state import (
     ACTIVE,
@@ -235,16 +234,7 @@ class WatchClient(RosClient):
         return take
 
     def _diagnosed(self, message: Any) -> None:
-        statuses = (
-            Status(
-                status.name,
-                status.level[0] if isinstance(status.level, bytes) else int(status.level),
-                status.message,
-                tuple((value.key, value.value) for value in status.values),
-            )
-            for status in message.status
-        )
-        self._state.take_diagnostics(statuses, time.monotonic())
+        self._state.take_diagnostics(statuses_of(message), time.monotonic())
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

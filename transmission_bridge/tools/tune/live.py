@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.bridge.diagnostics import Status
 from transmission_bridge.bridge.options import BridgeOptions, pairs, PREFIX
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
@@ -21,7 +20,7 @@ from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
 from transmission_bridge.messages.joint_state import LayoutTable, record_from_message
-from transmission_bridge.tools.ros_client import ros_module, RosClient
+from transmission_bridge.tools.ros_client import ros_module, RosClient, statuses_of
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.tools.watch_state import ACTIVE, JOINT_STATES, WatchState
@@ -120,16 +119,7 @@ class BridgeRobot(RosClient):
             self._described = message.data
 
     def _diagnosed(self, message: Any) -> None:
-        statuses = (
-            Status(
-                status.name,
-                status.level[0] if isinstance(status.level, bytes) else int(status.level),
-                status.message,
-                tuple((value.key, value.value) for value in status.values),
-            )
-            for status in message.status
-        )
-        self._watch.take_diagnostics(statuses, time.monotonic())
+        self._watch.take_diagnostics(statuses_of(message), time.monotonic())
 
     def _parameters_changed(self, event: Any) -> None:
         if event.node != self._bridge or self.model is None:
@@ -277,7 +267,12 @@ class BridgeRobot(RosClient):
         target = np.full(len(robot.joint_names), np.nan)
         if np.isfinite(newest).any():
             with np.errstate(all='ignore'):
-                target = robot.actuator_to_joint('position', commands.values(now)[0])
+                sent = commands.values(now)[0]
+                # A driver is commanded in the turns that it reads.
+                shift = None if actuators.turns is None else actuators.turns.shift
+                target = robot.actuator_to_joint(
+                    'position', sent if shift is None else sent + shift
+                )
         return RobotState(
             convert(actuators.values(now), robot.scales, to_si=True),
             joints.values(now),
