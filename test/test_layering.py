@@ -19,7 +19,6 @@ PACKAGE = Path(transmission_bridge.__file__).parent
 #: What each room may import of the package, besides itself. The arrows point one way.
 ALLOWED = {
     'errors': set(),
-    'files': set(),
     'types': set(),
     'resources': {'errors'},
     'description': {'errors', 'types'},

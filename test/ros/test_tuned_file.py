@@ -108,7 +108,7 @@ def test_folder_that_is_not_there(path):
 
 WRITER = """
 import resource, signal, sys
-from transmission_bridge.files import replacing
+from transmission_bridge.ros.tuned_file import replacing
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 with replacing(sys.argv[1], b'new' * 20):
@@ -138,7 +138,7 @@ def test_on_the_disk_before_it_counts(path, monkeypatch):
     """Content is synchronised before the new file takes the place, and its folder after that."""
     import os
 
-    from transmission_bridge.files import replacing
+    from transmission_bridge.ros.tuned_file import replacing
 
     order = []
     for name in ('fsync', 'replace'):

@@ -19,9 +19,11 @@ What stands under ``/replaced`` is the number of the URDF that the other one rep
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 import math
 import os
+import shutil
+import tempfile
 from typing import Any
 
 import yaml
@@ -35,10 +37,9 @@ from transmission_bridge.errors import (
     shown,
     TransmissionBridgeError,
 )
-from transmission_bridge.files import replacing
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['TunedFile']
+__all__ = ['TunedFile', 'replacing']
 
 _HEADING = """\
 # Offsets that services of transmission_bridge have set (parameter tuned_file). Under /replaced is
@@ -51,6 +52,48 @@ _PARAMETERS, _URDF = 'ros__parameters', 'urdf.'
 
 #: Bytes that a file may have.
 _LARGEST = 1 << 20
+
+#: Permissions of a new file, before the process's mask.
+_MODE = 0o644
+
+
+@contextmanager
+def replacing(path: str, data: bytes) -> Iterator[None]:
+    """
+    Write a file beside the target, and move it there if the block ends well.
+
+    The new file is complete on the disk before the block begins, and takes the old one's place in
+    one step after it: whenever the power is cut, the target is the old file or the new one. If it
+    is a link, what the link leads to is replaced.
+
+    :param path: The target.
+    :param data: What it contains afterwards.
+    :raises OSError: If it cannot be written; the target is as before.
+    """
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    handle, made = tempfile.mkstemp(prefix=f'.{name[:100]}.', suffix='.partial', dir=folder)
+    try:
+        with open(handle, 'wb') as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            shutil.copymode(target, made)
+        else:
+            os.chmod(made, _MODE)
+        yield
+        os.replace(made, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(made)
+        raise
+    # The new name is on the disk once the folder is.
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 class TunedFile:
