@@ -13,9 +13,8 @@ from transmission_bridge.errors import PluginError, TransmissionBridgeError, Tra
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
 from transmission_bridge.transmissions.position_dependent import (
-    LARGEST_MAX_GAIN,
-    MAX_GAIN,
     PositionDependentTransmission,
+    read_max_gain,
 )
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -160,16 +159,7 @@ def build(
                 parameter='max_gain',
                 expected='another name',
             )
-        transmission = transmission.with_max_gain(
-            reader.number(
-                'max_gain',
-                description='By how many times its median over the domain a velocity or an effort '
-                'may be multiplied; beyond, it is singular.',
-                default=MAX_GAIN,
-                minimum=1.0,
-                maximum=LARGEST_MAX_GAIN,
-            )
-        )
+        transmission = transmission.with_max_gain(read_max_gain(reader))
     # Asked here, so that a type that cannot say what it maps is refused for itself alone.
     bool(transmission.is_constant)
     for direction in DIRECTIONS:

@@ -22,10 +22,11 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS, Seeds, SURE
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 from transmission_bridge.types import Array
 
-__all__ = ['LARGEST_MAX_GAIN', 'MAX_GAIN', 'PositionDependentTransmission']
+__all__ = ['LARGEST_MAX_GAIN', 'MAX_GAIN', 'PositionDependentTransmission', 'read_max_gain']
 
 #: ``max_gain`` of a transmission that says nothing else. None of the mechanisms in the
 #: documentation loses more than 1 % of its domain by it.
@@ -33,6 +34,19 @@ MAX_GAIN = 50.0
 
 #: What lies beyond is rounding.
 LARGEST_MAX_GAIN = SURE
+
+
+def read_max_gain(reader: SpecReader) -> float:
+    """Read ``max_gain``, a live parameter of every transmission whose ratio varies."""
+    return reader.number(
+        'max_gain',
+        description='By how many times its median over the domain a velocity or an effort '
+        'may be multiplied; beyond, it is singular.',
+        default=MAX_GAIN,
+        minimum=1.0,
+        maximum=LARGEST_MAX_GAIN,
+    )
+
 
 #: Samples mapped at a time; what the solver needs for them stays in the cache.
 CHUNK_ROWS = 2048

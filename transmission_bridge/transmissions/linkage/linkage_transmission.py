@@ -34,7 +34,7 @@ from transmission_bridge.transmissions.linkage.component import (
 from transmission_bridge.transmissions.linkage.live import LivePart, PartStream
 from transmission_bridge.transmissions.linkage.tree import linkage_joints, Loop, LOOP_TYPES
 from transmission_bridge.transmissions.mechanism import POSITIONS
-from transmission_bridge.transmissions.position_dependent import LARGEST_MAX_GAIN, MAX_GAIN
+from transmission_bridge.transmissions.position_dependent import MAX_GAIN, read_max_gain
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import as_values, Transmission
@@ -206,14 +206,7 @@ class LinkageTransmission(Transmission):
                 'Position of the driven joint at actuator zero [rad or m].'
             ),
             lengths=lengths if any(each is not None for each in lengths) else None,
-            max_gain=reader.number(
-                'max_gain',
-                description='By how many times its median over the domain a velocity or an effort '
-                'may be multiplied; beyond, it is singular.',
-                default=MAX_GAIN,
-                minimum=1.0,
-                maximum=LARGEST_MAX_GAIN,
-            ),
+            max_gain=read_max_gain(reader),
             passive_joints=reader.passive_joints,
         )
 
