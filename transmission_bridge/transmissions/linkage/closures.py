@@ -168,6 +168,22 @@ def _constant_between(path: Sequence[Element], one: int, other: int) -> Array:
     return constant
 
 
+class _Frame(NamedTuple):
+    """
+    The last frame of a path in the first one.
+
+    :param rotation: Its axes ``R``, shape ``(3, 3)``.
+    :param turning: How joints turn it, ``R' = (W z')x R``, shape ``(3, n)``.
+    :param point: Its origin ``p``.
+    :param moving: Derivatives of ``p``, shape ``(3, n)``.
+    """
+
+    rotation: Expression
+    turning: Expression
+    point: Expression
+    moving: Expression
+
+
 class Closures:
     """
     The rows of a linkage.
@@ -190,10 +206,11 @@ class Closures:
         #: Lengths of the loops; nothing but those of rods counts.
         self.lengths = ca.SX.sym('length', len(paths))
         self._turns: dict[tuple[int, float, float], tuple[Expression, Expression]] = {}
-        stated, cayley, upright, owners = [], [], [], []
+        stated, slopes, cayley, upright, owners = [], [], [], [], []
         for place, path in enumerate(paths):
-            rows, steep, sense = self._stated(path, self.lengths[place])
+            rows, slope, steep, sense = self._stated(path, self.lengths[place])
             stated.append(rows)
+            slopes.append(slope)
             cayley.append(steep)
             if rods[place] is None or start is None:
                 upright.append(sense)
@@ -203,22 +220,21 @@ class Closures:
         self.cayley = ca.vertcat(*cayley)
         #: The loop of each row of ``stated``.
         self.owners = tuple(owners)
-        rows = []
+        rows = list(stated)
         #: The first rows that are to be kept, as they hold the fewest joints.
         self.distances: list[int] = []
         count = 0
         for place, (path, rod) in enumerate(zip(paths, rods, strict=True)):
-            if rod is None or start is None:
-                rows.append(stated[place])
-                if path.loop.type == 'rod':
-                    self.distances.append(count)
-            else:
-                own, sense = self._rod(path, rod, start)
-                rows.append(own)
+            if rod is not None and start is not None:
+                rows[place], slopes[place], sense = self._rod(path, rod, start)
                 upright.append(sense)
                 self.distances.append(count)
-            count += int(rows[-1].numel())
+            elif path.loop.type == 'rod':
+                self.distances.append(count)
+            count += int(rows[place].numel())
         self.rows = ca.vertcat(*rows)
+        #: Derivatives of ``rows`` by the joints, shape ``(n_rows, n)``.
+        self.slope = ca.sparsify(ca.vertcat(*slopes))
         #: Positive on the side of the start: what vanishes half a turn away does so there as well.
         self.upright = ca.vertcat(*upright)
 
@@ -256,55 +272,79 @@ class Closures:
             return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
         return along + (vector - along) * cos + across * sin
 
-    def _direction(self, elements: Sequence[Element], vector: Expression) -> Expression:
-        """Return a direction of the last frame in the first one."""
-        for element in reversed(elements):
+    def _frame(self, elements: Sequence[Element]) -> _Frame:
+        """Return the last frame of a path in the first one."""
+        n = self.z.numel()
+        rotation, point = ca.SX(ca.DM.eye(3)), ca.SX(ca.DM.zeros(3, 1))
+        turning, moving = ca.SX(3, n), ca.SX(3, n)
+        joints = []
+        unit = [ca.SX(ca.DM(each)) for each in np.eye(3)]
+        for element in elements:
             if not isinstance(element, Motion):
-                vector = _times(element[:3, :3], vector)
-            elif not element.slides:
-                vector = self._turned(element, vector)
-        return vector
-
-    def _rotation(self, elements: Sequence[Element]) -> Expression:
-        columns = [self._direction(elements, ca.SX(ca.DM(np.eye(3)[:, k]))) for k in range(3)]
-        return ca.horzcat(*columns)
+                point = point + ca.mtimes(rotation, ca.SX(ca.DM(element[:3, 3])))
+                rotation = ca.mtimes(rotation, ca.SX(ca.DM(element[:3, :3])))
+                continue
+            axis = ca.mtimes(rotation, ca.SX(ca.DM(element.axis)))
+            if element.slides:
+                point = point + axis * (self.z[element.variable] * element.scale + element.offset)
+                moving[:, element.variable] += element.scale * axis
+            else:
+                joints.append((element, axis, point))
+                turning[:, element.variable] += element.scale * axis
+                turn = ca.horzcat(*(self._turned(element, each) for each in unit))
+                rotation = ca.mtimes(rotation, turn)
+        for element, axis, centre in joints:
+            moving[:, element.variable] += element.scale * ca.cross(axis, point - centre)
+        return _Frame(rotation, turning, point, moving)
 
     # -- rows ------------------------------------------------------------------------------------
 
     def _stated(
         self, path: LoopPath, length: Expression
-    ) -> tuple[Expression, Expression, Expression]:
-        zero = ca.SX(ca.DM.zeros(3, 1))
-        way = self._moved(path.to_frame2, zero) - self._moved(path.to_frame1, zero)
+    ) -> tuple[Expression, Expression, Expression, Expression]:
+        """Return rows, their derivatives, rows to close it from afar, and which side it is on."""
+        one, other = self._frame(path.to_frame1), self._frame(path.to_frame2)
+        way = other.point - one.point
+        aside = other.moving - one.moving
         if path.loop.type == 'rod':
             miss = (ca.dot(way, way) - length * length) / (2.0 * length)
-            return miss, miss, ca.SX(0, 1)
+            return miss, ca.mtimes(way.T, aside) / length, miss, ca.SX(0, 1)
         if path.loop.type == 'point':
-            return way, way, ca.SX(0, 1)
+            return way, aside, way, ca.SX(0, 1)
         if path.loop.type == 'hinge':
             axis = np.array(path.loop.axis)
-            other = self._direction(path.to_frame2, ca.SX(ca.DM(axis)))
-            here = self._direction(path.to_frame1, ca.SX(ca.DM(axis)))
-            across = ca.vertcat(
-                *(
-                    ca.dot(self._direction(path.to_frame1, ca.SX(ca.DM(each))), other)
-                    for each in _perpendicular(axis)
-                )
+            here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
+            sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular(axis).T)))
+            across = ca.mtimes(sides.T, there)
+            # As the sides turn with one frame and the axis with the other.
+            arms = ca.horzcat(*(ca.cross(there, sides[:, k]) for k in range(2)))
+            turning = ca.mtimes(-arms.T, other.turning - one.turning)
+            cos = ca.dot(here, there)
+            return (
+                ca.vertcat(way, across),
+                ca.vertcat(aside, turning),
+                ca.vertcat(way, 2.0 * across / (1.0 + cos)),
+                cos,
             )
-            cos = ca.dot(here, other)
-            return ca.vertcat(way, across), ca.vertcat(way, 2.0 * across / (1.0 + cos)), cos
-        one, other = self._rotation(path.to_frame1), self._rotation(path.to_frame2)
-        turned = ca.mtimes(one.T, other)
+        turned = ca.mtimes(one.rotation.T, other.rotation)
         vee = 0.5 * _vee(turned)
-        trace = turned[0, 0] + turned[1, 1] + turned[2, 2]
+        trace = ca.trace(turned)
+        turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
         return (
             ca.vertcat(way, vee),
+            ca.vertcat(aside, _slope_of_vee(turned, turning)),
             ca.vertcat(way, 4.0 * vee / (1.0 + trace)),
             trace - 1.0,
         )
 
-    def _rod(self, path: LoopPath, rod: Rod, start: Array) -> tuple[Expression, Expression]:
-        """Return distance, direction and, of a weld, orientation of a link between two balls."""
+    def _rod(
+        self, path: LoopPath, rod: Rod, start: Array
+    ) -> tuple[Expression, Expression, Expression]:
+        """
+        Return the rows of a link between two balls, their derivatives, and its side.
+
+        The rows are distance, direction and, of a weld, orientation.
+        """
         one, other = rod.one, rod.other
         whole = rod.path
         base = self._moved(whole[: one.first], ca.SX(ca.DM(one.before)))
@@ -324,15 +364,14 @@ class Closures:
         )
         senses = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
         rows = [distance, aside]
+        slopes: list[Expression] = [ca.jacobian(each, self.z) for each in rows]
         if path.loop.type == 'weld':
             # Once around, beginning at the far ball: of the rest nothing holds its angles.
-            turned: Expression = ca.mtimes(
-                self._rotation(whole[other.first : other.end]),
-                self._rotation((*whole[other.end :], *whole[: other.first])),
-            )
-            rows.append(0.5 * _vee(turned))
-            senses.append(turned[0, 0] + turned[1, 1] + turned[2, 2] - 1.0)
-        return ca.vertcat(*rows), ca.vertcat(*senses)
+            rotation, turning, *_ = self._frame((*whole[other.first :], *whole[: other.first]))
+            rows.append(0.5 * _vee(rotation))
+            slopes.append(_slope_of_vee(rotation, turning))
+            senses.append(ca.trace(rotation) - 1.0)
+        return ca.vertcat(*rows), ca.vertcat(*slopes), ca.vertcat(*senses)
 
     def is_long(self, rod: Rod, start: Array) -> bool:
         """Whether a link is long enough for its direction to mean something."""
@@ -346,6 +385,16 @@ def _vee(matrix: Expression) -> Expression:
     return ca.vertcat(
         matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
     )
+
+
+def _slope_of_vee(rotation: Expression, turning: Expression) -> Expression:
+    """
+    Return the derivatives of ``vee(R) / 2``.
+
+    Of ``A' = [w]x A`` it is ``vee(A') = (tr(A) - A) w``, far less than to derive ``R``.
+    """
+    slope = 0.5 * (ca.trace(rotation) * ca.SX(ca.DM.eye(3)) - rotation)
+    return ca.mtimes(slope, turning)
 
 
 def _times(matrix: Array, vector: Expression) -> Expression:

@@ -58,8 +58,9 @@ CALLS, SMALLEST = 48, 2.0**-8
 #: Blocks up to this size are written out; larger ones are factorised by a call.
 WRITTEN_OUT = 12
 
-#: What a quick elimination misses its equations by, as a share of the numbers in them.
-ELIMINATED = 1e-13
+#: How many times larger than a matrix the factors of a quick elimination may be: it misses its
+#: equations by rounding, that many times.
+GROWTH = 500.0
 
 
 class Way:
@@ -149,8 +150,7 @@ class Way:
         structure = self.structure
         if not self._r:
             return []
-        jacobian = ca.jacobian(structure.closures.rows, structure.closures.z)
-        jacobian = jacobian[list(structure.kept), list(places)]
+        jacobian = structure.closures.slope[list(structure.kept), list(places)]
         function = ca.Function('j', [structure.closures.z, structure.closures.lengths], [jacobian])
         random = np.random.default_rng(2)
         seen = np.zeros(jacobian.shape, dtype=bool)
@@ -231,7 +231,7 @@ class Way:
         for number, (rows, columns) in enumerate(self._blocks):
             own = [self.unknown[column] for column in columns]
             equations = closures.rows[[kept[row] for row in rows]]
-            jacobian = ca.jacobian(equations, closures.z)
+            jacobian = closures.slope[[kept[row] for row in rows], :]
             own_jacobian = jacobian[:, own]
             others = [
                 place
@@ -300,7 +300,7 @@ class Way:
             ]
             found_it = ca.logic_and(third <= POLISHED**2, ca.sumsqr(miss) <= LAST_MISS**2)
             if isinstance(solve, _Elimination):
-                exact.append(solve.is_exact(solved, right))
+                exact.append(solve.is_exact)
                 determinant = solve.determinant
             if is_signed:
                 # The order of the rows and the start's sign say what is the start's side. Of the
@@ -327,7 +327,7 @@ class Way:
         solve = _solver(gains)
         inverse = solve(kind.eye(n))
         if isinstance(solve, _Elimination):
-            exact.append(solve.is_exact(inverse, kind.eye(n)))
+            exact.append(solve.is_exact)
             signs.append(sign * solve.determinant)
         elif n <= WRITTEN_OUT:
             entries = ca.SX.sym('gains', n, n)
@@ -392,7 +392,7 @@ class Way:
             if len(rows) > WRITTEN_OUT or not _joints_of(equations, closures.z) <= known:
                 continue
             arguments = [closures.z, closures.lengths]
-            jacobian = ca.jacobian(equations, closures.z)[:, own]
+            jacobian = closures.slope[[structure.kept[row] for row in rows], own]
             at_home = ca.Function('j', arguments, [jacobian])
             home = np.asarray(at_home(structure.start, structure.lengths).full())
             order = _pivots(home)
@@ -404,8 +404,8 @@ class Way:
     def _pivots_of_gains(self) -> tuple[list[int], float]:
         """Return an order of the wanted joints, and the sign of their derivatives' determinant."""
         structure = self.structure
-        jacobian = ca.jacobian(structure.closures.rows, structure.closures.z)
-        rows = ca.Function('j', [structure.closures.z, structure.closures.lengths], [jacobian])
+        closures = structure.closures
+        rows = ca.Function('j', [closures.z, closures.lengths], [closures.slope])
         home = np.asarray(rows(structure.start, structure.lengths).full())[self.rows]
         whole = np.zeros((len(structure.names), self._n))
         whole[self.given] = np.eye(self._n)
@@ -629,16 +629,15 @@ class _Elimination:
         self._shares: dict[tuple[int, int], Expression] = {}
         self.determinant = rows[0][0]
         for k in range(n - 1):
-            inverse = 1.0 / rows[k][k]
             for i in range(k + 1, n):
                 if rows[i][k].is_zero():
                     continue
-                share = rows[i][k] * inverse
+                share = rows[i][k] * (1.0 / rows[k][k])
                 self._shares[i, k] = share
                 for j in range(k + 1, n):
                     rows[i][j] = rows[i][j] - share * rows[k][j]
             self.determinant = self.determinant * rows[k + 1][k + 1]
-        self._rows = rows
+        self._rows, self._inverses = rows, [1.0 / rows[k][k] for k in range(n)]
 
     def __call__(self, right: Expression) -> Expression:
         """Return ``x``, one column for each of ``b``."""
@@ -649,15 +648,18 @@ class _Elimination:
         for k in reversed(range(n)):
             for j in range(k + 1, n):
                 b[k] = b[k] - rows[k][j] * b[j]
-            b[k] = b[k] / rows[k][k]
+            b[k] = b[k] * self._inverses[k]
         return ca.vertcat(*b)
 
-    def is_exact(self, x: Expression, right: Expression) -> Expression:
-        """Whether a solution meets its equations to rounding."""
-        if len(self._rows) == 1:
+    @property
+    def is_exact(self) -> Expression:
+        """Whether it is exact to rounding: the factors are not much larger than the matrix."""
+        n = len(self._rows)
+        if n == 1:
             return ca.SX(1.0)
-        size = ca.sumsqr(self._matrix) * ca.sumsqr(x) + ca.sumsqr(right)
-        return ca.sumsqr(ca.mtimes(self._matrix, x) - right) <= ELIMINATED**2 * size
+        lower = n + ca.sumsqr(ca.vertcat(*self._shares.values(), 0.0))
+        upper = ca.sumsqr(ca.vertcat(*(self._rows[i][j] for i in range(n) for j in range(i, n))))
+        return lower * upper <= GROWTH**2 * ca.sumsqr(self._matrix)
 
 
 def _solver(matrix: Expression) -> Any:
