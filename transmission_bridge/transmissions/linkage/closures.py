@@ -362,15 +362,15 @@ class Closures:
         aside = ca.vertcat(
             *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular(ahead))
         )
-        senses = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
-        rows = [distance, aside]
+        senses: list[Expression] = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
+        rows: list[Expression] = [distance, aside]
         slopes: list[Expression] = [ca.jacobian(each, self.z) for each in rows]
         if path.loop.type == 'weld':
             # Once around, beginning at the far ball: of the rest nothing holds its angles.
-            rotation, turning, *_ = self._frame((*whole[other.first :], *whole[: other.first]))
-            rows.append(0.5 * _vee(rotation))
-            slopes.append(_slope_of_vee(rotation, turning))
-            senses.append(ca.trace(rotation) - 1.0)
+            far = self._frame((*whole[other.first :], *whole[: other.first]))
+            rows.append(0.5 * _vee(far.rotation))
+            slopes.append(_slope_of_vee(far.rotation, far.turning))
+            senses.append(ca.trace(far.rotation) - 1.0)
         return ca.vertcat(*rows), ca.vertcat(*slopes), ca.vertcat(*senses)
 
     def is_long(self, rod: Rod, start: Array) -> bool:

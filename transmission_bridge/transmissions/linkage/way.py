@@ -116,11 +116,10 @@ class Way:
         self.rows = list(structure.kept)
         if not with_balls:
             self._leave_balls()
-        is_small = all(len(rows) <= WRITTEN_OUT for rows, _ in self._blocks)
         #: The function of a sample: what is given, its rates and efforts, the state, held joints
         #: and lengths; to the next state, rates, efforts, sizes of the derivatives, what is said.
-        self.function = self._compiled(ca.SX if is_small else ca.MX)
-        self._careful: list[Any] = [] if is_small else [self.function]
+        self.function = self._compiled()
+        self._careful: list[Any] = []
         self._allocate()
 
     def _leave_balls(self) -> None:
@@ -182,198 +181,210 @@ class Way:
         structure = self.structure
         return self._r, self._n, len(structure.held), len(structure.lengths)
 
-    def _compiled(self, kind: Any) -> Any:
+    def _compiled(self, is_careful: bool = False) -> Any:
+        """
+        Return the function of a sample.
+
+        :param is_careful: Whether all blocks are factorised by rotations.
+        """
         structure, n, r = self.structure, self._n, self._r
-        closures = structure.closures
-        kept = self.rows
-        known = {*self.given, *self.unknown, *structure.held}
-        rest = [
-            k
-            for k in range(closures.rows.numel())
-            if k not in structure.kept and _joints_of(closures.rows[k], closures.z) <= known
+        kinds = [
+            ca.MX if is_careful or len(rows) > WRITTEN_OUT else ca.SX for rows, _ in self._blocks
         ]
-        upright_rows = [
-            each
-            for each in (ca.vertsplit(closures.upright) if closures.upright.numel() else [])
-            if _joints_of(each, closures.z) <= known
-        ]
-        at = {place: k for k, place in enumerate(self.given)}
-        spot = {place: k for k, place in enumerate(self.unknown)}
+        kind: Any = ca.MX if is_careful or ca.MX in kinds else ca.SX
         x, v, tau = (kind.sym(name, n) for name in ('x', 'v', 'tau'))
         state = kind.sym('state', r + n + r * n)
         held = kind.sym('held', len(structure.held))
-        lengths = kind.sym('length', closures.lengths.numel())
+        lengths = kind.sym('length', structure.closures.lengths.numel())
         y0, x0 = state[:r], state[r : r + n]
         tangent = ca.reshape(state[r + n :], r, n)
         ahead = y0 + ca.mtimes(tangent, x - x0) if r else kind.zeros(0, 1)
-        found: list[Expression] = ca.vertsplit(ahead) if r else []
-
-        def all_joints(values: Sequence[Expression]) -> Expression:
-            whole = []
-            for place in range(len(structure.names)):
-                if place in at:
-                    whole.append(x[at[place]])
-                elif place in spot:
-                    whole.append(values[spot[place]])
-                elif place in structure.held:
-                    whole.append(held[structure.held.index(place)])
-                else:
-                    # An angle of a ball, on which nothing depends that is solved here.
-                    whole.append(kind(float(structure.start[place])))
-            return ca.vertcat(*whole)
-
-        slopes: list[Expression] = [kind.zeros(1, n)] * r
-        core: list[Expression] = []
-        polished: list[Expression] = []
-        exact: list[Expression] = []
+        # Angles of balls that are not solved for stay at the start; nothing depends on them.
+        z: list[Expression] = [kind(each) for each in structure.start.tolist()]
+        slopes: list[Expression] = [kind(1, n)] * len(z)
+        for places, values in ((self.given, x), (structure.held, held), (self.unknown, ahead)):
+            for k, place in enumerate(places):
+                z[place] = values[k]
+        for k, place in enumerate(self.given):
+            slopes[place] = kind(ca.DM(np.eye(n)[k : k + 1]))
+        said: dict[str, list[Expression]] = {'core': [], 'side': [], 'polished': [], 'exact': []}
         balls: list[Expression] = []
-        signs: list[Expression] = []
-        for number, (rows, columns) in enumerate(self._blocks):
+        for own_kind, watched, (rows, columns), is_of_ball in zip(
+            kinds, self._watched(), self._blocks, self.is_of_ball, strict=True
+        ):
             own = [self.unknown[column] for column in columns]
-            equations = closures.rows[[kept[row] for row in rows]]
-            jacobian = closures.slope[[kept[row] for row in rows], :]
-            own_jacobian = jacobian[:, own]
-            others = [
-                place
-                for place in range(len(structure.names))
-                if place not in own and jacobian[:, place].nnz() and (place in at or place in spot)
-            ]
-            home = np.asarray(
-                ca.Function('j', [closures.z, closures.lengths], [own_jacobian])(
-                    structure.start, structure.lengths
-                ).full()
+            function, others = self._block(own_kind, rows, own, watched, is_of_ball)
+            found, slope, fine, side, is_polished, is_exact = function(
+                ca.vertcat(*z),
+                y0[columns],
+                lengths,
+                ca.vertcat(*(slopes[place] for place in others)) if others else kind(0, n),
             )
-            order = _pivots(home)
-            sign = float(np.sign(np.linalg.det(home[order])))
-            is_signed = len(rows) <= WRITTEN_OUT
-            own_jacobian = own_jacobian[order, :]
-            function = ca.Function(
-                f'block{number}',
-                [closures.z, closures.lengths],
-                [
-                    ca.densify(equations[order]),
-                    ca.densify(own_jacobian),
-                    ca.densify(jacobian[order, others]) if others else ca.SX(len(order), 0),
-                    _determinant(own_jacobian) if is_signed and kind is ca.MX else ca.SX(0.0),
-                ],
-                {'cse': True},
-            )
-            here = ca.vertcat(*(found[column] for column in columns))
-            begin = ca.vertcat(*(y0[column] for column in columns))
-            own_sizes = []
-            solve: Any = None
-            for _ in range(STEPS - 1):
-                miss, slope, *_ = function(all_joints(found), lengths)
-                # The slope of the first step does for the second one: the last has its own.
-                if solve is None or kind is ca.MX:
-                    solve = _solver(slope)
-                step = solve(miss)
-                here = here - step
-                own_sizes.append(ca.sumsqr(step))
-                for column, value in zip(columns, ca.vertsplit(here), strict=True):
-                    found[column] = value
-            # The last step is rounding, so that the slope before it is that of the solution.
-            miss, slope, aside, determinant = function(all_joints(found), lengths)
-            through = kind.zeros(len(rows), n)
-            for k, place in enumerate(others):
-                if place in at:
-                    unit = kind.zeros(1, n)
-                    unit[at[place]] = 1.0
-                    through = through + ca.mtimes(aside[:, k], unit)
-                else:
-                    through = through + ca.mtimes(aside[:, k], slopes[spot[place]])
-            solve = _solver(slope)
-            right = ca.horzcat(miss, through)
-            solved = solve(right)
-            here = here - solved[:, 0]
-            own_sizes.append(ca.sumsqr(solved[:, 0]))
-            for k, column in enumerate(columns):
-                found[column] = here[k]
-                slopes[column] = -solved[k, 1:]
-            whole = WHOLE_STEP * (3.0 if self.is_of_ball[number] else 1.0)
-            first, second, third = own_sizes
-            fine = [
-                first <= FIRST_STEP**2,
-                second <= ca.fmax(CONTRACTION**2 * first, ROUNDING**2),
-                third <= ca.fmax(CONTRACTION**2 * second, LAST_STEP**2),
-                ca.sumsqr(here - begin) <= whole**2,
-            ]
-            found_it = ca.logic_and(third <= POLISHED**2, ca.sumsqr(miss) <= LAST_MISS**2)
-            if isinstance(solve, _Elimination):
-                exact.append(solve.is_exact)
-                determinant = solve.determinant
-            if is_signed:
-                # The order of the rows and the start's sign say what is the start's side. Of the
-                # two ways to turn a ball to one orientation it is that of the start.
-                side = sign * determinant
-                if self.is_of_ball[number]:
-                    fine.append(side > 0.0)
-                else:
-                    signs.append(side)
-            if self.is_of_ball[number]:
-                balls.append(all_of(fine) * (1.0 + found_it))
+            for k, place in enumerate(own):
+                z[place], slopes[place] = found[k], slope[k, :]
+            said['exact'].append(is_exact)
+            if is_of_ball:
+                balls.append(all_of((fine, side)) * (1.0 + is_polished))
             else:
-                core.append(all_of(fine))
-                polished.append(found_it)
-        y = ca.vertcat(*found) if found else kind.zeros(0, 1)
-        whole_slope = ca.vertcat(*slopes) if slopes else kind.zeros(0, n)
-        gains = kind.zeros(n, n)
+                said['core'].append(fine)
+                said['side'].append(side)
+                said['polished'].append(is_polished)
         order, sign = self._pivots_of_gains()
-        for row, place in enumerate(self.wanted[k] for k in order):
-            if place in at:
-                gains[row, at[place]] = 1.0
-            else:
-                gains[row, :] = slopes[spot[place]]
-        solve = _solver(gains)
-        inverse = solve(kind.eye(n))
-        if isinstance(solve, _Elimination):
-            exact.append(solve.is_exact)
-            signs.append(sign * solve.determinant)
-        elif n <= WRITTEN_OUT:
-            entries = ca.SX.sym('gains', n, n)
-            determinant = ca.Function('determinant', [entries], [_determinant(entries)])
-            signs.append(sign * determinant(gains))
-        signs += [
-            side(all_joints(found), lengths) for side in self._sides_of_the_other_direction(known)
-        ]
+        gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in order))
+        inverse, determinant, is_exact = _inverse(n, is_careful or n > WRITTEN_OUT)(gains)
+        said['exact'].append(is_exact)
+        if n <= WRITTEN_OUT:
+            said['side'].append(sign * determinant > 0.0)
         # The rows of the derivatives stand in the order of the pivots.
         inverse = inverse[:, np.argsort(order).tolist()]
-        all_rows = ca.Function(
-            'rest',
-            [closures.z, closures.lengths],
-            [
-                ca.vertcat(*(closures.rows[k] for k in rest)) if rest else ca.SX(0, 1),
-                ca.vertcat(*upright_rows) if upright_rows else ca.SX(0, 1),
-            ],
-        )
-        missed, upright = all_rows(all_joints(found), lengths)
-        if rest:
-            polished.append(ca.sumsqr(missed) <= self._tolerance**2)
-        sides = [*(ca.vertsplit(upright) if upright.numel() else []), *signs]
-        said = [
-            all_of(core) if core else kind(1.0),
-            all_of(each > 0.0 for each in sides) if sides else kind(1.0),
-            all_of(polished) if polished else kind(1.0),
-            all_of(exact) if exact else kind(1.0),
-            *balls,
-        ]
+        whole = ca.vertcat(*(slopes[place] for place in self.unknown)) if r else kind(0, n)
+        y: list[Expression] = [z[place] for place in self.unknown]
         outputs = [
-            ca.densify(ca.vertcat(y, x, ca.vec(whole_slope))),
-            ca.densify(ca.mtimes(whole_slope, v)) if r else kind.zeros(0, 1),
+            ca.densify(ca.vertcat(*y, x, ca.vec(whole))),
+            ca.densify(ca.mtimes(whole, v)) if r else kind.zeros(0, 1),
             ca.densify(ca.mtimes(inverse.T, tau)),
             ca.densify(ca.vertcat(ca.norm_fro(gains), ca.norm_fro(inverse))),
-            ca.densify(ca.vertcat(*said)),
+            ca.densify(
+                ca.vertcat(
+                    *(all_of(each) if each else kind(1.0) for each in said.values()), *balls
+                )
+            ),
         ]
         return ca.Function('way', [x, v, tau, state, held, lengths], outputs, {'cse': True})
 
-    def _sides_of_the_other_direction(self, known: set[int]) -> list[Any]:
+    def _watched(self) -> list[tuple[list[Expression], list[Expression]]]:
+        """
+        Return for each block what has to vanish and what has to be positive beside its own rows.
+
+        It is watched where the last of its joints is solved for.
+        """
+        closures = self.structure.closures
+        known = {*self.given, *self.structure.held}
+        zero = [
+            closures.rows[k] for k in range(closures.rows.numel()) if k not in self.structure.kept
+        ]
+        positive = [*(ca.vertsplit(closures.upright) if closures.upright.numel() else [])]
+        positive += self._sides_of_the_other_direction()
+        result = []
+        for _, columns in self._blocks:
+            known.update(self.unknown[column] for column in columns)
+            own = [
+                [each for each in rows if _joints_of(each, closures.z) <= known]
+                for rows in (zero, positive)
+            ]
+            for rows, taken in zip((zero, positive), own, strict=True):
+                rows[:] = [each for each in rows if not any(each is one for one in taken)]
+            result.append((own[0], own[1]))
+        return result
+
+    def _block(
+        self,
+        kind: Any,
+        rows: Sequence[int],
+        own: Sequence[int],
+        watched: tuple[Sequence[Expression], Sequence[Expression]],
+        is_of_ball: bool,
+    ) -> tuple[Any, list[int]]:
+        """
+        Return a function that solves a block, and the places of the joints that it depends on.
+
+        It is a function of all joints, those of the block before the tangent led them elsewhere,
+        the lengths, and the derivatives of the joints that it depends on; to its joints, their
+        derivatives, whether the steps contract, whether it is on the start's side, whether the
+        last step is rounding, and whether the elimination is exact.
+        """
+        closures, n = self.structure.closures, self._n
+        arguments = [closures.z, closures.lengths]
+        kept = [self.rows[row] for row in rows]
+        jacobian = closures.slope[kept, :]
+        home = np.asarray(
+            ca.Function('home', arguments, [jacobian[:, own]])(
+                self.structure.start, self.structure.lengths
+            ).full()
+        )
+        order = _pivots(home)
+        sign = float(np.sign(np.linalg.det(home[order])))
+        known = {*self.given, *self.unknown}.difference(own)
+        others = [place for place in sorted(known) if jacobian[:, place].nnz()]
+        equations, jacobian = closures.rows[kept][order], jacobian[order, :]
+        zero, positive = watched
+        first = [ca.densify(equations), ca.densify(jacobian[:, own])]
+        step = ca.Function('step', arguments, first, {'cse': True})
+        is_signed = len(rows) <= WRITTEN_OUT
+        last = ca.Function(
+            'last',
+            arguments,
+            [
+                *first,
+                ca.densify(jacobian[:, others]) if others else ca.SX(len(rows), 0),
+                _determinant(jacobian[:, own]) if is_signed and kind is ca.MX else ca.SX(0.0),
+                ca.sumsqr(ca.vertcat(*zero)) if zero else ca.SX(0.0),
+                all_of(each > 0.0 for each in positive) if positive else ca.SX(1.0),
+            ],
+            {'cse': True},
+        )
+        z, lengths = (
+            kind.sym('z', closures.z.numel()),
+            kind.sym('length', closures.lengths.numel()),
+        )
+        begin, slopes = kind.sym('begin', len(own)), kind.sym('slopes', len(others), n)
+        joints: list[Expression] = ca.vertsplit(z)
+        here = z[own]
+        sizes = []
+        solve: Any = None
+        for _ in range(STEPS - 1):
+            miss, slope = step(ca.vertcat(*joints), lengths)
+            # The slope of the first step does for the second one: the last has its own.
+            if solve is None or kind is ca.MX:
+                solve = _solver(slope)
+            change = solve(miss)
+            here = here - change
+            sizes.append(ca.sumsqr(change))
+            for k, place in enumerate(own):
+                joints[place] = here[k]
+        # The last step is rounding, so that the slope before it is that of the solution.
+        miss, slope, aside, determinant, missed, is_upright = last(ca.vertcat(*joints), lengths)
+        solve = _solver(slope)
+        solved = solve(ca.horzcat(miss, ca.mtimes(aside, slopes)))
+        here = here - solved[:, 0]
+        sizes.append(ca.sumsqr(solved[:, 0]))
+        one, two, three = sizes
+        whole = WHOLE_STEP * (3.0 if is_of_ball else 1.0)
+        fine = all_of(
+            (
+                one <= FIRST_STEP**2,
+                two <= ca.fmax(CONTRACTION**2 * one, ROUNDING**2),
+                three <= ca.fmax(CONTRACTION**2 * two, LAST_STEP**2),
+                ca.sumsqr(here - begin) <= whole**2,
+            )
+        )
+        is_polished = all_of(
+            (
+                three <= POLISHED**2,
+                ca.sumsqr(miss) <= LAST_MISS**2,
+                missed <= self._tolerance**2,
+            )
+        )
+        is_exact = kind(1.0)
+        if isinstance(solve, _Elimination):
+            is_exact, determinant = solve.is_exact, solve.determinant
+        # The order of the rows and the start's sign say what is the start's side. Of the two ways
+        # to turn a ball to one orientation it is that of the start.
+        side = all_of((is_upright, sign * determinant > 0.0)) if is_signed else is_upright
+        function = ca.Function(
+            'block',
+            [z, begin, lengths, slopes],
+            [here, -solved[:, 1:], fine, side, is_polished, is_exact],
+            {'cse': True},
+        )
+        return function, others
+
+    def _sides_of_the_other_direction(self) -> list[Expression]:
         """
         Return what is positive on the start's side of the dead centres of the other direction.
 
         The sign of the derivatives' determinant says it of all of its blocks together: two that
         are beyond theirs look as none.
-
-        :param known: Places of the joints that are known here.
         """
         structure, closures = self.structure, self.structure.closures
         loose = {*self.wanted, *structure.held}
@@ -388,17 +399,15 @@ class Way:
             return []
         result = []
         for rows, own in core:
-            equations = closures.rows[[structure.kept[row] for row in rows]]
-            if len(rows) > WRITTEN_OUT or not _joints_of(equations, closures.z) <= known:
+            if len(rows) > WRITTEN_OUT:
                 continue
             arguments = [closures.z, closures.lengths]
             jacobian = closures.slope[[structure.kept[row] for row in rows], own]
-            at_home = ca.Function('j', arguments, [jacobian])
+            at_home = ca.Function('home', arguments, [jacobian])
             home = np.asarray(at_home(structure.start, structure.lengths).full())
             order = _pivots(home)
             sign = float(np.sign(np.linalg.det(home[order])))
-            side = sign * _determinant(jacobian[order, :])
-            result.append(ca.Function('side', arguments, [side]))
+            result.append(sign * _determinant(jacobian[order, :]))
         return result
 
     def _pivots_of_gains(self) -> tuple[list[int], float]:
@@ -477,7 +486,7 @@ class Way:
         if said[3] != 1.0:
             if self._run_carefully is None:
                 if not self._careful:
-                    self._careful.append(self._compiled(ca.MX))
+                    self._careful.append(self._compiled(is_careful=True))
                 self._run_carefully = self._runner(self._careful[0])
             self._run_carefully()
             said = self._said.tolist()
@@ -660,6 +669,22 @@ class _Elimination:
         lower = n + ca.sumsqr(ca.vertcat(*self._shares.values(), 0.0))
         upper = ca.sumsqr(ca.vertcat(*(self._rows[i][j] for i in range(n) for j in range(i, n))))
         return lower * upper <= GROWTH**2 * ca.sumsqr(self._matrix)
+
+
+def _inverse(n: int, by_rotations: bool) -> Any:
+    """Return a function of a matrix: its inverse, its determinant, whether these are exact."""
+    kind: Any = ca.MX if by_rotations else ca.SX
+    matrix = kind.sym('matrix', n, n)
+    solve = _solver(matrix)
+    inverse, is_exact = solve(kind.eye(n)), kind(1.0)
+    if isinstance(solve, _Elimination):
+        determinant, is_exact = solve.determinant, solve.is_exact
+    elif n <= WRITTEN_OUT:
+        entries = ca.SX.sym('entries', n, n)
+        determinant = ca.Function('determinant', [entries], [_determinant(entries)])(matrix)
+    else:
+        determinant = kind(0.0)
+    return ca.Function('inverse', [matrix], [inverse, determinant, is_exact])
 
 
 def _solver(matrix: Expression) -> Any:
