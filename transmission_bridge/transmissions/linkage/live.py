@@ -31,8 +31,9 @@ __all__ = ['Ends', 'LivePart', 'PartSample', 'PartStream']
 Expression: TypeAlias = Any
 
 #: How many calls a sample may take beside those from the last solution: many, unless there was no
-#: answer to some samples in a row; then many every so often.
-MOST_CALLS, FEW_CALLS, PATIENCE, REST = 240, 24, 8, 16
+#: answer to some samples in a row; then many every so often, and at a place that is this far from
+#: the last one where many were taken [rad or m].
+MOST_CALLS, FEW_CALLS, PATIENCE, REST, ELSEWHERE = 240, 24, 8, 16, 0.02
 
 #: After this many samples in a row without an answer the last solution is forgotten.
 OUTDATED = 250
@@ -192,8 +193,9 @@ class PartStream:
         structure, unknown = component.structure, self._way.unknown
         self._tells = [k for k, place in enumerate(unknown) if place not in structure.balls]
         self._turns = np.array([unknown[k] not in structure.slides for k in self._tells], bool)
-        #: Samples in a row without an answer.
+        #: Samples in a row without an answer, and the last place where many calls were taken.
         self._unanswered = 0
+        self._sought = np.full(n, math.inf)
 
     def map_state(self, rows: Array, start: Array, report: MapReport) -> Array:
         """
@@ -275,11 +277,17 @@ class PartStream:
             return 'domain'
         reason = 'no_convergence'
         # Out of reach for long, a sample costs little; what is near the table is found.
-        is_searched = self._unanswered < PATIENCE or self._unanswered % REST == 0
+        is_searched = (
+            self._unanswered < PATIENCE
+            or self._unanswered % REST == 0
+            or bool((np.abs(at - self._sought) > ELSEWHERE).any())
+        )
         if np.isfinite(start).all():
             way.state[:] = start
             reason = way.follow(at, CALLS if is_searched else FEW_CALLS)
         if reason:
+            if is_searched:
+                self._sought[:] = at
             reason = self._component.solve(way, at, MOST_CALLS if is_searched else FEW_CALLS)
             if not reason and np.isfinite(start).all() and self._is_elsewhere(start):
                 reason = 'branch'

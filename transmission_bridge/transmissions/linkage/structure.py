@@ -549,7 +549,7 @@ def _freedoms(
     held: list[int] = []
     for _ in range(count):
         diagonal = np.where(np.isin(np.arange(len(unknown)), held), -1.0, np.diag(rest))
-        pivot = int(np.argmax(diagonal))
+        pivot = _first_of_largest(diagonal)
         held.append(pivot)
         column = rest[:, pivot] / math.sqrt(max(rest[pivot, pivot], 1e-300))
         rest = rest - np.outer(column, column)
@@ -560,6 +560,12 @@ def _freedoms(
         tuple(unknown[place] for place in idle),
         rank,
     )
+
+
+def _first_of_largest(values: Array) -> int:
+    """Return the first place of those that are as large as the largest but for rounding."""
+    largest = values.max()
+    return int(np.argmax(values >= largest - 1e-6 * abs(largest)))
 
 
 def _kept(
@@ -580,7 +586,7 @@ def _kept(
             sizes = np.sqrt((single**2).sum(axis=2)).max(axis=0)
         sizes[kept] = -1.0
         preferred = [row for row in first if row not in kept and sizes[row] > 1e-4]
-        pivot = preferred[0] if preferred else int(np.argmax(sizes))
+        pivot = preferred[0] if preferred else _first_of_largest(sizes)
         kept.append(pivot)
         unit = single[:, pivot, :]
         norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))

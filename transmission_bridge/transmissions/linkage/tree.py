@@ -307,9 +307,9 @@ def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
             sides.append(set(side))
         found |= sides[0] ^ sides[1]
     scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
-    found |= {
-        scalar[name].mimic.joint  # type: ignore[union-attr]
-        for name in found
-        if name in scalar and scalar[name].mimic is not None
-    }
+    more = found
+    while more:
+        mimics = (scalar[name].mimic for name in more if name in scalar)
+        more = {mimic.joint for mimic in mimics if mimic is not None} - found
+        found |= more
     return found & set(scalar)
