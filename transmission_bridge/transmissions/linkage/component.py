@@ -341,7 +341,7 @@ class Component:
         apart = np.abs((places - x) / span).sum(axis=1)
         if not is_forward and not apart.min() <= 1.0 + len(x):
             return 'domain'
-        reason = 'no_convergence'
+        reason, without_balls = 'no_convergence', None
         nearest = np.argsort(apart, kind='stable')[:STARTS].tolist()
         last = way.calls + calls
         # The last one is the start, from which the straight way may lead where others do not.
@@ -351,8 +351,14 @@ class Component:
             if left <= 0:
                 break
             reason = way.follow(x, min(left, LONG_WAY if seed == 0 else SHORT_WAY))
-            if not reason:
+            if not reason and not way.lost_balls:
                 break
+            if not reason and without_balls is None:
+                # Another way there may keep the angles of the balls.
+                without_balls = way.state.copy()
+        if without_balls is not None and (reason or way.lost_balls):
+            way.state[:] = without_balls
+            reason = way.follow(x)
         if reason and not is_forward and way.calls < last:
             reason = self._sought(way, x, nearest, last - way.calls)
         if reason == 'no_convergence' and self._is_at_dead_centre(way):

@@ -33,7 +33,7 @@ Expression: TypeAlias = Any
 #: How many calls a sample may take beside those from the last solution: many, unless there was no
 #: answer to some samples in a row; then many every so often, and at a place that is this far from
 #: the last one where many were taken [rad or m].
-MOST_CALLS, FEW_CALLS, PATIENCE, REST, ELSEWHERE = 240, 24, 8, 16, 0.02
+MOST_CALLS, FEW_CALLS, PATIENCE, REST, ELSEWHERE = 168, 24, 8, 16, 0.02
 
 #: After this many samples in a row without an answer the last solution is forgotten.
 OUTDATED = 250

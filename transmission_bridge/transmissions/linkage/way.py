@@ -53,14 +53,14 @@ CONTRACTION, ROUNDING = 0.3, 1e-11
 FIRST_STEP, WHOLE_STEP = 0.05, 0.3
 
 #: Calls for one sample, and what a step on the way is at least a share of it.
-CALLS, SMALLEST = 48, 2.0**-8
+CALLS, SMALLEST = 120, 2.0**-8
 
 #: Blocks up to this size are written out; larger ones are factorised by a call.
 WRITTEN_OUT = 12
 
 #: How many times larger than a matrix the factors of a quick elimination may be: it misses its
-#: equations by rounding, that many times.
-GROWTH = 500.0
+#: equations by rounding, that many times. Angles of balls that nobody commands are only shown.
+GROWTH, GROWTH_OF_BALLS = 2e3, 1e5
 
 
 class Way:
@@ -323,10 +323,8 @@ class Way:
             ],
             {'cse': True},
         )
-        z, lengths = (
-            kind.sym('z', closures.z.numel()),
-            kind.sym('length', closures.lengths.numel()),
-        )
+        z: Expression = kind.sym('z', closures.z.numel())
+        lengths: Expression = kind.sym('length', closures.lengths.numel())
         begin, slopes = kind.sym('begin', len(own)), kind.sym('slopes', len(others), n)
         joints: list[Expression] = ca.vertsplit(z)
         here = z[own]
@@ -367,7 +365,8 @@ class Way:
         )
         is_exact = kind(1.0)
         if isinstance(solve, _Elimination):
-            is_exact, determinant = solve.is_exact, solve.determinant
+            is_exact = solve.is_exact(GROWTH_OF_BALLS if is_of_ball else GROWTH)
+            determinant = solve.determinant
         # The order of the rows and the start's sign say what is the start's side. Of the two ways
         # to turn a ball to one orientation it is that of the start.
         side = all_of((is_upright, sign * determinant > 0.0)) if is_signed else is_upright
@@ -530,7 +529,7 @@ class Way:
         if not np.isfinite(begin).all():
             return 'no_convergence'
         way = np.asarray(x) - begin
-        done, step, last = 0.0, 0.5, self.calls + most
+        done, step, half, last = 0.0, 0.5, self.calls + most // 2, self.calls + most
         tolerates = has_failed = False
         while self.calls < last:
             target = min(done + step, 1.0)
@@ -547,11 +546,11 @@ class Way:
             else:
                 has_failed = True
                 step *= 0.5
-                if step < SMALLEST:
-                    if reason or tolerates:
-                        return reason or 'no_convergence'
+                if not reason and not tolerates and (step < SMALLEST or self.calls >= half):
                     # What stays lost are balls alone: the core goes on without them.
                     tolerates, step = True, 1.0 - done
+                elif step < SMALLEST:
+                    return reason or 'no_convergence'
         return reason or 'no_convergence'
 
     # -- what a call has found -------------------------------------------------------------------
@@ -660,15 +659,14 @@ class _Elimination:
             b[k] = b[k] * self._inverses[k]
         return ca.vertcat(*b)
 
-    @property
-    def is_exact(self) -> Expression:
+    def is_exact(self, growth: float = GROWTH) -> Expression:
         """Whether it is exact to rounding: the factors are not much larger than the matrix."""
         n = len(self._rows)
         if n == 1:
             return ca.SX(1.0)
         lower = n + ca.sumsqr(ca.vertcat(*self._shares.values(), 0.0))
         upper = ca.sumsqr(ca.vertcat(*(self._rows[i][j] for i in range(n) for j in range(i, n))))
-        return lower * upper <= GROWTH**2 * ca.sumsqr(self._matrix)
+        return lower * upper <= growth**2 * ca.sumsqr(self._matrix)
 
 
 def _inverse(n: int, by_rotations: bool) -> Any:
@@ -678,7 +676,7 @@ def _inverse(n: int, by_rotations: bool) -> Any:
     solve = _solver(matrix)
     inverse, is_exact = solve(kind.eye(n)), kind(1.0)
     if isinstance(solve, _Elimination):
-        determinant, is_exact = solve.determinant, solve.is_exact
+        determinant, is_exact = solve.determinant, solve.is_exact()
     elif n <= WRITTEN_OUT:
         entries = ca.SX.sym('entries', n, n)
         determinant = ca.Function('determinant', [entries], [_determinant(entries)])(matrix)
