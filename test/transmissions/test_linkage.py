@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint
 import math
 import pickle
 
+import casadi as ca
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -22,8 +23,16 @@ from transmission_bridge.transmissions.interfaces import (
     DIRECTIONS,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.transmissions.linkage import way
+from transmission_bridge.transmissions.linkage import live, way
+from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
+from transmission_bridge.transmissions.linkage.tree import (
+    linkage_joints,
+    Loop,
+    LOOP_TYPES,
+    LoopType,
+    Tree,
+)
 from transmission_bridge.transmissions.linkage.way import Way
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
@@ -301,6 +310,31 @@ def test_a_push_rod_ankle_is_the_parallel_ankle(direction: str, interface: str) 
     assert (np.abs(found - expected) / scale).max() < 1e-9
 
 
+def test_a_hinge_in_space_closes_what_a_point_closes() -> None:
+    """The last axis of a ball may be that of the loop, where its rows are solved as they are."""
+    text = push_rod_ankle()
+    for side in 'ab':
+        more = joint(f'far_{side}_x', f'rod_tip_{side}', f'far_{side}', axis=(1, 0, 0))
+        more += joint(f'far_{side}_y', f'far_{side}', f'end_{side}', axis=(0, 1, 0))
+        text = text.replace('<ros2_control', more + '<ros2_control')
+        text = text.replace(
+            f'<loop type="point" frame1="rod_tip_{side}"',
+            f'<loop type="hinge" axis="0 0 1" frame1="end_{side}"',
+        )
+    assert text.count('type="hinge"') == 2
+    hinged, other = alone(text), alone(push_rod_ankle())
+    a = np.random.default_rng(0).uniform(-0.25, 0.25, (300, 2))
+    values, rate = np.random.default_rng(1).normal(size=(2, *a.shape))
+    for interface in ('position', 'velocity', 'acceleration', 'effort'):
+        given = a if interface == 'position' else values
+        found, expected = (
+            each.map(ACTUATOR_TO_JOINT, interface, given, at=a, rate=rate)
+            for each in (hinged, other)
+        )
+        assert np.isfinite(expected).all()
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ('text', 'pairs'),
     [
@@ -426,6 +460,19 @@ def test_out_of_reach_for_long_a_sample_costs_little(monkeypatch: pytest.MonkeyP
         assert np.isnan(stream.map_state(far, report)).all()
     assert calls < 8000
     assert np.isfinite(stream.map_state(near, report)).all()
+
+
+def test_out_of_reach_for_long_another_place_is_sought_in_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A robot that comes back into reach on another way is not kept waiting."""
+    monkeypatch.setattr(live, 'FEW_CALLS', 0)
+    short = five_bar().replace('xyz="0.0 0.0 0.3"', 'xyz="0.0 0.0 0.25"')
+    stream, report = transmissions_of(short).stream(ACTUATOR_TO_JOINT), MapReport()
+    far = np.full((3, 2), [-1.3, 1.3])
+    for _ in range(2 * live.PATIENCE + 1):
+        assert np.isnan(stream.map_state(far, report)).all()
+    assert np.isfinite(stream.map_state(np.full((3, 2), [0.1, 0.0]), report)).all()
 
 
 @pytest.mark.parametrize('written_out', [12, 0])
@@ -558,6 +605,54 @@ def test_a_copy_through_pickle_maps_the_same() -> None:
     assert np.array_equal(
         copy.actuator_to_joint('position', a), linkage.actuator_to_joint('position', a)
     )
+
+
+@pytest.mark.parametrize('kind', LOOP_TYPES)
+def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
+    """Away from where they close as well, with sliding, skew and mimicking joints."""
+    turn = (0.3, -0.7, 1.1)
+    body = (
+        joint('a', 'base', 'a_link', (0.1, 0.2, 0), (0, 1, 0))
+        + joint('b', 'a_link', 'b_link', (0, 0.1, 0.3), (1, -2, 0.5), rpy=turn)
+        + joint('c', 'b_link', 'c_link', (0.2, 0, 0), (0, 1, 1), 'prismatic')
+        + joint('d', 'c_link', 'tip', (0, 0.1, 0.1), more='<mimic joint="a" multiplier="-0.5"/>')
+        + joint('e', 'base', 'e_link', (0.4, 0, 0), (0, 0, 1), rpy=turn)
+        + joint('f', 'e_link', 'end', (0, 0.3, 0.2), (2, 1, 0))
+    )
+    tree = Tree(load_description(robot(body, {}, (), '')))
+    variables: dict[str, int] = {}
+    loop = Loop(kind, 'tip', 'end', tuple(np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)), 0.4)
+    path = tree.path(loop, variables)
+    closures = Closures([path], [None], len(variables))
+    slope = ca.jacobian(closures.rows, closures.z)
+    function = ca.Function('f', [closures.z, closures.lengths], [closures.slope, slope])
+    for z in np.random.default_rng(3).uniform(-2.0, 2.0, (50, len(variables))):
+        found, expected = (each.full() for each in function(z, 0.4))
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-14)
+
+
+def test_slopes_of_rods_between_balls_are_their_derivatives() -> None:
+    """Distance, direction and orientation, near the start about which they are laid."""
+    (component,) = built(push_rod_ankle()).components
+    closures, start = component.structure.closures, component.structure.start
+    assert any(component.structure.rods)
+    slope = ca.jacobian(closures.rows, closures.z)
+    function = ca.Function('f', [closures.z, closures.lengths], [closures.slope, slope])
+    for away in np.random.default_rng(3).uniform(-0.5, 0.5, (50, len(start))):
+        found, expected = (
+            each.full() for each in function(start + away, component.structure.lengths)
+        )
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-14)
+
+
+def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
+    """The joint at its end is that of the linkage, which nothing else may drive."""
+    body = BODY + joint('shadow', 'arm', 's_link', more='<mimic joint="elbow"/>')
+    body += joint('far_shadow', 's_link', 'f_link', more='<mimic joint="shadow"/>')
+    loop = LINKAGE.replace('rod_tip', 'f_link')
+    description = load_description(robot(body, {'motor': 'crank'}, ('slider',), loop))
+    (spec,) = description.transmissions
+    assert {'far_shadow', 'shadow', 'elbow'} <= linkage_joints(description, spec)
 
 
 # -- what is refused -----------------------------------------------------------------------------

@@ -318,7 +318,7 @@ class Closures:
             across = ca.mtimes(sides.T, there)
             # As the sides turn with one frame and the axis with the other.
             arms = ca.horzcat(*(ca.cross(there, sides[:, k]) for k in range(2)))
-            turning = ca.mtimes(-arms.T, other.turning - one.turning)
+            turning = ca.mtimes(arms.T, other.turning - one.turning)
             cos = ca.dot(here, there)
             return (
                 ca.vertcat(way, across),
