@@ -440,6 +440,38 @@ def test_a_stream_comes_back_from_out_of_reach_on_the_same_branch() -> None:
     assert sum(report.counts.values()) > 0
 
 
+def test_gimbal_lock_of_a_ball_costs_its_own_angles_only() -> None:
+    """All else goes on, and the angles are back behind it."""
+    locked = np.array([0.1, -0.05])
+    text = push_rod_ankle()
+    transmissions = transmissions_of(text)
+    q = transmissions.actuator_to_joint('position', locked)
+    joints = dict(zip(transmissions.joint_names, q.tolist(), strict=True))
+    arm, tip, ball_at = (placed(text, joints, each) for each in ('arm_a', 'rod_tip_a', 'rod_a'))
+    # The first axis of the ball is along the rod there, about which it turns without effect.
+    along = arm[:3, :3].T @ (ball_at[:3, 3] - tip[:3, 3])
+    along /= np.linalg.norm(along)
+    first = ' '.join(map(repr, along.tolist()))
+    second = ' '.join(map(repr, (np.array([0.0, 1.0, 0.0]) - along[1] * along).tolist()))
+    for name, axis, other in (('x', '1 0 0', first), ('y', '0 1 0', second)):
+        place = text.index(f'<joint name="ball_a_{name}"')
+        old = f'<axis xyz="{" ".join(repr(float(each)) for each in axis.split())}"/>'
+        text = text[:place] + text[place:].replace(old, f'<axis xyz="{other}"/>', 1)
+    transmissions = transmissions_of(text)
+    stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
+    own = [name.startswith('ball_a') for name in transmissions.joint_names]
+    lost = []
+    for share in np.linspace(0.0, 2.0, 201):
+        a = share * locked
+        rows = stream.map_state(np.array([a, a, a]), report)
+        assert np.isfinite(rows[:, ~np.array(own)]).all()
+        lost.append(bool(np.isnan(rows[0, own]).any()))
+    assert lost[100]
+    assert 1 <= sum(lost) < 40
+    assert not any(lost[:80])
+    assert not any(lost[120:])
+
+
 def test_out_of_reach_for_long_a_sample_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some samples not each is sought everywhere; what comes back is found at once."""
     calls = 0

@@ -247,7 +247,7 @@ class Component:
         ways = [way.fresh() for way in self._ways]
         states: list[list[Array]] = [[] for _ in ways]
         for z in positions:
-            if all(way.begin(z) and not way.lost_balls for way in ways):
+            if all(way.begin(z) and not way.lost for way in ways):
                 for way, own in zip(ways, states, strict=True):
                     own.append(way.state.copy())
         tables = []
@@ -273,7 +273,7 @@ class Component:
         driven = list(self.structure.driven)
         states: list[Array] = []
         for z in known:
-            if way.begin(z) and not way.lost_balls:
+            if way.begin(z) and not way.lost:
                 states.append(way.state.copy())
         first = len(way.unknown)
         places = [state[first : first + len(driven)] for state in states]
@@ -286,7 +286,7 @@ class Component:
             way.follow(target, TABLE_CALLS)
             reached = way.state[first : first + len(driven)].copy()
             gone = np.abs((reached - places[nearest]) / (self.upper - self.lower)).max()
-            if gone > 0.01 and way.begin(way.joints()) and not way.lost_balls:
+            if gone > 0.01 and way.begin(way.joints()) and not way.lost:
                 states.append(way.state.copy())
                 places.append(reached)
                 found.append(way.joints())
@@ -312,7 +312,7 @@ class Component:
                 continue
             way.state[:] = state
             target = np.array([axis[k] for axis, k in zip(grid, cell, strict=True)])
-            if way.follow(target, TABLE_CALLS) or way.lost_balls:
+            if way.follow(target, TABLE_CALLS) or way.lost:
                 tried[cell] = tried.get(cell, 0) + 1
                 continue
             states[cell] = way.state.copy()
@@ -351,12 +351,12 @@ class Component:
             if left <= 0:
                 break
             reason = way.follow(x, min(left, LONG_WAY if seed == 0 else SHORT_WAY))
-            if not reason and not way.lost_balls:
+            if not reason and not way.lost:
                 break
             if not reason and without_balls is None:
                 # Another way there may keep the angles of the balls.
                 without_balls = way.state.copy()
-        if without_balls is not None and (reason or way.lost_balls):
+        if without_balls is not None and (reason or way.lost):
             way.state[:] = without_balls
             reason = way.follow(x)
         if reason and not is_forward and way.calls < last:

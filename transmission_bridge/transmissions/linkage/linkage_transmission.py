@@ -379,7 +379,6 @@ class LinkageTransmission(Transmission):
         offset = self._offset[part.driven]
         place = where / scale + offset if forward else where
         component, way = part.component, part.component.way(forward, self._with_balls)
-        loose = list(component.structure.balls - set(component.commanded))
         commanded = list(way.wanted)
         wanted, outputs = commanded.copy(), part.outputs(forward).tolist()
         motors: list[tuple[int, int]] = []
@@ -395,15 +394,13 @@ class LinkageTransmission(Transmission):
                 report.count(reason)
                 continue
             z = way.joints()
-            if way.lost_balls:
-                z[loose] = math.nan
+            z[way.lost] = math.nan
             if quantity in POSITIONS:
                 found = z[wanted]
                 result[row, outputs] = found if forward else (found - offset) * scale
                 continue
             slope = way.slope()
-            if way.lost_balls:
-                slope[loose] = math.nan
+            slope[way.lost] = math.nan
             gains = slope[commanded]
             if part.is_singular(forward, quantity is Quantity.EFFORT, gains):
                 report.count('singular')

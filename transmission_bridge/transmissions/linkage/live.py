@@ -186,8 +186,6 @@ class PartStream:
         n = len(self._way.given)
         self._scale, self._offset, self._lower, self._upper = np.reshape(numbers[: 4 * n], (4, n))
         self._most, self._most_inverse = numbers[4 * n : 4 * n + 2]
-        balls = component.structure.balls - {*self._way.wanted, *self._way.given}
-        self._is_of_ball = np.array([place in balls for place in ends.places])
         #: What the table gives is held against the last solution, but for angles of balls.
         self._other = ends.way.fresh()
         structure, unknown = component.structure, self._way.unknown
@@ -265,8 +263,8 @@ class PartStream:
         for k, motor in enumerate(ends.motors, len(way.wanted)):
             if motor is not None:
                 result[2, k] = rows[2, motor]
-        if way.lost_balls:
-            result[:, self._is_of_ball] = math.nan
+        if way.lost:
+            result[:, [place in way.lost for place in ends.places]] = math.nan
             start[:] = math.nan  # the balls are sought anew, their last angles are none
         return result
 

@@ -116,6 +116,12 @@ class Way:
         self.rows = list(structure.kept)
         if not with_balls:
             self._leave_balls()
+        #: Places of the joints of each ball, of the blocks that are of balls.
+        self._balls = [
+            [self.unknown[column] for column in columns]
+            for (_, columns), is_of_ball in zip(self._blocks, self.is_of_ball, strict=True)
+            if is_of_ball
+        ]
         #: The function of a sample: what is given, its rates and efforts, the state, held joints
         #: and lengths; to the next state, rates, efforts, sizes of the derivatives, what is said.
         self.function = self._compiled()
@@ -224,7 +230,11 @@ class Way:
                 z[place], slopes[place] = found[k], slope[k, :]
             said['exact'].append(is_exact)
             if is_of_ball:
-                balls.append(all_of((fine, side)) * (1.0 + is_polished))
+                ball: Expression = all_of((fine, side)) * (1.0 + is_polished)
+                for known, before in zip(self._balls, list(balls), strict=False):
+                    if not set(others).isdisjoint(known):
+                        ball = ca.fmin(ball, before)
+                balls.append(ball)
             else:
                 said['core'].append(fine)
                 said['side'].append(side)
@@ -441,8 +451,8 @@ class Way:
         self._run_carefully: Any = None
         #: How often the function was called.
         self.calls = 0
-        #: Whether angles of balls were not found by the last call.
-        self.lost_balls = False
+        #: Places of joints of balls that were not found by the last call.
+        self.lost: list[int] = []
 
     def _runner(self, function: Any) -> Any:
         """Return a call of a function with the arrays of this way."""
@@ -504,7 +514,12 @@ class Way:
             self.state[:] = self._next
         if begin is not None:
             self.state[:] = begin
-        self.lost_balls = any(ball != 2.0 for ball in balls)
+        self.lost = [
+            place
+            for ball, places in zip(balls, self._balls, strict=True)
+            if ball != 2.0
+            for place in places
+        ]
         if core != 1.0 or polished != 1.0:
             return 'no_convergence'
         return '' if side == 1.0 else 'branch'
@@ -519,7 +534,7 @@ class Way:
         """
         self._x[:] = x
         reason = self._call()
-        if not reason and not self.lost_balls:
+        if not reason and not self.lost:
             self.state[:] = self._next
             return ''
         return self._halved(x, reason, calls)
@@ -535,7 +550,7 @@ class Way:
             target = min(done + step, 1.0)
             self._x[:] = x if target == 1.0 else begin + target * way
             reason = self._call()
-            if not reason and (not self.lost_balls or tolerates):
+            if not reason and (not self.lost or tolerates):
                 self.state[:] = self._next
                 done = target
                 if done == 1.0:
