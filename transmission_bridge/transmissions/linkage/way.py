@@ -319,7 +319,8 @@ class Way:
         equations, jacobian = closures.rows[kept][order], jacobian[order, :]
         zero, positive = watched
         first = [ca.densify(equations), ca.densify(jacobian[:, own])]
-        step = ca.Function('step', arguments, first, {'cse': True})
+        begins = ca.Function('begins', arguments, first, {'cse': True})
+        goes_on = ca.Function('goes_on', arguments, first[:1], {'cse': True})
         is_signed = len(rows) <= WRITTEN_OUT
         last = ca.Function(
             'last',
@@ -339,17 +340,16 @@ class Way:
         joints: list[Expression] = ca.vertsplit(z)
         here = z[own]
         sizes = []
-        solve: Any = None
+        # The slope of the first step does for all but the last one, which has its own.
+        miss, slope = begins(z, lengths)
+        solve = _solver(slope)
         for _ in range(STEPS - 1):
-            miss, slope = step(ca.vertcat(*joints), lengths)
-            # The slope of the first step does for the second one: the last has its own.
-            if solve is None or kind is ca.MX:
-                solve = _solver(slope)
             change = solve(miss)
             here = here - change
             sizes.append(ca.sumsqr(change))
             for k, place in enumerate(own):
                 joints[place] = here[k]
+            miss = goes_on(ca.vertcat(*joints), lengths)
         # The last step is rounding, so that the slope before it is that of the solution.
         miss, slope, aside, determinant, missed, is_upright = last(ca.vertcat(*joints), lengths)
         solve = _solver(slope)
