@@ -16,7 +16,6 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
-from transmission_bridge.bridge.homing import calibration_offsets
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import (
     BridgeOptions,
@@ -24,6 +23,7 @@ from transmission_bridge.bridge.options import (
     pairs,
     unused_aliases,
 )
+from transmission_bridge.bridge.robot import robot_of
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
@@ -166,17 +166,12 @@ class TransmissionBridge(LifecycleNode):
             raise DescriptionError(self._description.absence)
         options = read_options(self)
         aliases = pairs('plugin_aliases', options.plugin_aliases)
-        robot = RobotTransmissions(
-            description_source.read_description(text),
-            pass_through=options.pass_through,
-            passive_joints=options.passive_joints,
-            aliases=aliases,
-            actuator_units=pairs('actuator_units', options.actuator_units),
-        )
+        robot, marks = robot_of(description_source.read_description(text), options)
         lost = robot.lost_actuators
         self._log_findings(
             (
                 *robot.findings,
+                *marks,
                 *implausible_numbers(robot),
                 *unused_aliases(robot.robot, aliases),
                 *names_of_lost(
@@ -197,10 +192,6 @@ class TransmissionBridge(LifecycleNode):
                 f'({self._description.place}): no usable transmission and no joint to pass through'
                 + (f'; {shortened(errors, 1, show=str)}' if errors else '')
             )
-        if options.calibration_offsets:
-            offsets, findings = calibration_offsets(robot)
-            self._log_findings(findings)
-            robot = robot.with_parameters(offsets)
         try:
             tuned = self._live.configure(robot, partial(self._tuned_values, options, robot))
             self._session = Session(self, tuned, options, self._log)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 import sys
 
-from transmission_bridge.bridge.homing import calibration_offsets
 from transmission_bridge.bridge.options import (
     BridgeOptions,
     by_number,
@@ -18,6 +17,7 @@ from transmission_bridge.bridge.options import (
     pairs,
     parameter_names,
 )
+from transmission_bridge.bridge.robot import robot_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import wrap_periods
 from transmission_bridge.description import Finding, load_description
@@ -163,13 +163,7 @@ class BridgeSetup:
         :raises UsageError: If a number cannot be accepted.
         """
         try:
-            robot = RobotTransmissions(
-                load_description(description),
-                pass_through=self.options.pass_through,
-                passive_joints=self.options.passive_joints,
-                aliases=pairs('plugin_aliases', self.options.plugin_aliases),
-                actuator_units=pairs('actuator_units', self.options.actuator_units),
-            )
+            robot, findings = robot_of(load_description(description), self.options)
         except (ParameterError, UnknownNameError) as error:
             raise UsageError(f"'{self.file}': {error}") from None
         places = parameter_names(robot).places
@@ -194,10 +188,7 @@ class BridgeSetup:
                 f"'{self.file}': not used: {_TUNED}; where its offsets are to count, give it with "
                 '--params-file, or write them back into the description by export'
             )
-        if self.options.calibration_offsets:
-            offsets, findings = calibration_offsets(robot)
-            notes += [finding.text for finding in findings]
-            robot = robot.with_parameters(offsets)
+        notes += [finding.text for finding in findings]
         if not known:
             return robot, notes
         try:

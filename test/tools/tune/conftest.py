@@ -120,10 +120,7 @@ class LiveArm:
 
     def __init__(self, harness, peer, folder: Path) -> None:
         self._harness, self._peer = harness, peer
-        description = json.dumps(ARM.read_text(encoding='utf-8'))
-        self._file = harness.parameter_file(
-            folder / 'bridge.yaml', {'robot_description': description, 'autostart': 'true'}
-        )
+        self._path = folder / 'bridge.yaml'
         self.positions = dict.fromkeys(MOTORS, 0.0)
         self._publisher = peer.node.create_publisher(
             harness.JointState, 'actuator_states', harness.RELIABLE
@@ -131,19 +128,24 @@ class LiveArm:
         self._commands = peer.node.create_publisher(
             harness.JointState, 'joint_commands', harness.RELIABLE
         )
-        self.commanded = ''
+        #: The joint that is commanded, and where to; by default to stand still.
+        self.commanded, self.target = '', math.nan
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._drive)
         self._thread.start()
         self.bridge = None
         self.start()
 
-    def start(self) -> None:
-        """Start the bridge, again where it has ended."""
+    def start(self, description: str = '', **options: str) -> None:
+        """Start the bridge, again where it has ended, with options as they stand in YAML."""
         if self.bridge is not None:
             self.bridge.clean_up()
+        text = json.dumps(description or ARM.read_text(encoding='utf-8'))
+        file = self._harness.parameter_file(
+            self._path, {'robot_description': text, 'autostart': 'true', **options}
+        )
         self.bridge = self._harness.Process(
-            'transmission_bridge.ros.bridge_main', ['--ros-args', '--params-file', self._file]
+            'transmission_bridge.ros.bridge_main', ['--ros-args', '--params-file', file]
         )
         self.bridge.wait_for('active')
 
@@ -155,9 +157,9 @@ class LiveArm:
                 )
             )
             if self.commanded:
-                self._commands.publish(
-                    self._harness.JointState(name=[self.commanded], velocity=[0.0])
-                )
+                stands = math.isnan(self.target)
+                what = {'velocity': [0.0]} if stands else {'position': [self.target]}
+                self._commands.publish(self._harness.JointState(name=[self.commanded], **what))
 
     def value(self, name: str) -> float:
         """Return the value of a number in the bridge."""

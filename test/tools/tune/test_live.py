@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 import time
 
 import numpy as np
 import pytest
 
+from transmission_bridge.resources import resource
 from transmission_bridge.tools.tune.live import BridgeRobot
+
+ARM = Path(resource('urdf', 'arm.urdf'))
 
 pytestmark = [pytest.mark.ros, pytest.mark.once]
 
+OFFSET = '<offset>0.25</offset>'
 PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
 
 
@@ -106,13 +112,38 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
     """Configured anew with it, the bridge has other numbers."""
     spin_until(robot, lambda: robot.model is not None)
     node = 'transmission_bridge'
-    text = peer.parameters(['robot_description'])['robot_description']
     assert peer.change_state('deactivate', node)
     assert peer.change_state('cleanup', node)
-    other = text.replace('<offset>0.25</offset>', '<offset>0.75</offset>')
+    other = ARM.read_text(encoding='utf-8').replace(OFFSET, '<offset>0.75</offset>')
     assert peer.set_parameters({'robot_description': other}).successful
     for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
         if peer.state(node) == before:  # else it has started by itself
             peer.change_state(transition, node)
     spin_until(robot, lambda: robot.generation == 2)
     assert robot.model.value(f'{PAN}.offset') == 0.75
+
+
+def test_an_offset_of_a_calibration_mark_is_not_one_of_tuning(robot, live_arm):
+    """With calibration_offsets it is what the description says, and nothing to be saved."""
+    text, joint = ARM.read_text(encoding='utf-8'), '<joint name="shoulder_pan" type="revolute">'
+    assert OFFSET in text
+    assert joint in text
+    text = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
+    live_arm.start(text, calibration_offsets='true')
+    spin_until(robot, lambda: robot.model is not None)
+    spin_until(robot, lambda: robot.model.value(f'{PAN}.offset') == 0.125)
+    assert robot.model.changed() == {}
+
+
+def test_commands_of_a_driver_that_wraps_are_shown_in_its_turn(robot, live_arm):
+    """The motor is sent to where its encoder wraps to, the joint to where it was commanded."""
+    live_arm.start(wrap_period='[shoulder_pan_motor=6.25]', unknown_turn='first')
+    spin_until(robot, lambda: robot.model is not None)
+    for position in (1.0, 3.0, -2.25):
+        live_arm.positions = {**live_arm.positions, 'shoulder_pan_motor': position}
+        reached = 0.25 + (position % 6.25) / 101.0
+        spin_until(robot, lambda: math.isclose(joint(robot, 'shoulder_pan'), reached))
+    live_arm.target, live_arm.commanded = joint(robot, 'shoulder_pan'), 'shoulder_pan'
+    place = robot.model.robot.joint_names.index('shoulder_pan')
+    spin_until(robot, lambda: np.isfinite(robot.state().target[place]))
+    assert math.isclose(robot.state().target[place], live_arm.target)

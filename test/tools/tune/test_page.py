@@ -143,6 +143,19 @@ def test_numbers_that_are_typed_wait_for_enter_and_go_together(serve, live_arm):
     live_arm.wait_for(f'{PAN}.offset', 0.55)
 
 
+def test_what_was_typed_does_not_go_unseen_into_another_unit(serve, live_arm):
+    """Numbers that were not applied are gone where the fields are made anew in degrees."""
+    page = serve().open()
+    fill(page, 'offset [rad]', '1')
+    page.get_by_role('tab', name='Robot').click()
+    page.get_by_label('degrees').check()
+    page.get_by_role('tab', name='Tune').click()
+    field(page, 'offset [deg]').wait_for()
+    enter(page, 'reduction', '50')
+    live_arm.wait_for(f'{PAN}.mechanical_reduction', 50.0)
+    assert live_arm.value(f'{PAN}.offset') == 0.25
+
+
 def test_zero_asks_and_acts(serve, live_arm):
     """What will change is said first; without an answer nothing does."""
     live_arm.positions['shoulder_pan_motor'] = 10.1

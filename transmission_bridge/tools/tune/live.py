@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.options import BridgeOptions, pairs, PREFIX
+from transmission_bridge.bridge.robot import robot_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
 from transmission_bridge.description import load_description
@@ -45,6 +46,7 @@ _OPTIONS = (
     'passive_joints',
     'wrap_period',
     'actuator_units',
+    'calibration_offsets',
     'unknown_turn',
     'state_timeout',
 )
@@ -182,16 +184,9 @@ class BridgeRobot(RosClient):
         }
         try:
             options = BridgeOptions(**named)
-            aliases = pairs('plugin_aliases', options.plugin_aliases)
             data = text.encode()
-            robot = RobotTransmissions(
-                load_description(data),
-                pass_through=options.pass_through,
-                passive_joints=options.passive_joints,
-                aliases=aliases,
-                actuator_units=pairs('actuator_units', options.actuator_units),
-            )
-            model = TuneModel(data, robot, aliases)
+            robot, _ = robot_of(load_description(data), options)
+            model = TuneModel(data, robot, pairs('plugin_aliases', options.plugin_aliases))
             self._buffers = _Buffers(robot, options)
             model.accept(numbers)
         except TransmissionBridgeError as error:

@@ -153,7 +153,8 @@ class TuneModel:
     :param robot: The maps with the numbers of the description.
     :param aliases: Types in the description to installed types.
     :ivar robot: The maps with the numbers in use.
-    :ivar original: Those with the numbers of the description.
+    :ivar original: Those with the numbers of the description, offsets of calibration marks among
+        them where these count.
     """
 
     def __init__(
@@ -221,6 +222,10 @@ class TuneModel:
         """Return the value in use of a parameter."""
         return self._value(self.robot, name)
 
+    def described(self, name: str) -> float:
+        """Return the value of a parameter in the description."""
+        return self._value(self.original, name)
+
     def _value(self, robot: RobotTransmissions, name: str) -> float:
         transmission, path = self._places[name]
         return next(each.value for each in robot.tunables[transmission] if each.path == path)
@@ -228,17 +233,18 @@ class TuneModel:
     def changed(self) -> dict[str, tuple[float, float]]:
         """Return the numbers that differ from the description: those before and those in use."""
         if self._changed is None:
-            tunables = self.robot.tunables
-            of = {
-                (transmission, each.path): each
-                for transmission in self._of
-                for each in tunables[transmission]
-                if each.value != each.default
-            }
+            before, after = (
+                {
+                    (transmission, each.path): each.value
+                    for transmission in self._of
+                    for each in robot.tunables[transmission]
+                }
+                for robot in (self.original, self.robot)
+            )
             self._changed = {
-                name: (of[place].default, of[place].value)
+                name: (before[place], after[place])
                 for name, place in self._places.items()
-                if place in of
+                if before[place] != after[place]
             }
         return self._changed
 
@@ -418,9 +424,9 @@ class TuneModel:
     def as_described(self, transmission: str) -> Proposal:
         """Return the numbers of a transmission as they are in the description."""
         values = {
-            number.name: number.tunable.default
-            for number in self.numbers(transmission)
-            if number.tunable.value != number.tunable.default
+            name: before
+            for name, (before, _) in self.changed().items()
+            if self.place_of(name) == transmission
         }
         reason = '' if values else 'the numbers are those of the URDF'
         return Proposal(f'{transmission} as in the URDF', values, reason)

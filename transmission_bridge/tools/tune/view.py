@@ -265,8 +265,7 @@ class View:
 
     def _set_degrees(self, degrees: bool) -> None:
         self._units = Units(degrees=degrees)
-        self._make_panel()
-        self.refresh()
+        self._choose_anew()  # what was typed in the other unit and not applied is not kept unseen
 
     # -- the panel of a transmission -------------------------------------------------------------
 
@@ -333,7 +332,7 @@ class View:
             if above != heading:
                 heading = above
                 gui.add_html(f'<div class="tb"><b>{plain(above, 120)}</b></div>')
-            self._fields[number.name] = self._add_field(number)
+            self._fields[number.name] = self._add_field(number, model.described(number.name))
         self._effects = gui.add_html('')
         self._apply_button = gui.add_button('Apply', disabled=True, color='blue')
         self._on_click(self._apply_button, self._apply)
@@ -352,14 +351,14 @@ class View:
 
         group.on_click(clicked)
 
-    def _add_field(self, number: Number) -> _Field:
+    def _add_field(self, number: Number, described: float) -> _Field:
         gui, units = self._gui, self._units
         tunable = number.tunable
         unit = units.name(number.unit)
         name = number.path[-1].replace('mechanical_', '').replace('_', ' ')
         hint = (
             f'{tunable.description} {_range_text(number)} '
-            f'URDF: {units.field(tunable.default, number.unit)}. Parameter {label(number.name)}'
+            f'URDF: {units.field(described, number.unit)}. Parameter {label(number.name)}'
         )
         text = gui.add_text(
             f'{label(name)} [{unit}]' if unit else label(name),
