@@ -150,7 +150,7 @@ def test_what_was_typed_does_not_go_unseen_into_another_unit(serve, live_arm):
     page.get_by_role('tab', name='Robot').click()
     page.get_by_label('degrees').check()
     page.get_by_role('tab', name='Tune').click()
-    field(page, 'offset [deg]').wait_for()
+    field(page, 'offset [°]').wait_for()
     enter(page, 'reduction', '50')
     live_arm.wait_for(f'{PAN}.mechanical_reduction', 50.0)
     assert live_arm.value(f'{PAN}.offset') == 0.25
