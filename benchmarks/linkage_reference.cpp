@@ -7,7 +7,8 @@
 // positions only. It damps by 0.01, which falls or grows by ten, and goes from the end of each step
 // back by tenths of it as long as that is better; residual and step have to be below a tolerance.
 // Kinematics are those of the loops alone and nothing is allocated, so that it is quicker than the
-// original, which moves the whole model. Compiled by linkages.py.
+// original, which moves the whole model. What follows where ten iterations are not enough is left
+// out: the samples here never need it. Compiled by linkages.py.
 
 #include <algorithm>
 #include <cmath>
@@ -95,22 +96,36 @@ int rows_of(const Linkage & linkage, const double * z, double * miss, double * s
     for (int side = 0; side < 2; ++side) {
       pose(loop.chain[side], loop.after[side], z, at[side], axes[side], points[side]);
     }
-    double way[3], turn[3] = {0, 0, 0}, a[2][3];
+    double way[3], turn[3] = {0, 0, 0}, across[2][3];
     for (int i = 0; i < 3; ++i) {way[i] = at[1][4 * i + 3] - at[0][4 * i + 3];}
-    for (int side = 0; side < 2 && loop.type == 1; ++side) {
-      for (int i = 0; i < 3; ++i) {
-        a[side][i] = 0;
-        for (int k = 0; k < 3; ++k) {a[side][i] += at[side][4 * i + k] * loop.axis[k];}
+    if (loop.type == 1) {  // two directions across the axis of one frame, and the other's axis
+      const double along = std::fabs(loop.axis[0]) > 0.9 ? 1.0 : 0.0;
+      const double helper[3] = {1 - along, along, 0};
+      double sides[2][3], there[3], here[3];
+      cross(loop.axis, helper, sides[0]);
+      const double size = std::hypot(sides[0][0], sides[0][1], sides[0][2]);
+      for (int i = 0; i < 3; ++i) {sides[0][i] /= size;}
+      cross(loop.axis, sides[0], sides[1]);
+      const auto turned = [&](int frame, const double * vector, double * out) {
+          for (int i = 0; i < 3; ++i) {
+            out[i] = 0;
+            for (int k = 0; k < 3; ++k) {out[i] += at[frame][4 * i + k] * vector[k];}
+          }
+        };
+      turned(1, loop.axis, there);
+      for (int k = 0; k < 2; ++k) {
+        turned(0, sides[k], here);
+        cross(there, here, across[k]);
+        for (int i = 0; i < 3; ++i) {turn[k] += here[i] * there[i];}
       }
     }
-    if (loop.type == 1) {cross(a[0], a[1], turn);}
     for (int c = 0; c < 3 && loop.type == 2; ++c) {
       double one[3], other[3], sum[3];
       for (int i = 0; i < 3; ++i) {one[i] = at[0][4 * i + c]; other[i] = at[1][4 * i + c];}
       cross(one, other, sum);
       for (int i = 0; i < 3; ++i) {turn[i] += 0.5 * sum[i];}
     }
-    const int count = loop.type == 3 ? 1 : loop.type == 0 ? 3 : 6;
+    const int count = loop.type == 3 ? 1 : loop.type == 0 ? 3 : loop.type == 1 ? 5 : 6;
     const double size = loop.length;
     for (int i = 0; i < count; ++i) {
       if (slope) {std::fill_n(slope + (row + i) * linkage.n, linkage.n, 0.0);}
@@ -134,9 +149,8 @@ int rows_of(const Linkage & linkage, const double * z, double * miss, double * s
         }
         for (int i = 0; i < 3; ++i) {entry[i * linkage.n] += sign * line[i];}
         double bent[3] = {axis[0], axis[1], axis[2]};
-        if (loop.type == 1) {  // the part across the axis
-          const double along = axis[0] * a[0][0] + axis[1] * a[0][1] + axis[2] * a[0][2];
-          for (int i = 0; i < 3; ++i) {bent[i] -= along * a[0][i];}
+        for (int k = 0; loop.type == 1 && k < 2; ++k) {
+          bent[k] = axis[0] * across[k][0] + axis[1] * across[k][1] + axis[2] * across[k][2];
         }
         for (int i = 3; i < count && !j.slides; ++i) {entry[i * linkage.n] += sign * bent[i - 3];}
       }

@@ -194,6 +194,21 @@ def push_rod_ankle(**options: str) -> str:
     )
 
 
+def with_far_balls(kind: str) -> str:
+    """Return the same ankle, whose rods have two axes of a ball at their far ends as well."""
+    text, axis = push_rod_ankle(), ' axis="0 0 1"' if kind == 'hinge' else ''
+    for side in 'ab':
+        more = joint(f'far_{side}_x', f'rod_tip_{side}', f'far_{side}', axis=(1, 0, 0))
+        more += joint(f'far_{side}_y', f'far_{side}', f'end_{side}', axis=(0, 1, 0))
+        text = text.replace('<ros2_control', more + '<ros2_control')
+        text = text.replace(
+            f'<loop type="point" frame1="rod_tip_{side}"',
+            f'<loop type="{kind}"{axis} frame1="end_{side}"',
+        )
+    assert text.count(f'type="{kind}"') == 2
+    return text
+
+
 def four_bar_knee(**options: str) -> str:
     """Return a crank in the thigh that bends a knee by a rod."""
     body = (
@@ -312,17 +327,7 @@ def test_a_push_rod_ankle_is_the_parallel_ankle(direction: str, interface: str) 
 
 def test_a_hinge_in_space_closes_what_a_point_closes() -> None:
     """The last axis of a ball may be that of the loop, where its rows are solved as they are."""
-    text = push_rod_ankle()
-    for side in 'ab':
-        more = joint(f'far_{side}_x', f'rod_tip_{side}', f'far_{side}', axis=(1, 0, 0))
-        more += joint(f'far_{side}_y', f'far_{side}', f'end_{side}', axis=(0, 1, 0))
-        text = text.replace('<ros2_control', more + '<ros2_control')
-        text = text.replace(
-            f'<loop type="point" frame1="rod_tip_{side}"',
-            f'<loop type="hinge" axis="0 0 1" frame1="end_{side}"',
-        )
-    assert text.count('type="hinge"') == 2
-    hinged, other = alone(text), alone(push_rod_ankle())
+    hinged, other = alone(with_far_balls('hinge')), alone(push_rod_ankle())
     a = np.random.default_rng(0).uniform(-0.25, 0.25, (300, 2))
     values, rate = np.random.default_rng(1).normal(size=(2, *a.shape))
     for interface in ('position', 'velocity', 'acceleration', 'effort'):
@@ -440,8 +445,33 @@ def test_a_stream_comes_back_from_out_of_reach_on_the_same_branch() -> None:
     assert sum(report.counts.values()) > 0
 
 
+@pytest.mark.parametrize('kind', ['rod', 'point'])
+def test_a_loop_of_driven_joints_alone_is_watched(kind: str) -> None:
+    """Nothing is solved for, and nothing is said of positions at which the loop is open."""
+    body = ''.join(
+        joint(f'crank_{side}', 'base', f'arm_{side}', (0, place, 0))
+        + joint(f'tip_{side}', f'arm_{side}', f'end_{side}', (0, -place, 0.2), kind='fixed')
+        for side, place in (('a', 0.1), ('b', -0.1))
+    )
+    loop = f'<loop type="{kind}" frame1="end_a" frame2="end_b"/>'
+    if kind == 'rod':
+        body = body.replace('xyz="0.0 -0.1 0.2"', 'xyz="0.0 -0.2 0.2"')
+    motors = {'motor_a': 'crank_a', 'motor_b': 'crank_b'}
+    text = robot(body, motors, ('crank_a', 'crank_b'), loop)
+    transmissions = RobotTransmissions(load_description(text), registry=REGISTRY)
+    if not transmissions.transmissions:
+        assert 'the loops hold the driven joints' in str(transmissions.findings[0])
+        return
+    stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
+    apart = np.array([0.3, -0.3])
+    assert np.isfinite(stream.map_state(np.zeros((3, 2)), report)).all()
+    assert np.isnan(stream.map_state(np.array([apart, apart, apart]), report)[0]).all()
+    assert np.isnan(transmissions.actuator_to_joint('position', apart)).all()
+    assert sum(report.counts.values()) > 0
+
+
 def test_gimbal_lock_of_a_ball_costs_its_own_angles_only() -> None:
-    """All else goes on, and the angles are back behind it."""
+    """All else goes on; the angles are back behind it, and close the robot wherever they are."""
     locked = np.array([0.1, -0.05])
     text = push_rod_ankle()
     transmissions = transmissions_of(text)
@@ -461,15 +491,21 @@ def test_gimbal_lock_of_a_ball_costs_its_own_angles_only() -> None:
     stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
     own = [name.startswith('ball_a') for name in transmissions.joint_names]
     lost = []
-    for share in np.linspace(0.0, 2.0, 201):
+    shares = np.random.default_rng(5).uniform(0.0, 2.0, 100)
+    for share in (*np.linspace(0.0, 2.0, 201), *shares):
         a = share * locked
         rows = stream.map_state(np.array([a, a, a]), report)
         assert np.isfinite(rows[:, ~np.array(own)]).all()
         lost.append(bool(np.isnan(rows[0, own]).any()))
+        if not lost[-1]:
+            joints = dict(zip(transmissions.joint_names, rows[0].tolist(), strict=True))
+            tip, eye = (placed(text, joints, each) for each in ('rod_tip_a', 'foot_eye_a'))
+            assert np.abs(tip[:3, 3] - eye[:3, 3]).max() < 1e-9
+            assert np.abs(rows[0, own]).max() < 2.0 * math.pi
     assert lost[100]
-    assert 1 <= sum(lost) < 40
+    assert 1 <= sum(lost[:201]) < 40
     assert not any(lost[:80])
-    assert not any(lost[120:])
+    assert not any(lost[120:201])
 
 
 def test_out_of_reach_for_long_a_sample_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,7 +543,7 @@ def test_out_of_reach_for_long_another_place_is_sought_in_full(
     assert np.isfinite(stream.map_state(np.full((3, 2), [0.1, 0.0]), report)).all()
 
 
-@pytest.mark.parametrize('written_out', [12, 0])
+@pytest.mark.parametrize('written_out', [12, 1, 0])
 def test_a_robot_answers_its_linkage_beside_all_else(
     written_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -663,11 +699,13 @@ def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-14)
 
 
-def test_slopes_of_rods_between_balls_are_their_derivatives() -> None:
+@pytest.mark.parametrize('kind', ['point', 'weld'])
+def test_slopes_of_rods_between_balls_are_their_derivatives(kind: str) -> None:
     """Distance, direction and orientation, near the start about which they are laid."""
-    (component,) = built(push_rod_ankle()).components
+    text = push_rod_ankle() if kind == 'point' else with_far_balls(kind)
+    (component,) = built(text).components
     closures, start = component.structure.closures, component.structure.start
-    assert any(component.structure.rods)
+    assert all(component.structure.rods)
     slope = ca.jacobian(closures.rows, closures.z)
     function = ca.Function('f', [closures.z, closures.lengths], [closures.slope, slope])
     for away in np.random.default_rng(3).uniform(-0.5, 0.5, (50, len(start))):

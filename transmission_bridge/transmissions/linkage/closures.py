@@ -235,6 +235,8 @@ class Closures:
         self.rows = ca.vertcat(*rows)
         #: Derivatives of ``rows`` by the joints, shape ``(n_rows, n)``.
         self.slope = ca.sparsify(ca.vertcat(*slopes))
+        #: Joints of which a whole turn is none of those that mimic them.
+        self.stretched = {variable for variable, scale, _ in self._turns if scale != 1.0}
         #: Positive on the side of the start: what vanishes half a turn away does so there as well.
         self.upright = ca.vertcat(*upright)
 

@@ -58,7 +58,7 @@ MOST_CALLS = 1200
 NARROW = 0.1
 
 #: Steps of the driven joints where the straight way back does not lead there, and the longest.
-CALLS, LONGEST = 40, 0.2
+DRIVEN_STEPS, LONGEST = 40, 0.2
 
 #: Where the way ends at this many times the slope of the start, there is a dead centre.
 DEAD_CENTRE = 4.0
@@ -246,13 +246,17 @@ class Component:
         positions = self._reached()
         ways = [way.fresh() for way in self._ways]
         states: list[list[Array]] = [[] for _ in ways]
+        balls = list(self.structure.balls - {*self.commanded})
         for z in positions:
-            if all(way.begin(z) and not way.lost for way in ways):
-                for way, own in zip(ways, states, strict=True):
-                    own.append(way.state.copy())
+            # On the way there a ball may have turned around: its angles are sought anew.
+            own = z.copy()
+            own[balls] = math.nan
+            if all(way.begin(own) for way in ways):
+                for way, found in zip(ways, states, strict=True):
+                    found.append(way.state.copy())
         tables = []
-        for way, own in zip(ways, states, strict=True):
-            table, first = np.array(own), len(way.unknown)
+        for way, found in zip(ways, states, strict=True):
+            table, first = np.array(found), len(way.unknown)
             tables.append((table[:, first : first + len(way.given)].copy(), table))
         return tuple(tables)
 
@@ -273,7 +277,7 @@ class Component:
         driven = list(self.structure.driven)
         states: list[Array] = []
         for z in known:
-            if way.begin(z) and not way.lost:
+            if way.begin(z):
                 states.append(way.state.copy())
         first = len(way.unknown)
         places = [state[first : first + len(driven)] for state in states]
@@ -286,7 +290,7 @@ class Component:
             way.follow(target, TABLE_CALLS)
             reached = way.state[first : first + len(driven)].copy()
             gone = np.abs((reached - places[nearest]) / (self.upper - self.lower)).max()
-            if gone > 0.01 and way.begin(way.joints()) and not way.lost:
+            if gone > 0.01 and way.begin(way.joints()):
                 states.append(way.state.copy())
                 places.append(reached)
                 found.append(way.joints())
@@ -312,7 +316,7 @@ class Component:
                 continue
             way.state[:] = state
             target = np.array([axis[k] for axis, k in zip(grid, cell, strict=True)])
-            if way.follow(target, TABLE_CALLS) or way.lost:
+            if way.follow(target, TABLE_CALLS):
                 tried[cell] = tried.get(cell, 0) + 1
                 continue
             states[cell] = way.state.copy()
@@ -341,7 +345,7 @@ class Component:
         apart = np.abs((places - x) / span).sum(axis=1)
         if not is_forward and not apart.min() <= 1.0 + len(x):
             return 'domain'
-        reason, without_balls = 'no_convergence', None
+        reason = 'no_convergence'
         nearest = np.argsort(apart, kind='stable')[:STARTS].tolist()
         last = way.calls + calls
         # The last one is the start, from which the straight way may lead where others do not.
@@ -351,14 +355,8 @@ class Component:
             if left <= 0:
                 break
             reason = way.follow(x, min(left, LONG_WAY if seed == 0 else SHORT_WAY))
-            if not reason and not way.lost:
+            if not reason:
                 break
-            if not reason and without_balls is None:
-                # Another way there may keep the angles of the balls.
-                without_balls = way.state.copy()
-        if without_balls is not None and (reason or way.lost):
-            way.state[:] = without_balls
-            reason = way.follow(x)
         if reason and not is_forward and way.calls < last:
             reason = self._sought(way, x, nearest, last - way.calls)
         if reason == 'no_convergence' and self._is_at_dead_centre(way):
@@ -380,7 +378,7 @@ class Component:
         for seed in seeds:
             forward.state[:] = self.seeds[1][1][seed]
             miss, damping = x - forward.joints()[wanted], 1.0
-            for _ in range(CALLS):
+            for _ in range(DRIVEN_STEPS):
                 if np.abs(miss).max() < 1e-9 or forward.calls >= calls:
                     break
                 last = forward.state.copy()
@@ -430,8 +428,10 @@ class Component:
         # Of the way back, the angles of balls are unknown, and nothing else depends on them.
         places = np.nan_to_num(z), np.nan_to_num(rate)
         bent, jacobian = (each.full() for each in self._bend(*places, self.structure.lengths))
-        rows = [self.structure.kept.index(row) for row in way.rows]
-        result[way.unknown] = -np.linalg.solve(jacobian[rows][:, way.unknown], bent[rows, 0])
+        kept, found = way.found
+        rows = [self.structure.kept.index(row) for row in kept]
+        result[found] = -np.linalg.solve(jacobian[rows][:, found], bent[rows, 0])
+        result[way.lost] = math.nan
         return result
 
 

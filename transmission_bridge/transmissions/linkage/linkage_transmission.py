@@ -394,7 +394,6 @@ class LinkageTransmission(Transmission):
                 report.count(reason)
                 continue
             z = way.joints()
-            z[way.lost] = math.nan
             if quantity in POSITIONS:
                 found = z[wanted]
                 result[row, outputs] = found if forward else (found - offset) * scale

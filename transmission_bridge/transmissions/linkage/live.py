@@ -31,8 +31,8 @@ __all__ = ['Ends', 'LivePart', 'PartSample', 'PartStream']
 Expression: TypeAlias = Any
 
 #: How many calls a sample may take beside those from the last solution: many, unless there was no
-#: answer to some samples in a row; then many every so often, and at a place that is this far from
-#: the last one where many were taken [rad or m].
+#: answer to some samples in a row; then many every so often, and farther than this from the last
+#: place where many were spent [rad or m].
 MOST_CALLS, FEW_CALLS, PATIENCE, REST, ELSEWHERE = 168, 24, 8, 16, 0.02
 
 #: After this many samples in a row without an answer the last solution is forgotten.
@@ -190,6 +190,8 @@ class PartStream:
         self._other = ends.way.fresh()
         structure, unknown = component.structure, self._way.unknown
         self._tells = [k for k, place in enumerate(unknown) if place not in structure.balls]
+        first = len(unknown)
+        self._core = [*self._tells, *range(first, first + n)]
         self._turns = np.array([unknown[k] not in structure.slides for k in self._tells], bool)
         #: Samples in a row without an answer, and the last place where many calls were taken.
         self._unanswered = 0
@@ -263,9 +265,7 @@ class PartStream:
         for k, motor in enumerate(ends.motors, len(way.wanted)):
             if motor is not None:
                 result[2, k] = rows[2, motor]
-        if way.lost:
-            result[:, [place in way.lost for place in ends.places]] = math.nan
-            start[:] = math.nan  # the balls are sought anew, their last angles are none
+        result[:, [place in way.lost for place in ends.places]] = math.nan
         return result
 
     def _found(self, at: Array, start: Array) -> str:
@@ -273,21 +273,21 @@ class PartStream:
         way = self._way
         if self._ends.is_forward and not self._is_inside(at):
             return 'domain'
-        reason = 'no_convergence'
         # Out of reach for long, a sample costs little; what is near the table is found.
         is_searched = (
             self._unanswered < PATIENCE
             or self._unanswered % REST == 0
             or bool((np.abs(at - self._sought) > ELSEWHERE).any())
         )
-        if np.isfinite(start).all():
+        reason, has_start = 'no_convergence', bool(np.isfinite(start[self._core]).all())
+        if has_start:
             way.state[:] = start
             reason = way.follow(at, CALLS if is_searched else FEW_CALLS)
         if reason:
             if is_searched:
                 self._sought[:] = at
             reason = self._component.solve(way, at, MOST_CALLS if is_searched else FEW_CALLS)
-            if not reason and np.isfinite(start).all() and self._is_elsewhere(start):
+            if not reason and has_start and self._is_elsewhere(start):
                 reason = 'branch'
         if not reason and not self._is_inside(way.joints()[list(way.structure.driven)]):
             reason = 'domain'

@@ -15,7 +15,7 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
-from transmission_bridge.transmissions.linkage.tree import LoopPath, Motion
+from transmission_bridge.transmissions.linkage.tree import LoopPath
 from transmission_bridge.types import Array
 
 __all__ = ['Structure', 'rows_function']
@@ -281,13 +281,6 @@ class _Search:
     ) -> None:
         self._n, self._driven, self._paths, self._slides = n, list(driven), paths, slides
         self._hints, self._limits = hints, limits
-        #: Joints of which a whole turn is none of those that mimic them.
-        self._stretched = {
-            element.variable
-            for path in paths
-            for element in (*path.to_frame1, *path.to_frame2)
-            if isinstance(element, Motion) and abs(element.scale) != 1.0
-        }
         self._closures = Closures(paths, [None] * len(paths), n)
         self._stated = _Rows(self._closures, self._closures.stated)
         self._cayley = _Rows(self._closures, self._closures.cayley)
@@ -370,7 +363,7 @@ class _Search:
         """Return an assembly without whole turns away from where it was sought."""
         result: Array = z.copy()
         for place in range(self._n):
-            if place not in self._slides and place not in self._stretched:
+            if place not in self._slides and place not in self._closures.stretched:
                 turns = round((z[place] - first[place]) / (2.0 * math.pi))
                 result[place] = z[place] - turns * 2.0 * math.pi
         return result

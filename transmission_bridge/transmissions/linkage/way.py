@@ -6,8 +6,9 @@ One direction of a linkage: all joints from the given ones, by a compiled functi
 
 The rows are solved block by block: each block holds the joints of those before it and its own. A
 call begins at the last solution, goes where its tangent leads, and takes three Newton steps in
-each block. What it gives counts only if the steps contract and the last one is nothing; else the
-way is halved. The function has no memory: where it begins is an argument.
+each block. What it gives counts only if the steps contract, the last one is nothing, redundant
+rows hold and all is on the start's side; else the way is halved. The function has no memory:
+where it begins is an argument.
 
 The function eliminates in the order of rows that is best at the start, and says where that order
 is bad. For these positions there is another function with the same arguments that factorises by
@@ -25,7 +26,7 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.equations import all_of
+from transmission_bridge.transmissions.equations import all_of, is_known
 from transmission_bridge.transmissions.linkage.structure import Structure
 from transmission_bridge.types import Array
 
@@ -43,8 +44,9 @@ LAST_STEP = 1e-11
 #: residuals of its rows below this.
 POLISHED, LAST_MISS = 1e-12, 1e-10
 
-#: How many calls a position takes at most, each from where the last one led.
-POLISHING = 4
+#: How many calls a position takes at most, each from where the last one led, and how many more
+#: to find angles of balls.
+POLISHING, SEEKING = 4, 12
 
 #: Each step is at most this share of the one before, unless it is rounding.
 CONTRACTION, ROUNDING = 0.3, 1e-11
@@ -72,7 +74,6 @@ class Way:
     :param structure: The linkage.
     :param given: Places of the given joints.
     :param wanted: Places of those that efforts and gains are mapped to, as many.
-    :param lengths: Lengths of the loops.
     :param tolerance: Largest residual of rows that are not kept.
     :param what: What is given, for messages.
     :param with_balls: Whether angles of balls are solved for that nobody commands.
@@ -116,9 +117,9 @@ class Way:
         self.rows = list(structure.kept)
         if not with_balls:
             self._leave_balls()
-        #: Places of the joints of each ball, of the blocks that are of balls.
-        self._balls = [
-            [self.unknown[column] for column in columns]
+        #: Of the blocks that are of balls, places of the joints and where they stand in the state.
+        self._balls_at = [
+            ([self.unknown[column] for column in columns], list(columns))
             for (_, columns), is_of_ball in zip(self._blocks, self.is_of_ball, strict=True)
             if is_of_ball
         ]
@@ -197,7 +198,8 @@ class Way:
         kinds = [
             ca.MX if is_careful or len(rows) > WRITTEN_OUT else ca.SX for rows, _ in self._blocks
         ]
-        kind: Any = ca.MX if is_careful or ca.MX in kinds else ca.SX
+        is_large = is_careful or n > WRITTEN_OUT
+        kind: Any = ca.MX if is_large or ca.MX in kinds else ca.SX
         x, v, tau = (kind.sym(name, n) for name in ('x', 'v', 'tau'))
         state = kind.sym('state', r + n + r * n)
         held = kind.sym('held', len(structure.held))
@@ -215,12 +217,16 @@ class Way:
             slopes[place] = kind(ca.DM(np.eye(n)[k : k + 1]))
         said: dict[str, list[Expression]] = {'core': [], 'side': [], 'polished': [], 'exact': []}
         balls: list[Expression] = []
+        before, *after = self._watched()
+        missed, is_upright = before(ca.vertcat(*z), lengths)
+        said['side'].append(is_upright)
+        said['polished'].append(missed <= self._tolerance**2)
         for own_kind, watched, (rows, columns), is_of_ball in zip(
-            kinds, self._watched(), self._blocks, self.is_of_ball, strict=True
+            kinds, after, self._blocks, self.is_of_ball, strict=True
         ):
             own = [self.unknown[column] for column in columns]
             function, others = self._block(own_kind, rows, own, watched, is_of_ball)
-            found, slope, fine, side, is_polished, is_exact = function(
+            found, slope, fine, side, is_polished, missed, is_exact = function(
                 ca.vertcat(*z),
                 y0[columns],
                 lengths,
@@ -229,11 +235,12 @@ class Way:
             for k, place in enumerate(own):
                 z[place], slopes[place] = found[k], slope[k, :]
             said['exact'].append(is_exact)
+            said['polished'].append(missed <= self._tolerance**2)
             if is_of_ball:
                 ball: Expression = all_of((fine, side)) * (1.0 + is_polished)
-                for known, before in zip(self._balls, list(balls), strict=False):
+                for (known, _), other in zip(self._balls_at, list(balls), strict=False):
                     if not set(others).isdisjoint(known):
-                        ball = ca.fmin(ball, before)
+                        ball = ca.fmin(ball, other)
                 balls.append(ball)
             else:
                 said['core'].append(fine)
@@ -241,7 +248,7 @@ class Way:
                 said['polished'].append(is_polished)
         order, sign = self._pivots_of_gains()
         gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in order))
-        inverse, determinant, is_exact = _inverse(n, is_careful or n > WRITTEN_OUT)(gains)
+        inverse, determinant, is_exact = _inverse(n, is_large)(gains)
         said['exact'].append(is_exact)
         if n <= WRITTEN_OUT:
             said['side'].append(sign * determinant > 0.0)
@@ -262,29 +269,38 @@ class Way:
         ]
         return ca.Function('way', [x, v, tau, state, held, lengths], outputs, {'cse': True})
 
-    def _watched(self) -> list[tuple[list[Expression], list[Expression]]]:
+    def _watched(self) -> list[Any]:
         """
-        Return for each block what has to vanish and what has to be positive beside its own rows.
+        Return what is watched beside the rows of the blocks, before the first one and in each.
 
-        It is watched where the last of its joints is solved for.
+        They are functions of all joints and the lengths: to the square of what redundant rows
+        miss, and whether all is on the start's side. Each row is watched where the last of its
+        joints is solved for.
         """
         closures = self.structure.closures
         known = {*self.given, *self.structure.held}
         zero = [
             closures.rows[k] for k in range(closures.rows.numel()) if k not in self.structure.kept
         ]
-        positive = [*(ca.vertsplit(closures.upright) if closures.upright.numel() else [])]
+        positive: list[Expression] = []
+        if closures.upright.numel():
+            positive += ca.vertsplit(closures.upright)
         positive += self._sides_of_the_other_direction()
+        left: list[tuple[Expression, set[int]]] = [
+            (each, _joints_of(each, closures.z)) for each in zero
+        ]
+        right = [(each, _joints_of(each, closures.z)) for each in positive]
         result = []
-        for _, columns in self._blocks:
+        for columns in ([], *(columns for _, columns in self._blocks)):
             known.update(self.unknown[column] for column in columns)
-            own = [
-                [each for each in rows if _joints_of(each, closures.z) <= known]
-                for rows in (zero, positive)
-            ]
-            for rows, taken in zip((zero, positive), own, strict=True):
-                rows[:] = [each for each in rows if not any(each is one for one in taken)]
-            result.append((own[0], own[1]))
+            rows: Expression = ca.vertcat(*(each for each, joints in left if joints <= known))
+            sides: list[Expression] = [each > 0.0 for each, joints in right if joints <= known]
+            left, right = (
+                [each for each in rest if not each[1] <= known] for rest in (left, right)
+            )
+            outputs = [ca.SX(ca.sumsqr(rows)), all_of(sides) if sides else ca.SX(1.0)]
+            arguments = [closures.z, closures.lengths]
+            result.append(ca.Function('watched', arguments, outputs))
         return result
 
     def _block(
@@ -292,32 +308,26 @@ class Way:
         kind: Any,
         rows: Sequence[int],
         own: Sequence[int],
-        watched: tuple[Sequence[Expression], Sequence[Expression]],
+        watched: Any,
         is_of_ball: bool,
     ) -> tuple[Any, list[int]]:
         """
         Return a function that solves a block, and the places of the joints that it depends on.
 
-        It is a function of all joints, those of the block before the tangent led them elsewhere,
-        the lengths, and the derivatives of the joints that it depends on; to its joints, their
-        derivatives, whether the steps contract, whether it is on the start's side, whether the
-        last step is rounding, and whether the elimination is exact.
+        It is a function of all joints, its own where the tangent leads; of its own at the last
+        solution; of the lengths; and of the derivatives of the joints that it depends on. It gives
+        its joints, their derivatives, whether the steps contract, whether they are on the start's
+        side, whether the last one is rounding, the square of what is missed by what is watched,
+        and whether the elimination is exact.
         """
         closures, n = self.structure.closures, self._n
         arguments = [closures.z, closures.lengths]
         kept = [self.rows[row] for row in rows]
         jacobian = closures.slope[kept, :]
-        home = np.asarray(
-            ca.Function('home', arguments, [jacobian[:, own]])(
-                self.structure.start, self.structure.lengths
-            ).full()
-        )
-        order = _pivots(home)
-        sign = float(np.sign(np.linalg.det(home[order])))
+        order, sign = _pivots(self._at_start(jacobian[:, own]))
         known = {*self.given, *self.unknown}.difference(own)
         others = [place for place in sorted(known) if jacobian[:, place].nnz()]
         equations, jacobian = closures.rows[kept][order], jacobian[order, :]
-        zero, positive = watched
         first = [ca.densify(equations), ca.densify(jacobian[:, own])]
         begins = ca.Function('begins', arguments, first, {'cse': True})
         goes_on = ca.Function('goes_on', arguments, first[:1], {'cse': True})
@@ -329,8 +339,7 @@ class Way:
                 *first,
                 ca.densify(jacobian[:, others]) if others else ca.SX(len(rows), 0),
                 _determinant(jacobian[:, own]) if is_signed and kind is ca.MX else ca.SX(0.0),
-                ca.sumsqr(ca.vertcat(*zero)) if zero else ca.SX(0.0),
-                all_of(each > 0.0 for each in positive) if positive else ca.SX(1.0),
+                *watched(closures.z, closures.lengths),
             ],
             {'cse': True},
         )
@@ -338,10 +347,17 @@ class Way:
         lengths: Expression = kind.sym('length', closures.lengths.numel())
         begin, slopes = kind.sym('begin', len(own)), kind.sym('slopes', len(others), n)
         joints: list[Expression] = ca.vertsplit(z)
-        here = z[own]
+        if is_of_ball:
+            # What is not known begins at the start.
+            start = self.structure.start[own]
+            knows, knew = is_known(ca.sum1(z[own])), is_known(ca.sum1(begin))
+            for k, place in enumerate(own):
+                joints[place] = ca.if_else(knows, z[place], start[k])
+            before = ca.if_else(knew, begin, start)
+        here = ca.vertcat(*(joints[place] for place in own))
         sizes = []
         # The slope of the first step does for all but the last one, which has its own.
-        miss, slope = begins(z, lengths)
+        miss, slope = begins(ca.vertcat(*joints), lengths)
         solve = _solver(slope)
         for _ in range(STEPS - 1):
             change = solve(miss)
@@ -357,33 +373,37 @@ class Way:
         here = here - solved[:, 0]
         sizes.append(ca.sumsqr(solved[:, 0]))
         one, two, three = sizes
-        whole = WHOLE_STEP * (3.0 if is_of_ball else 1.0)
-        fine = all_of(
-            (
-                one <= FIRST_STEP**2,
-                two <= ca.fmax(CONTRACTION**2 * one, ROUNDING**2),
-                three <= ca.fmax(CONTRACTION**2 * two, LAST_STEP**2),
-                ca.sumsqr(here - begin) <= whole**2,
+        fine = three <= ca.fmax(CONTRACTION**2 * two, LAST_STEP**2)
+        if is_of_ball:
+            # Whatever the way there: on the start's side there is one solution, but for turns.
+            turns = [
+                0.0 if place in closures.stretched else ca.floor(apart / math.tau + 0.5)
+                for place, apart in zip(own, ca.vertsplit(here - before), strict=True)
+            ]
+            here = here - math.tau * ca.vertcat(*turns)
+        else:
+            fine = all_of(
+                (
+                    fine,
+                    one <= FIRST_STEP**2,
+                    two <= ca.fmax(CONTRACTION**2 * one, ROUNDING**2),
+                    ca.sumsqr(here - begin) <= WHOLE_STEP**2,
+                )
             )
-        )
-        is_polished = all_of(
-            (
-                three <= POLISHED**2,
-                ca.sumsqr(miss) <= LAST_MISS**2,
-                missed <= self._tolerance**2,
-            )
-        )
+        is_polished = ca.logic_and(three <= POLISHED**2, ca.sumsqr(miss) <= LAST_MISS**2)
         is_exact = kind(1.0)
         if isinstance(solve, _Elimination):
-            is_exact = solve.is_exact(GROWTH_OF_BALLS if is_of_ball else GROWTH)
-            determinant = solve.determinant
+            is_exact, determinant = solve.is_exact(), solve.determinant
+            if is_of_ball:  # what has led nowhere is sought elsewhere
+                leads = is_known(ca.sum1(solved[:, 0]))
+                is_exact = ca.logic_or(solve.is_exact(GROWTH_OF_BALLS), ca.logic_not(leads))
         # The order of the rows and the start's sign say what is the start's side. Of the two ways
         # to turn a ball to one orientation it is that of the start.
         side = all_of((is_upright, sign * determinant > 0.0)) if is_signed else is_upright
         function = ca.Function(
             'block',
             [z, begin, lengths, slopes],
-            [here, -solved[:, 1:], fine, side, is_polished, is_exact],
+            [here, -solved[:, 1:], fine, side, is_polished, missed, is_exact],
             {'cse': True},
         )
         return function, others
@@ -410,29 +430,26 @@ class Way:
         for rows, own in core:
             if len(rows) > WRITTEN_OUT:
                 continue
-            arguments = [closures.z, closures.lengths]
             jacobian = closures.slope[[structure.kept[row] for row in rows], own]
-            at_home = ca.Function('home', arguments, [jacobian])
-            home = np.asarray(at_home(structure.start, structure.lengths).full())
-            order = _pivots(home)
-            sign = float(np.sign(np.linalg.det(home[order])))
+            order, sign = _pivots(self._at_start(jacobian))
             result.append(sign * _determinant(jacobian[order, :]))
         return result
 
     def _pivots_of_gains(self) -> tuple[list[int], float]:
         """Return an order of the wanted joints, and the sign of their derivatives' determinant."""
-        structure = self.structure
-        closures = structure.closures
-        rows = ca.Function('j', [closures.z, closures.lengths], [closures.slope])
-        home = np.asarray(rows(structure.start, structure.lengths).full())[self.rows]
-        whole = np.zeros((len(structure.names), self._n))
+        home = self._at_start(self.structure.closures.slope)[self.rows]
+        whole = np.zeros((len(self.structure.names), self._n))
         whole[self.given] = np.eye(self._n)
         if self._r:
             solved = np.linalg.lstsq(home[:, self.unknown], -home[:, self.given], rcond=None)[0]
             whole[self.unknown] = solved
-        at_start = whole[self.wanted]
-        order = _pivots(at_start)
-        return order, float(np.sign(np.linalg.det(at_start[order])))
+        return _pivots(whole[self.wanted])
+
+    def _at_start(self, matrix: Expression) -> Array:
+        """Return what a matrix of the joints is at the start."""
+        closures = self.structure.closures
+        function = ca.Function('start', [closures.z, closures.lengths], [matrix])
+        return np.asarray(function(self.structure.start, self.structure.lengths).full())
 
     def _allocate(self) -> None:
         structure, n, r = self.structure, self._n, self._r
@@ -449,6 +466,13 @@ class Way:
         self._said = np.zeros(4 + sum(self.is_of_ball))
         self._run = self._runner(self.function)
         self._run_carefully: Any = None
+        start = structure.start[self.unknown]
+        around = np.random.default_rng(3).uniform(-math.pi, math.pi, (POLISHING + SEEKING, r))
+        around[0] = 0.0
+        #: Where balls are sought: at the start, and anywhere.
+        self._guesses: Array = start + around
+        stretched = structure.closures.stretched
+        self._whole_turn = np.array([0.0 if k in stretched else math.tau for k in self.unknown])
         #: How often the function was called.
         self.calls = 0
         #: Places of joints of balls that were not found by the last call.
@@ -503,24 +527,33 @@ class Way:
 
     def _call(self) -> str:
         """Map ``_x`` from ``state`` to ``_next``; return what is wrong, or nothing."""
-        begin = None
-        for _ in range(POLISHING):
+        begin, sought = self.state.copy(), set()
+        for number in range(POLISHING + SEEKING):
             core, side, polished, _, *balls = self._called()
-            if core != 1.0 or (polished == 1.0 and 1.0 not in balls):
+            is_polished = polished == 1.0
+            if core != 1.0 or (is_polished and all(ball == 2.0 for ball in balls)):
                 break
-            # The steps contract: more of them.
-            if begin is None:
-                begin = self.state.copy()
+            if number >= POLISHING - 1 and not is_polished:
+                break
+            # The steps contract: more of them. A ball that is not found is sought elsewhere.
             self.state[:] = self._next
-        if begin is not None:
-            self.state[:] = begin
-        self.lost = [
-            place
-            for ball, places in zip(balls, self._balls, strict=True)
-            if ball != 2.0
-            for place in places
-        ]
-        if core != 1.0 or polished != 1.0:
+            for k, ball in enumerate(balls):
+                if ball == 0.0:
+                    sought.add(k)
+                    columns = self._balls_at[k][1]
+                    self.state[columns] = self._guesses[number, columns]
+        self.state[:] = begin
+        self.lost = []
+        for k, (ball, (places, columns)) in enumerate(zip(balls, self._balls_at, strict=True)):
+            if ball != 2.0:
+                self.lost += places
+                self._next[columns] = begin[columns]
+            elif k in sought:
+                apart = self._next[columns] - np.where(
+                    np.isnan(begin[columns]), self._guesses[0, columns], begin[columns]
+                )
+                self._next[columns] -= self._whole_turn[columns] * np.round(apart / math.tau)
+        if core != 1.0 or not is_polished:
             return 'no_convergence'
         return '' if side == 1.0 else 'branch'
 
@@ -534,41 +567,48 @@ class Way:
         """
         self._x[:] = x
         reason = self._call()
-        if not reason and not self.lost:
-            self.state[:] = self._next
-            return ''
-        return self._halved(x, reason, calls)
+        if reason:
+            return self._halved(x, calls)
+        self.state[:] = self._next
+        return ''
 
-    def _halved(self, x: Array, reason: str, most: int) -> str:
+    def _halved(self, x: Array, most: int) -> str:
         begin = self.state[self._r : self._r + self._n].copy()
+        reason = 'no_convergence'
         if not np.isfinite(begin).all():
-            return 'no_convergence'
+            return reason
         way = np.asarray(x) - begin
-        done, step, half, last = 0.0, 0.5, self.calls + most // 2, self.calls + most
-        tolerates = has_failed = False
-        while self.calls < last:
+        done, step, last = 0.0, 0.5, self.calls + most
+        has_failed = False
+        while self.calls < last and step >= SMALLEST:
             target = min(done + step, 1.0)
             self._x[:] = x if target == 1.0 else begin + target * way
             reason = self._call()
-            if not reason and (not self.lost or tolerates):
-                self.state[:] = self._next
-                done = target
-                if done == 1.0:
-                    return ''
-                # What has just been too long is not tried again at once.
-                step = min(step if has_failed else 2.0 * step, 1.0 - done)
-                has_failed = False
-            else:
+            if reason:
                 has_failed = True
                 step *= 0.5
-                if not reason and not tolerates and (step < SMALLEST or self.calls >= half):
-                    # What stays lost are balls alone: the core goes on without them.
-                    tolerates, step = True, 1.0 - done
-                elif step < SMALLEST:
-                    return reason or 'no_convergence'
+                continue
+            self.state[:] = self._next
+            done = target
+            if done == 1.0:
+                return ''
+            # What has just been too long is not tried again at once.
+            step = min(step if has_failed else 2.0 * step, 1.0 - done)
+            has_failed = False
         return reason or 'no_convergence'
 
     # -- what a call has found -------------------------------------------------------------------
+
+    @property
+    def found(self) -> tuple[list[int], list[int]]:
+        """Rows and places of the joints that are solved for them, without balls that are lost."""
+        rows, places = [], []
+        for own_rows, columns in self._blocks:
+            own = [self.unknown[column] for column in columns]
+            if own[0] not in self.lost:
+                rows += [self.rows[row] for row in own_rows]
+                places += own
+        return rows, places
 
     def joints(self) -> Array:
         """Return all joints at :attr:`state`."""
@@ -576,6 +616,7 @@ class Way:
         z[list(self.structure.held)] = self.structure.start[list(self.structure.held)]
         z[self.unknown] = self.state[: self._r]
         z[self.given] = self.state[self._r : self._r + self._n]
+        z[self.lost] = math.nan
         return z
 
     def slope(self) -> Array:
@@ -624,8 +665,8 @@ def _joints_of(row: Expression, z: Expression) -> set[int]:
     return set(ca.jacobian(row, z).sparsity().get_col())
 
 
-def _pivots(matrix: Array) -> list[int]:
-    """Return an order of the rows in which none of the pivots is small."""
+def _pivots(matrix: Array) -> tuple[list[int], float]:
+    """Return an order of the rows without small pivots, and the determinant's sign in it."""
     rest, order = matrix.copy(), []
     left = list(range(len(matrix)))
     for column in range(len(matrix)):
@@ -635,7 +676,7 @@ def _pivots(matrix: Array) -> list[int]:
         if rest[pivot, column] != 0.0:
             for row in left:
                 rest[row] -= rest[row, column] / rest[pivot, column] * rest[pivot]
-    return order
+    return order, float(np.sign(np.linalg.det(matrix[order])))
 
 
 class _Elimination:
