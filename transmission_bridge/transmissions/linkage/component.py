@@ -246,12 +246,8 @@ class Component:
         positions = self._reached()
         ways = [way.fresh() for way in self._ways]
         states: list[list[Array]] = [[] for _ in ways]
-        balls = list(self.structure.balls - {*self.commanded})
         for z in positions:
-            # On the way there a ball may have turned around: its angles are sought anew.
-            own = z.copy()
-            own[balls] = math.nan
-            if all(way.begin(own) for way in ways):
+            if all(way.begin(z) for way in ways):
                 for way, found in zip(ways, states, strict=True):
                     found.append(way.state.copy())
         tables = []

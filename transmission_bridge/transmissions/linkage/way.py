@@ -527,7 +527,7 @@ class Way:
 
     def _call(self) -> str:
         """Map ``_x`` from ``state`` to ``_next``; return what is wrong, or nothing."""
-        begin, sought = self.state.copy(), set()
+        begin = self.state.copy()
         for number in range(POLISHING + SEEKING):
             core, side, polished, _, *balls = self._called()
             is_polished = polished == 1.0
@@ -537,20 +537,19 @@ class Way:
                 break
             # The steps contract: more of them. A ball that is not found is sought elsewhere.
             self.state[:] = self._next
-            for k, ball in enumerate(balls):
+            for ball, (_, columns) in zip(balls, self._balls_at, strict=True):
                 if ball == 0.0:
-                    sought.add(k)
-                    columns = self._balls_at[k][1]
                     self.state[columns] = self._guesses[number, columns]
         self.state[:] = begin
         self.lost = []
-        for k, (ball, (places, columns)) in enumerate(zip(balls, self._balls_at, strict=True)):
+        for ball, (places, columns) in zip(balls, self._balls_at, strict=True):
             if ball != 2.0:
                 self.lost += places
                 self._next[columns] = begin[columns]
-            elif k in sought:
+            elif number:
+                last = begin[columns]
                 apart = self._next[columns] - np.where(
-                    np.isnan(begin[columns]), self._guesses[0, columns], begin[columns]
+                    np.isnan(last), self._guesses[0, columns], last
                 )
                 self._next[columns] -= self._whole_turn[columns] * np.round(apart / math.tau)
         if core != 1.0 or not is_polished:
@@ -628,9 +627,15 @@ class Way:
         return result
 
     def begin(self, z: Array) -> bool:
-        """Set :attr:`state` to a closed position, and return whether it is one."""
+        """
+        Set :attr:`state` to a closed position, and return whether it is one.
+
+        Angles of balls are sought from the start, as on the way there one may have turned around.
+        """
         self.state[:] = 0.0
         self.state[: self._r] = z[self.unknown]
+        for _, columns in self._balls_at:
+            self.state[columns] = math.nan
         self.state[self._r : self._r + self._n] = z[self.given]
         self._x[:] = z[self.given]
         if self._call():
