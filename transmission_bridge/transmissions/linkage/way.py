@@ -525,21 +525,25 @@ class Way:
             said = self._said.tolist()
         return said
 
-    def _call(self) -> str:
-        """Map ``_x`` from ``state`` to ``_next``; return what is wrong, or nothing."""
+    def _call(self, tries: int = 0) -> str:
+        """
+        Map ``_x`` from ``state`` to ``_next``; return what is wrong, or nothing.
+
+        :param tries: How often angles of balls are sought anywhere.
+        """
         begin = self.state.copy()
-        for number in range(POLISHING + SEEKING):
+        for number in range(POLISHING + tries):
             core, side, polished, _, *balls = self._called()
             is_polished = polished == 1.0
-            if core != 1.0 or (is_polished and all(ball == 2.0 for ball in balls)):
+            if core != 1.0 or (is_polished and not tries and 1.0 not in balls):
                 break
-            if number >= POLISHING - 1 and not is_polished:
+            if all(ball == 2.0 for ball in balls) if is_polished else number >= POLISHING - 1:
                 break
-            # The steps contract: more of them. A ball that is not found is sought elsewhere.
+            # The steps contract: more of them. What a ball that is not found has come to is none.
             self.state[:] = self._next
             for ball, (_, columns) in zip(balls, self._balls_at, strict=True):
                 if ball == 0.0:
-                    self.state[columns] = self._guesses[number, columns]
+                    self.state[columns] = (self._guesses[number] if tries else begin)[columns]
         self.state[:] = begin
         self.lost = []
         for ball, (places, columns) in zip(balls, self._balls_at, strict=True):
@@ -548,10 +552,9 @@ class Way:
                 self._next[columns] = begin[columns]
             elif number:
                 last = begin[columns]
-                apart = self._next[columns] - np.where(
-                    np.isnan(last), self._guesses[0, columns], last
-                )
-                self._next[columns] -= self._whole_turn[columns] * np.round(apart / math.tau)
+                last = np.where(np.isnan(last), self._guesses[0, columns], last)
+                turns = np.round((self._next[columns] - last) / math.tau)
+                self._next[columns] -= self._whole_turn[columns] * turns
         if core != 1.0 or not is_polished:
             return 'no_convergence'
         return '' if side == 1.0 else 'branch'
@@ -566,34 +569,42 @@ class Way:
         """
         self._x[:] = x
         reason = self._call()
-        if reason:
-            return self._halved(x, calls)
+        if reason or self.lost:
+            reason = self._halved(x, reason, calls)
+            if not reason and self.lost:
+                reason = self._call(SEEKING)
+                self.state[:] = self._next
+            return reason
         self.state[:] = self._next
         return ''
 
-    def _halved(self, x: Array, most: int) -> str:
+    def _halved(self, x: Array, reason: str, most: int) -> str:
         begin = self.state[self._r : self._r + self._n].copy()
-        reason = 'no_convergence'
         if not np.isfinite(begin).all():
-            return reason
+            return 'no_convergence'
         way = np.asarray(x) - begin
-        done, step, last = 0.0, 0.5, self.calls + most
-        has_failed = False
-        while self.calls < last and step >= SMALLEST:
+        done, step, half, last = 0.0, 0.5, self.calls + most // 2, self.calls + most
+        tolerates = has_failed = False
+        while self.calls < last:
             target = min(done + step, 1.0)
             self._x[:] = x if target == 1.0 else begin + target * way
             reason = self._call()
-            if reason:
+            if not reason and (not self.lost or tolerates):
+                self.state[:] = self._next
+                done = target
+                if done == 1.0:
+                    return ''
+                # What has just been too long is not tried again at once.
+                step = min(step if has_failed else 2.0 * step, 1.0 - done)
+                has_failed = False
+            else:
                 has_failed = True
                 step *= 0.5
-                continue
-            self.state[:] = self._next
-            done = target
-            if done == 1.0:
-                return ''
-            # What has just been too long is not tried again at once.
-            step = min(step if has_failed else 2.0 * step, 1.0 - done)
-            has_failed = False
+                if not reason and not tolerates and (step < SMALLEST or self.calls >= half):
+                    # What stays lost are balls alone: the core goes on without them.
+                    tolerates, step = True, 1.0 - done
+                elif step < SMALLEST:
+                    return reason or 'no_convergence'
         return reason or 'no_convergence'
 
     # -- what a call has found -------------------------------------------------------------------
