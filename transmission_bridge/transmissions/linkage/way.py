@@ -46,7 +46,7 @@ POLISHED, LAST_MISS = 1e-12, 1e-10
 
 #: How many calls a position takes at most, each from where the last one led, and how many more
 #: to find angles of balls.
-POLISHING, SEEKING = 4, 12
+POLISHING, SEEKING = 4, 24
 
 #: Each step is at most this share of the one before, unless it is rounding.
 CONTRACTION, ROUNDING = 0.3, 1e-11
@@ -539,11 +539,14 @@ class Way:
                 break
             if all(ball == 2.0 for ball in balls) if is_polished else number >= POLISHING - 1:
                 break
-            # The steps contract: more of them. What a ball that is not found has come to is none.
+            # The steps contract: more of them. A ball that is not found begins where it was, or
+            # where it is sought, from where two calls may lead there.
             self.state[:] = self._next
             for ball, (_, columns) in zip(balls, self._balls_at, strict=True):
-                if ball == 0.0:
-                    self.state[columns] = (self._guesses[number] if tries else begin)[columns]
+                if ball == 0.0 and not tries:
+                    self.state[columns] = begin[columns]
+                elif ball == 0.0 and number % 2 == 0:
+                    self.state[columns] = self._guesses[number, columns]
         self.state[:] = begin
         self.lost = []
         for ball, (places, columns) in zip(balls, self._balls_at, strict=True):
