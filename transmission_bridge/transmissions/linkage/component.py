@@ -246,10 +246,13 @@ class Component:
         positions = self._reached()
         ways = [way.fresh() for way in self._ways]
         states: list[list[Array]] = [[] for _ in ways]
-        for z in positions:
-            if all(way.begin(z) for way in ways):
-                for way, found in zip(ways, states, strict=True):
-                    found.append(way.state.copy())
+        for may_lose in (False, True):
+            for z in positions:
+                if all(way.begin(z) and (may_lose or not way.lost) for way in ways):
+                    for way, found in zip(ways, states, strict=True):
+                        found.append(way.state.copy())
+            if states[0]:
+                break
         tables = []
         for way, found in zip(ways, states, strict=True):
             table, first = np.array(found), len(way.unknown)

@@ -644,15 +644,16 @@ class Way:
         """
         Set :attr:`state` to a closed position, and return whether it is one.
 
-        Angles of balls are sought from the start, as on the way there one may have turned around.
+        Angles of balls are within half a turn of the start: one may have turned on the way there.
         """
         self.state[:] = 0.0
         self.state[: self._r] = z[self.unknown]
         for _, columns in self._balls_at:
-            self.state[columns] = math.nan
+            turns = np.round((self.state[columns] - self._guesses[0, columns]) / math.tau)
+            self.state[columns] -= self._whole_turn[columns] * turns
         self.state[self._r : self._r + self._n] = z[self.given]
         self._x[:] = z[self.given]
-        if self._call():
+        if self._call(SEEKING):
             return False
         self.state[:] = self._next
         return True
