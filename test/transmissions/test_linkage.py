@@ -472,10 +472,38 @@ def test_a_loop_of_driven_joints_alone_is_watched(kind: str) -> None:
 
 def test_gimbal_lock_of_a_ball_costs_its_own_angles_only() -> None:
     """All else goes on; the angles are back behind it, and close the robot wherever they are."""
-    locked = np.array([0.1, -0.05])
+    text = locked_ankle()
+    transmissions = transmissions_of(text)
+    stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
+    own = [name.startswith('ball_a') for name in transmissions.joint_names]
+    lost, last = [], np.zeros(3)
+    shares = np.random.default_rng(5).uniform(0.0, 2.0, 100)
+    for share in (*np.linspace(0.0, 2.0, 201), *shares):
+        a = share * LOCKED
+        rows = stream.map_state(np.array([a, a, a]), report)
+        assert np.isfinite(rows[:, ~np.array(own)]).all()
+        lost.append(bool(np.isnan(rows[0, own]).any()))
+        if not lost[-1]:
+            joints = dict(zip(transmissions.joint_names, rows[0].tolist(), strict=True))
+            tip, eye = (placed(text, joints, each) for each in ('rod_tip_a', 'foot_eye_a'))
+            assert np.abs(tip[:3, 3] - eye[:3, 3]).max() < 1e-9
+            assert np.abs(rows[0, own] - last).max() < math.tau
+            last = rows[0, own]
+    assert lost[100]
+    assert 1 <= sum(lost[:201]) < 60
+    assert not any(lost[:80])
+    assert not any(lost[140:201])
+
+
+#: Where the motors lock the ball of :func:`locked_ankle`.
+LOCKED = np.array([0.1, -0.05])
+
+
+def locked_ankle() -> str:
+    """Return the push-rod ankle, one of whose balls has its first axis along the rod there."""
     text = push_rod_ankle()
     transmissions = transmissions_of(text)
-    q = transmissions.actuator_to_joint('position', locked)
+    q = transmissions.actuator_to_joint('position', LOCKED)
     joints = dict(zip(transmissions.joint_names, q.tolist(), strict=True))
     arm, tip, ball_at = (placed(text, joints, each) for each in ('arm_a', 'rod_tip_a', 'rod_a'))
     # The first axis of the ball is along the rod there, about which it turns without effect.
@@ -487,26 +515,31 @@ def test_gimbal_lock_of_a_ball_costs_its_own_angles_only() -> None:
         place = text.index(f'<joint name="ball_a_{name}"')
         old = f'<axis xyz="{" ".join(repr(float(each)) for each in axis.split())}"/>'
         text = text[:place] + text[place:].replace(old, f'<axis xyz="{other}"/>', 1)
-    transmissions = transmissions_of(text)
+    return text
+
+
+def test_locked_for_long_a_ball_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some samples it is not sought in each; what is found again is found."""
+    calls = 0
+    called = Way._called
+
+    def counted(way: Way) -> list[float]:
+        nonlocal calls
+        calls += 1
+        return called(way)
+
+    transmissions = transmissions_of(locked_ankle())
     stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
-    own = [name.startswith('ball_a') for name in transmissions.joint_names]
-    lost, last = [], np.zeros(3)
-    shares = np.random.default_rng(5).uniform(0.0, 2.0, 100)
-    for share in (*np.linspace(0.0, 2.0, 201), *shares):
-        a = share * locked
-        rows = stream.map_state(np.array([a, a, a]), report)
-        assert np.isfinite(rows[:, ~np.array(own)]).all()
-        lost.append(bool(np.isnan(rows[0, own]).any()))
-        if not lost[-1]:
-            joints = dict(zip(transmissions.joint_names, rows[0].tolist(), strict=True))
-            tip, eye = (placed(text, joints, each) for each in ('rod_tip_a', 'foot_eye_a'))
-            assert np.abs(tip[:3, 3] - eye[:3, 3]).max() < 1e-9
-            assert np.abs(rows[0, own] - last).max() < math.tau
-            last = rows[0, own]
-    assert lost[100]
-    assert 1 <= sum(lost[:201]) < 40
-    assert not any(lost[:80])
-    assert not any(lost[130:201])
+    for share in np.linspace(0.0, 1.0, 101):
+        rows = stream.map_state(np.full((3, 2), share * LOCKED), report)
+    assert np.isnan(rows[0]).any()
+    monkeypatch.setattr(Way, '_called', counted)
+    for _ in range(160):
+        stream.map_state(np.full((3, 2), LOCKED), report)
+    assert calls < 160 * 12
+    for _ in range(live.REST + 1):
+        rows = stream.map_state(np.full((3, 2), 1.6 * LOCKED), report)
+    assert np.isfinite(rows[0]).all()
 
 
 def test_out_of_reach_for_long_a_sample_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:

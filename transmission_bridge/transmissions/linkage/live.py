@@ -193,8 +193,9 @@ class PartStream:
         first = len(unknown)
         self._core = [*self._tells, *range(first, first + n)]
         self._turns = np.array([unknown[k] not in structure.slides for k in self._tells], bool)
-        #: Samples in a row without an answer, and the last place where many calls were taken.
-        self._unanswered = 0
+        #: Samples in a row without an answer, and without angles of some ball.
+        self._unanswered = self._locked = 0
+        #: The last place where many calls were taken.
         self._sought = np.full(n, math.inf)
 
     def map_state(self, rows: Array, start: Array, report: MapReport) -> Array:
@@ -282,7 +283,10 @@ class PartStream:
         reason, has_start = 'no_convergence', bool(np.isfinite(start[self._core]).all())
         if has_start:
             way.state[:] = start
-            reason = way.follow(at, CALLS if is_searched else FEW_CALLS)
+            # The same of a ball that is locked for long.
+            seeks_balls = self._locked < PATIENCE or self._locked % REST == 0
+            calls = CALLS if is_searched else FEW_CALLS
+            reason = way.follow(at, calls, seeks_balls=seeks_balls)
         if reason:
             if is_searched:
                 self._sought[:] = at
@@ -292,6 +296,7 @@ class PartStream:
         if not reason and not self._is_inside(way.joints()[list(way.structure.driven)]):
             reason = 'domain'
         self._unanswered = self._unanswered + 1 if reason else 0
+        self._locked = self._locked + 1 if way.lost else 0
         if self._unanswered > OUTDATED:
             start[:] = math.nan
         return reason

@@ -562,32 +562,33 @@ class Way:
             return 'no_convergence'
         return '' if side == 1.0 else 'branch'
 
-    def follow(self, x: Array, calls: int = CALLS) -> str:
+    def follow(self, x: Array, calls: int = CALLS, *, seeks_balls: bool = True) -> str:
         """
         Solve for a position from :attr:`state`, halving the way where it has to be.
 
         :param calls: How many calls it may take.
+        :param seeks_balls: Whether it takes more of them where angles of balls are lost.
         :returns: Nothing if it is solved, :attr:`state` is then there; else the reason, and
             ``state`` is as far as it came.
         """
         self._x[:] = x
         reason = self._call()
-        if reason or self.lost:
-            reason = self._halved(x, reason, calls)
-            if not reason and self.lost:
-                reason = self._call(SEEKING)
-                self.state[:] = self._next
-            return reason
-        self.state[:] = self._next
-        return ''
+        if not reason and not (self.lost and seeks_balls):
+            self.state[:] = self._next
+            return ''
+        reason = self._halved(x, reason, calls, not seeks_balls)
+        if not reason and self.lost and seeks_balls:
+            reason = self._call(SEEKING)
+            self.state[:] = self._next
+        return reason
 
-    def _halved(self, x: Array, reason: str, most: int) -> str:
+    def _halved(self, x: Array, reason: str, most: int, tolerates: bool) -> str:
         begin = self.state[self._r : self._r + self._n].copy()
         if not np.isfinite(begin).all():
             return 'no_convergence'
         way = np.asarray(x) - begin
         done, step, half, last = 0.0, 0.5, self.calls + most // 2, self.calls + most
-        tolerates = has_failed = False
+        has_failed = False
         while self.calls < last:
             target = min(done + step, 1.0)
             self._x[:] = x if target == 1.0 else begin + target * way
