@@ -170,6 +170,30 @@ def _sample(ends: Ends) -> Any:
     return ca.Function('sample', [x, v, tau, start, numbers], list(sample))
 
 
+class _Patience:
+    """
+    Whether many calls are worth it: not each time where they led nowhere for long.
+
+    :ivar failed: How many times in a row they did not.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.failed = 0
+        self._last = np.full(n, math.inf)
+
+    def is_worth_it(self, at: Array) -> bool:
+        """Return whether to spend them at a place."""
+        apart = np.abs(at - self._last)
+        result = self.failed < PATIENCE or self.failed % REST == 0 or apart.max() > ELSEWHERE
+        if result:
+            self._last[:] = at
+        return bool(result)
+
+    def note(self, has_failed: bool) -> None:
+        """Take notice of what they have led to."""
+        self.failed = self.failed + 1 if has_failed else 0
+
+
 class PartStream:
     """
     One direction of a part, followed closely: the way is halved, or begins anew at the table.
@@ -193,10 +217,8 @@ class PartStream:
         first = len(unknown)
         self._core = [*self._tells, *range(first, first + n)]
         self._turns = np.array([unknown[k] not in structure.slides for k in self._tells], bool)
-        #: Samples in a row without an answer, and without angles of some ball.
-        self._unanswered = self._locked = 0
-        #: The last place where many calls were taken.
-        self._sought = np.full(n, math.inf)
+        #: For answers, and for angles of balls.
+        self._answers, self._balls = _Patience(n), _Patience(n)
 
     def map_state(self, rows: Array, start: Array, report: MapReport) -> Array:
         """
@@ -275,29 +297,22 @@ class PartStream:
         if self._ends.is_forward and not self._is_inside(at):
             return 'domain'
         # Out of reach for long, a sample costs little; what is near the table is found.
-        is_searched = (
-            self._unanswered < PATIENCE
-            or self._unanswered % REST == 0
-            or bool((np.abs(at - self._sought) > ELSEWHERE).any())
-        )
+        is_searched = self._answers.is_worth_it(at)
         reason, has_start = 'no_convergence', bool(np.isfinite(start[self._core]).all())
         if has_start:
             way.state[:] = start
             # The same of a ball that is locked for long.
-            seeks_balls = self._locked < PATIENCE or self._locked % REST == 0
             calls = CALLS if is_searched else FEW_CALLS
-            reason = way.follow(at, calls, seeks_balls=seeks_balls)
+            reason = way.follow(at, calls, seeks_balls=self._balls.is_worth_it(at))
         if reason:
-            if is_searched:
-                self._sought[:] = at
             reason = self._component.solve(way, at, MOST_CALLS if is_searched else FEW_CALLS)
             if not reason and has_start and self._is_elsewhere(start):
                 reason = 'branch'
         if not reason and not self._is_inside(way.joints()[list(way.structure.driven)]):
             reason = 'domain'
-        self._unanswered = self._unanswered + 1 if reason else 0
-        self._locked = self._locked + 1 if way.lost else 0
-        if self._unanswered > OUTDATED:
+        self._answers.note(bool(reason))
+        self._balls.note(bool(way.lost))
+        if self._answers.failed > OUTDATED:
             start[:] = math.nan
         return reason
 
