@@ -518,49 +518,45 @@ def locked_ankle() -> str:
     return text
 
 
-def test_locked_for_long_a_ball_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some samples it is not sought in each; what is found again is found."""
-    calls = 0
-    called = Way._called
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+    """Return a list that each call of a compiled way is added to."""
+    made, called = [], Way._called
 
     def counted(way: Way) -> list[float]:
-        nonlocal calls
-        calls += 1
+        made.append(way)
         return called(way)
 
+    monkeypatch.setattr(Way, '_called', counted)
+    return made
+
+
+def test_locked_for_long_a_ball_costs_little(calls: list[Way]) -> None:
+    """After some samples it is not sought in each; what is found again is found."""
     transmissions = transmissions_of(locked_ankle())
     stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
     for share in np.linspace(0.0, 1.0, 101):
         rows = stream.map_state(np.full((3, 2), share * LOCKED), report)
     assert np.isnan(rows[0]).any()
-    monkeypatch.setattr(Way, '_called', counted)
+    calls.clear()
     for _ in range(160):
         stream.map_state(np.full((3, 2), LOCKED), report)
-    assert calls < 160 * 12
+    assert len(calls) < 160 * 12
     for _ in range(live.REST + 1):
         rows = stream.map_state(np.full((3, 2), 1.6 * LOCKED), report)
     assert np.isfinite(rows[0]).all()
 
 
-def test_out_of_reach_for_long_a_sample_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_reach_for_long_a_sample_costs_little(calls: list[Way]) -> None:
     """After some samples not each is sought everywhere; what comes back is found at once."""
-    calls = 0
-    called = Way._called
-
-    def counted(way: Way) -> list[float]:
-        nonlocal calls
-        calls += 1
-        return called(way)
-
-    monkeypatch.setattr(Way, '_called', counted)
     short = five_bar().replace('xyz="0.0 0.0 0.3"', 'xyz="0.0 0.0 0.25"')
     stream, report = transmissions_of(short).stream(ACTUATOR_TO_JOINT), MapReport()
     near, far = (np.array([a, a, a]) for a in ([0.1, 0.0], [-1.3, 1.3]))
     assert np.isfinite(stream.map_state(near, report)).all()
-    calls = 0
+    calls.clear()
     for _ in range(100):
         assert np.isnan(stream.map_state(far, report)).all()
-    assert calls < 8000
+    assert len(calls) < 8000
     assert np.isfinite(stream.map_state(near, report)).all()
 
 

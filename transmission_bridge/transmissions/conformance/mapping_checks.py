@@ -75,17 +75,14 @@ def check_round_trip(subject: Subject) -> None:
                     at=subject.positions(reverse(direction)),
                     rate=subject.map(direction, 'velocity', rate, at=given['at']),
                 )
-            varies = quantity is not Quantity.POSITION and not subject.transmission.is_constant
-            # The rounding of a position that had to be solved passes through the curvature.
-            factor = 10.0 if varies else 1.0
-            if varies and quantity is Quantity.ACCELERATION:
+            if quantity is Quantity.ACCELERATION and not subject.transmission.is_constant:
                 # The bias J' a' is part of what goes there and back, and of the rounding.
                 still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
-                scale = np.abs(there).sum(-1) + np.abs(still).sum(-1)
+                factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
                 scale = scale * subject.condition / _typical_gain(subject, direction)
                 scale += np.abs(given['values']).sum(-1)
             else:
-                scale = np.full(len(back), np.abs(given['values']).max())
+                factor, scale = 1.0, np.full(len(back), np.abs(given['values']).max())
             error = np.abs(back - given['values']).max(axis=-1)
             _demand(
                 error,

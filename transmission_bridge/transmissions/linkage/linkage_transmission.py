@@ -69,7 +69,7 @@ class LinkageTransmission(Transmission):
     joints or beyond a dead centre, ``singular`` where a rate or an effort would be multiplied by
     more than ``max_gain`` times its median, ``branch`` on another assembly, ``no_convergence``
     where nothing was found for certain. A position is found for certain if the last Newton step is
-    below 1e-12, the residual of the solved equations below 1e-10 and that of the redundant ones
+    below 3e-13, the residual of the solved equations below 1e-10 and that of the redundant ones
     below the tolerance.
 
     :param robot: Where joints and links are described.

@@ -42,7 +42,7 @@ LAST_STEP = 1e-11
 
 #: What is published has a last step below this, as the slope is that before it, and before it
 #: residuals of its rows below this.
-POLISHED, LAST_MISS = 1e-12, 1e-10
+POLISHED, LAST_MISS = 3e-13, 1e-10
 
 #: How many calls a position takes at most, each from where the last one led, and how many more
 #: to find angles of balls.
@@ -722,7 +722,7 @@ class _Elimination:
                 for j in range(k + 1, n):
                     rows[i][j] = rows[i][j] - share * rows[k][j]
             self.determinant = self.determinant * rows[k + 1][k + 1]
-        self._rows, self._inverses = rows, [1.0 / rows[k][k] for k in range(n)]
+        self._rows = rows
 
     def __call__(self, right: Expression) -> Expression:
         """Return ``x``, one column for each of ``b``."""
@@ -733,7 +733,7 @@ class _Elimination:
         for k in reversed(range(n)):
             for j in range(k + 1, n):
                 b[k] = b[k] - rows[k][j] * b[j]
-            b[k] = b[k] * self._inverses[k]
+            b[k] = b[k] / rows[k][k]
         return ca.vertcat(*b)
 
     def is_exact(self, growth: float = GROWTH) -> Expression:
