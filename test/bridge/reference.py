@@ -708,10 +708,10 @@ class ReferenceCommands:
         if now < self.latest:
             for name, modes in self.held.items():
                 self.held[name] = {
-                    each: value
-                    for each, value in modes.items()
-                    if each != 'position' and self.timeout
+                    each: value for each, value in modes.items() if each != 'position'
                 }
+            for modes in self.sent.values():
+                modes.pop('position', None)
             self.received = dict.fromkeys(self.received, -math.inf)
         self.latest = now
 
@@ -789,9 +789,11 @@ class ReferenceCommands:
         # Modes that do not end stay in force.
         self.held = {name: held[name] | modes for name, modes in self.held.items()}
         self.sent = {name: actuators[name] | modes for name, modes in self.sent.items()}
-        for name in over:
+        # What was sent zero has ended; a joint whose rate has ended has zero for its partner.
+        for modes in self.sent.values():
             for each in self.ended:
-                self.held[name].pop(each, None)
+                if each in modes and modes[each].value == 0.0 and wanted:
+                    del modes[each]
         return result
 
     def tune(self, changes):

@@ -10,6 +10,7 @@ import math
 from pathlib import Path
 import sys
 
+from command_paths import Commands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -23,7 +24,6 @@ from hypothesis.stateful import (
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
@@ -126,7 +126,7 @@ class Bridge:
         self.robot = robot
         self.now = 100.0
         self.states = StatePath(robot, timeout=state_timeout, stamp_hold=reference.STAMP_HOLD)
-        self.commands = CommandPath(robot, **options)
+        self.commands = Commands(robot, **options)
         numbers = reference.Numbers()
         self.model_states = reference.ReferenceStates(numbers, timeout=state_timeout)
         self.model = reference.ReferenceCommands(numbers, **options)

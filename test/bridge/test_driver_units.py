@@ -9,19 +9,17 @@ import math
 from pathlib import Path
 import re
 
+from command_paths import check_ratios, Commands, Trajectories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.diagnostics import actuator_status
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
-from transmission_bridge.bridge.outputs import ActuatorArrays, DriverNames
+from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.states import SensorPath, StatePath
-from transmission_bridge.bridge.trajectories import TrajectoryPath
-from transmission_bridge.bridge.tuning_guard import check_tuning
 from transmission_bridge.bridge.zeroing import zero_offsets
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
@@ -126,7 +124,7 @@ class Twin:
     def __init__(self, si, units, **options):
         self.si, self.units = si, units
         self.states = [StatePath(robot) for robot in (si, units)]
-        self.commands = [CommandPath(robot, **options) for robot in (si, units)]
+        self.commands = [Commands(robot, **options) for robot in (si, units)]
         self.layouts = LayoutTable()
 
     def state(self, rows):
@@ -207,12 +205,8 @@ def test_trajectories_and_plain_arrays_are_in_the_units(twins):
         place = np.array([{'knee': 1.4}.get(name, 0.1) for name in names])
         rows = (place, 0.1 * place, 0.2 * place, 0.01 * place)
         points = (Waypoint((1, 0), *rows), Waypoint((2, 0), *(1.1 * row for row in rows)))
-        path = TrajectoryPath(robot, CommandPath(robot), partial_commands='hold')
+        path = Trajectories(robot, Commands(robot), partial_commands='hold')
         found = path.map(TrajectoryRecord((0, 0), '', names, points), place)
-        arrays = ActuatorArrays(robot.actuator_names)
-        arrays.end_at(found.names, found.points[-1].positions, now=0.0, until=2.0)
-        sent = dict(arrays.update([record(['winch'], velocity=[1.0])], now=9.0))
-        assert 'position' not in sent
         results.append(found)
     si, units = results
     assert si.names == units.names
@@ -322,18 +316,18 @@ def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins):
     live = np.ones(len(robot.joint_names), bool)
     position = robot.joint_to_actuator('position', [0.1, 0.2, 0.3, 1.4, 0.5])
     constant = 'hoist.actuators.winch.torque_constant'
-    check_tuning(robot, robot.with_parameters({constant: 0.1}), position, live)
+    check_ratios(robot, robot.with_parameters({constant: 0.1}), position, live)
     with pytest.raises(ParameterError, match=r'winch would have an effort of 0\.11'):
-        check_tuning(robot, robot.with_parameters({constant: 0.11}), position, live)
-    check_tuning(robot, robot.with_parameters({'leg.crank_radius': 0.102}), position, live)
+        check_ratios(robot, robot.with_parameters({constant: 0.11}), position, live)
+    check_ratios(robot, robot.with_parameters({'leg.crank_radius': 0.102}), position, live)
     with pytest.raises(ParameterError, match='knee would shift by'):
-        check_tuning(robot, robot.with_parameters({'leg.crank_radius': 0.105}), position, live)
+        check_ratios(robot, robot.with_parameters({'leg.crank_radius': 0.105}), position, live)
 
 
 def test_a_torque_constant_changes_between_two_commands(twins):
     """It holds from the next command on; what is held stays."""
     _, robot = twins
-    path = CommandPath(robot)
+    path = Commands(robot)
     layouts = LayoutTable()
     measured = np.zeros(len(robot.joint_names))
     message = record(('lift',), effort=[5.0])
@@ -362,7 +356,7 @@ def test_partial_commands_of_few_motors_weigh_nothing_by_its_unit(robots):
             load_description(robots.urdf(('x', 'y', 'z'), text.format(unit)))
         )
         assert robot.joint_names == ('x', 'y', 'z'), robot.findings
-        path = CommandPath(robot)
+        path = Commands(robot)
         message = record(('x',), position=[0.3])
         layout = LayoutTable().get(message.names, message.lengths)
         (found,) = path.command(layout, message, np.zeros(3), (1, 0))

@@ -9,10 +9,10 @@ from contextlib import suppress
 import gc
 import tracemalloc
 
+from command_paths import Commands
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
@@ -80,7 +80,7 @@ def take(request, robot):
             states.update('driver', view.layout, view, (1, 0))
 
     else:
-        commands = CommandPath(robot)
+        commands = Commands(robot)
 
         def use(view):
             commands.command(view.layout, view, nothing, (1, 0))

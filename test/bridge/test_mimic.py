@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 
+from command_paths import Commands, Trajectories
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.states import StatePath
-from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateEncoder
@@ -112,7 +111,7 @@ def test_loop_is_refused(followers, joint_state):
 @pytest.mark.parametrize('name', ['third', 'second', 'lost'])
 def test_not_commanded(followers, name):
     """A command to a follower, also by trajectory, is rejected whole."""
-    commands = CommandPath(followers)
+    commands = Commands(followers)
     record = message(('first', name), [0.25, 0.5])
     with pytest.raises(MessageError, match=f'{name} .it follows') as caught:
         command(commands, record)
@@ -121,12 +120,12 @@ def test_not_commanded(followers, name):
     waypoint = Waypoint((1, 0), record.position, nothing, nothing, nothing)
     trajectory = TrajectoryRecord((1, 0), '', record.names, (waypoint,))
     with pytest.raises(MessageError) as caught:
-        TrajectoryPath(followers, commands, partial_commands='hold').map(trajectory, np.zeros(1))
+        Trajectories(followers, commands, partial_commands='hold').map(trajectory, np.zeros(1))
     assert caught.value.reason == 'not_commandable'
     assert np.isnan(commands.held).all()
 
 
 def test_not_commanded_says_nothing(followers):
     """A follower may be named, as topic-based hardware does, if its value is no command."""
-    (sent,) = command(CommandPath(followers), message(('third', 'first'), [math.nan, 0.5]))
+    (sent,) = command(Commands(followers), message(('third', 'first'), [math.nan, 0.5]))
     assert (sent.names, sent.position.tolist()) == (('motor',), [2.0])

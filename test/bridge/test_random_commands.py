@@ -14,10 +14,10 @@ from collections import Counter
 import math
 import os
 
+from command_paths import Commands
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -152,9 +152,9 @@ class Commander:
             'limits': str(draw.choice(['clamp', 'clamp', 'clamp', 'reject'])),
         }
         self.policy = options['limits']
-        self.limited = CommandPath(robot, **options)
-        self.free = CommandPath(unlimited(robot), **options)
-        self.bounds = self.limited.actuator_limits.bounds
+        self.limited = Commands(robot, **options)
+        self.free = Commands(unlimited(robot), **options)
+        self.bounds = self.limited.gate.actuator_limits.bounds
         self._layouts = LayoutTable()
 
     def command(self) -> np.ndarray:
@@ -178,7 +178,7 @@ class Commander:
         measured[self._draw.random(len(measured)) < 0.1] = np.nan
         return measured
 
-    def send(self, path: CommandPath, command: np.ndarray, at: np.ndarray, rate: np.ndarray):
+    def send(self, path: Commands, command: np.ndarray, at: np.ndarray, rate: np.ndarray):
         """Return what is sent, shape ``(3, n_actuators)``, or why it is refused."""
         names = self.robot.joint_names
         layout = self._layouts.get(list(names), (len(names),) * 3)

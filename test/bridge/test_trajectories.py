@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 
+from command_paths import Commands, Trajectories
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
-from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -73,8 +72,8 @@ def limited(robots):
 
 def make(robot, partial_commands='hold', limits='clamp'):
     """Return a command path and a trajectory path that belong together."""
-    commands = CommandPath(robot, partial_commands=partial_commands, limits=limits)
-    return commands, TrajectoryPath(robot, commands, partial_commands=partial_commands)
+    commands = Commands(robot, partial_commands=partial_commands, limits=limits)
+    return commands, Trajectories(robot, commands, partial_commands=partial_commands)
 
 
 def waypoint(time, **fields):
@@ -221,7 +220,7 @@ def test_end_is_held(robot, record, measured):
         last.update(dict.fromkeys(partners(record), measured))
     held = dict(zip(robot.joint_names, commands.held[0], strict=True))
     assert {name: value for name, value in held.items() if not math.isnan(value)} == last
-    assert np.isnan(commands.held[1:]).all()
+    assert np.isnan(commands.held[1:]).all() or not last
 
 
 def test_effort_of_a_held_joint(robot, reference):
@@ -241,11 +240,13 @@ def test_effort_of_a_held_joint(robot, reference):
 
 
 def test_old_modes_are_over(robot):
-    """A trajectory replaces the velocity that its joints were commanded."""
+    """A trajectory replaces what its joints were commanded by what its last waypoint says."""
     commands, path = make(robot)
     commands.command_interface('velocity', ('lift',), [1.0], unknown(robot), (0, 0), source='x')
     path.map(trajectory(['lift'], {'velocities': [2.0]}), unknown(robot))
-    assert np.isnan(commands.held).all()
+    assert commands.held[1, robot.joint_names.index('lift')] == 2.0
+    path.map(trajectory(['lift'], {'positions': [2.0]}), unknown(robot))
+    assert np.isnan(commands.held[1:]).all()
     assert commands.stop((0, 0)) == []
 
 
@@ -457,8 +458,8 @@ def test_contested(robot):
 
 def test_held_until_after_its_end(robot):
     """The end of a trajectory is held, whatever the command timeout is."""
-    commands = CommandPath(robot, timeout=1.0)
-    path = TrajectoryPath(robot, commands, partial_commands='hold')
+    commands = Commands(robot, timeout=1.0)
+    path = Trajectories(robot, commands, partial_commands='hold')
     record = trajectory(['lift'], waypoint((5, 0), positions=[1.0]))
     path.map(record, unknown(robot), now=10.0)
     for now in (15.9, 16.1, 99.0):
@@ -499,8 +500,8 @@ def test_partner_under_way(robot, reference):
 
 def test_partner_of_one_that_starts_later(robot):
     """It is under way until its own end, which a start in the future puts off."""
-    commands = CommandPath(robot, timeout=1.0)
-    path = TrajectoryPath(robot, commands, partial_commands='hold')
+    commands = Commands(robot, timeout=1.0)
+    path = Trajectories(robot, commands, partial_commands='hold')
     pitch = robot.joint_names.index('pitch')
     both = trajectory(['roll', 'pitch'], waypoint((5, 0), positions=[1.0, 2.0]))
     path.map(both, unknown(robot), now=10.0, start=20.0)
@@ -525,9 +526,9 @@ def test_command_before_one_that_starts_later(robot, reference):
         return dict(zip(sent.names, getattr(sent, interface).tolist(), strict=True))
 
     def ready(timeout, interface):
-        commands = CommandPath(robot, timeout=timeout)
+        commands = Commands(robot, timeout=timeout)
         send(commands, interface, names, [0.25, 0.5], 9.5)
-        path = TrajectoryPath(robot, commands, partial_commands='hold')
+        path = Trajectories(robot, commands, partial_commands='hold')
         path.map(both, unknown(robot), now=10.0, start=20.0)
         return commands
 
@@ -569,8 +570,8 @@ def test_command_after_a_trajectory(robot, reference):
 @pytest.mark.parametrize('timeout', [0.0, 1.0])
 def test_time_going_backwards(robot, reference, timeout):
     """What was commanded before is not held by a trajectory either: partners stay as measured."""
-    commands = CommandPath(robot, timeout=timeout)
-    path = TrajectoryPath(robot, commands, partial_commands='hold')
+    commands = Commands(robot, timeout=timeout)
+    path = Trajectories(robot, commands, partial_commands='hold')
     measured = np.full(len(robot.joint_names), 0.4)
     commands.command_interface(
         'position',

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
+from command_paths import check_ratios
 import numpy as np
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.bridge.tuning_guard import check_tuning
 from transmission_bridge.errors import ParameterError
 
 
@@ -26,7 +26,7 @@ def test_only_the_commanded_joints_of_a_linkage_are_looked_at(linkages, name):
         after = robot.with_parameters(
             {f'{binding.spec.name}.actuators.{actuator}.{number}': value}
         )
-        check_tuning(robot, after, np.zeros(len(robot.actuator_names)), live)
+        check_ratios(robot, after, np.zeros(len(robot.actuator_names)), live)
 
     change('offset', 0.02)
     with pytest.raises(ParameterError, match='would shift by'):

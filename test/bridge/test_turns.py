@@ -9,14 +9,13 @@ from collections import Counter
 import math
 from pathlib import Path
 
+from command_paths import Commands, Trajectories
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.diagnostics import actuator_status, ERROR, OK, WARN
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import StatePath
-from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -67,7 +66,7 @@ class Bridge:
         self.maps = maps
         periods = dict.fromkeys(maps.actuator_names, TURN) if periods is None else periods
         self.states = StatePath(maps, wrap_period=periods, timeout=timeout, **options)
-        self.commands = CommandPath(maps)
+        self.commands = Commands(maps)
         self.layouts = LayoutTable()
 
     @property
@@ -404,7 +403,7 @@ def test_position_is_refused_while_the_turn_is_unknown():
 def test_trajectory_is_refused_while_the_turn_is_unknown():
     """As a command is; one without positions passes."""
     bridge = Bridge(robot(-20.0, 20.0))
-    path = TrajectoryPath(bridge.maps, bridge.commands, partial_commands='hold', max_waypoints=10)
+    path = Trajectories(bridge.maps, bridge.commands, partial_commands='hold', max_waypoints=10)
     bridge.commands.open_turns = bridge.states.merged.open_turns(0.0)
     there = Waypoint((1, 0), np.array([1.0]), EMPTY, EMPTY, EMPTY)
     trajectory = TrajectoryRecord((0, 0), '', ('j',), (there,))

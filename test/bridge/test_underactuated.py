@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib.metadata
 
+from command_paths import Commands
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
@@ -68,7 +68,7 @@ def command(path, **fields):
 @given(value=VALUES)
 def test_one_joint_goes_where_it_was_told(policy, joint, value):
     """By hand: a = 20 (q - off) / c, a' = 20 q' / c, and tau_a = c tau / 20 for that joint."""
-    path = CommandPath(FINGER, partial_commands=policy, limits='off')
+    path = Commands(FINGER, partial_commands=policy, limits='off')
     ratio = RATIO[joint]
     assert command(path, position={joint: value})['position'] == pytest.approx(
         20 * (value - OFFSET[joint]) / ratio, rel=1e-13, abs=1e-12
@@ -84,7 +84,7 @@ def test_one_joint_goes_where_it_was_told(policy, joint, value):
 @given(near=VALUES, far=VALUES)
 def test_several_joints_are_met_as_well_as_can_be(near, far):
     """By hand: the least squares of both, whatever the middle joint did before."""
-    path = CommandPath(FINGER, limits='off')
+    path = Commands(FINGER, limits='off')
     command(path, position={'near': 1.0, 'middle': -5.0, 'far': 3.0})
     expected = 20 * (1.0 * (near - 0.1) + 0.5 * far) / (1.0**2 + 0.5**2)
     sent = command(path, position={'near': near, 'far': far})
@@ -93,7 +93,7 @@ def test_several_joints_are_met_as_well_as_can_be(near, far):
 
 def test_tuning_counts():
     """After the motor's reduction changed, the joint still goes where it was told."""
-    path = CommandPath(FINGER, limits='off')
+    path = Commands(FINGER, limits='off')
     assert command(path, position={'middle': 0.4})['position'] == pytest.approx(10.0)
     path.use(
         FINGER.with_parameters(
@@ -136,7 +136,7 @@ def test_ratio_that_varies(monkeypatch):
         ),
         registry=Registry([entry]),
     )
-    path = CommandPath(robot, timeout=1.0)
+    path = Commands(robot, timeout=1.0)
     angles = np.array([0.5, np.sin(0.5)])
     slopes = np.array([1.0, np.cos(0.5)])
 
@@ -175,7 +175,7 @@ def test_plugin_that_fails(monkeypatch):
     monkeypatch.setattr(importlib.metadata.EntryPoint, 'load', lambda self: Broken)
     robot = RobotTransmissions(FINGER.robot, registry=Registry([entry]))
     assert type(robot.transmissions['finger']) is Broken
-    path = CommandPath(robot)
+    path = Commands(robot)
     record = JointStateRecord((1, 0), '', ('near',), np.ones(1), np.empty(0), np.empty(0))
     with pytest.raises(MessageError) as caught:
         path.command(Layout(record.names, record.lengths), record, np.zeros(3), (1, 0))

@@ -11,13 +11,13 @@ import os
 from pathlib import Path
 import signal
 
+from command_paths import Commands
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.description import load_description
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -110,7 +110,7 @@ def test_the_efforts_of_the_simulated_driver_are_those_of_an_arm():
     description = load_description(resource('urdf', 'arm.urdf'))
     robot = tb.RobotTransmissions(description)
     driver = Driver(robot.actuator_names, DriverSettings(), now=0.0)
-    bridge, layouts = CommandPath(robot), LayoutTable()
+    bridge, layouts = Commands(robot), LayoutTable()
     start = dict(zip(JOINTS, robot.actuator_to_joint('position', np.zeros(6)), strict=True))
     efforts = []
     for step in range(24 * 50):  # two seconds of entry, and all sines from their start again

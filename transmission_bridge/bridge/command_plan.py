@@ -24,26 +24,6 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
 
-__all__ = [
-    'CommandNames',
-    'CommandPattern',
-    'CommandPatterns',
-    'CommandPlan',
-    'CoupledJoints',
-    'MessageForm',
-    'actuator_messages',
-    'array_command',
-    'check_names',
-    'command_names',
-    'commanded_actuators',
-    'coupled_joints',
-    'is_mixed',
-    'message_forms',
-    'owned_actuators',
-    'plan_command',
-]
-
-
 # -- Actuator commands as messages ---------------------------------------------------------------
 
 
@@ -216,14 +196,12 @@ class CoupledJoints:
         """
         Keep the commands of the partners of joints whose rates end, in place.
 
-        A partner without a command of that mode gets zero. So do all where there are too few
-        actuators for one to move alone.
+        A partner without a command of that mode gets zero. If there are too few actuators for one
+        joint to move alone, all joints end.
 
         :param ending: The zeros that end rates, shape ``(3, n_joints)``, NaN elsewhere.
         :param held: Commands held, same shape.
         """
-        if self.underactuated is not None:
-            return
         mine = ending[:, self.joints]
         for field in np.flatnonzero(~np.isnan(mine).all(axis=1)):
             kept = np.nan_to_num(held[field, self.joints]) * self.can_hold
@@ -293,8 +271,10 @@ class CommandPattern:
     :param is_mixed: Whether joints are commanded in different modes.
     :param has_positions: Whether some joint is commanded a position.
     :param has_rates: Whether some joint is commanded a velocity or an effort.
+    :param has_efforts: Whether some joint is commanded an effort.
     :param partial: Coupled joints of which only some are commanded, or not all in one mode.
     :param given: Indices of the joints that the message commands.
+    :param following: Indices of joints that have to follow those, for want of actuators.
     :param joints: Joints that are commanded once the partial groups are completed.
     :param actuators: Actuators that are commanded then.
     :param result: Which numbers of the result, shape ``(3, n_actuators)``, have to be finite, as
@@ -306,8 +286,10 @@ class CommandPattern:
     is_mixed: bool
     has_positions: bool
     has_rates: bool
+    has_efforts: bool
     partial: tuple[CoupledJoints, ...]
     given: Index
+    following: Index
     joints: Mask
     actuators: Mask
     result: bytes
@@ -362,8 +344,18 @@ class CommandPatterns:
             is_mixed=is_mixed(given),
             has_positions=bool(given[0].any()),
             has_rates=bool(given[1:].any()),
+            has_efforts=bool(given[2].any()),
             partial=tuple(partial),
             given=np.flatnonzero(given.any(axis=0)),
+            following=np.array(
+                [
+                    joint
+                    for group in partial
+                    for joint in group.joints
+                    if not group.can_hold and not given[:, joint].any()
+                ],
+                dtype=np.intp,
+            ),
             joints=np.any(complete, axis=0),
             actuators=np.any(result, axis=0),
             result=result.tobytes(),

@@ -25,8 +25,6 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['ActuatorLimits', 'CommandLimits', 'LimitEffects', 'motor_bounds']
-
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
 #: What the rounding of a map may add to an actuator's value, and relative to it.
@@ -191,22 +189,22 @@ class CommandLimits:
         self,
         command: Array,
         position: Array,
-        velocity: Array | None,
+        velocity: Array,
         effects: LimitEffects,
         counts: CommandCounts | None,
     ) -> None:
         """
-        End what leads further out where a joint is beyond a position limit, in place.
+        End what leads further out if a joint is measured beyond a position limit, in place.
 
         Outward velocity becomes zero, and that of joints that cannot move without this one.
-        Outward effort becomes zero while the joint moves outward; else it passes, because it may
-        hold a load.
+        Outward effort becomes zero while the joint moves outward; otherwise it passes, because it
+        may hold a load.
 
-        :param command: Rows position, velocity, effort, shape ``(3, n_joints)``.
-        :param position: Measured, shape ``(n_joints,)``; where it is NaN nothing changes.
+        :param command: Rows position, velocity, effort, shape ``(3, ..., n_joints)``.
+        :param position: Measured, shape ``(n_joints,)``; nothing changes if it is NaN.
         :param velocity: Measured, likewise.
         :param effects: Takes up what changed.
-        :param counts: Counts of the source, for refusals; ``None``: nothing is refused.
+        :param counts: Counts of the source, for rejections; ``None``: nothing is rejected.
         :raises MessageError: If the policy is ``reject`` and something would be changed
             (``limit``).
         """
@@ -219,27 +217,49 @@ class CommandLimits:
         outward = command[_VELOCITY:] * sense > 0.0
         if not outward.any():
             return
-        passes = np.zeros(len(sense), dtype=bool)
-        if velocity is None:
-            passes |= outward[1]
-        else:
-            passes |= outward[1] & ~(velocity * sense > self._moving)
+        passes = outward[1] & ~(velocity * sense > self._moving)
         outward[1] &= ~passes
         for joints in self._together:
-            outward[0, joints] = outward[0, joints].any() & ~np.isnan(command[_VELOCITY, joints])
+            some = outward[0][..., joints].any(axis=-1, keepdims=True)
+            outward[0][..., joints] = some & ~np.isnan(command[_VELOCITY][..., joints])
         if outward.any() and self._policy == 'reject' and counts is not None:
             self._count(outward, self.rejected, counts.limited)
-            names = [self._names[place] for place in np.flatnonzero(outward.any(axis=0))]
             raise MessageError(
                 'limit',
-                f'beyond a position limit, and commanded further out: {shortened(names)}',
+                'beyond a position limit, and commanded further out: '
+                f'{shortened(tuple(self._named(outward)))}',
             )
         command[_VELOCITY:][outward] = 0.0
-        effects.stopped.update(self._named(outward.any(axis=0)))
+        effects.stopped.update(self._named(outward))
         effects.outward.update(self._named(passes))
 
+    def check_mean_speed(self, times: Array, positions: Array) -> None:
+        """
+        Check the mean speed between waypoints.
+
+        :param times: Increasing times [s], shape ``(n,)``.
+        :param positions: Positions at these, shape ``(n, n_joints)``, NaN: none.
+        :raises MessageError: If one is above the velocity limit of its joint (``limit``).
+        """
+        _check_mean_speed('limit', times, positions, self._upper[_VELOCITY], self._names)
+
     def _named(self, mask: Mask) -> Iterable[str]:
-        return (self._names[place] for place in np.flatnonzero(mask))
+        some = mask.reshape(-1, mask.shape[-1]).any(axis=0)
+        return (self._names[place] for place in np.flatnonzero(some))
+
+
+def _check_mean_speed(
+    reason: str, times: Array, positions: Array, limits: Array, names: tuple[str, ...]
+) -> None:
+    speeds = np.abs(np.diff(positions, axis=0)) / np.diff(times)[:, np.newaxis]
+    fast = speeds > limits * (1.0 + _ROUNDING)
+    if fast.any():
+        number, place = np.argwhere(fast)[0]
+        raise MessageError(
+            reason,
+            f'{names[place]} would move at {speeds[number, place]:g} between {times[number]:g} s '
+            f'and {times[number + 1]:g} s, expected at most {limits[place]:g}',
+        )
 
 
 # -- Limits of the actuators ---------------------------------------------------------------------
@@ -372,6 +392,30 @@ class ActuatorLimits:
                     effects.shares.update(dict.fromkeys(joints, float(share.min())))
             # Rounding must not leave the limit either.
             sent[..., group.actuators] = np.clip(own, lower, upper)
+
+    def is_outside(self, values: Array, row: int, places: list[int]) -> Mask:
+        """Return which numbers of actuators are outside their limits; NaN is not."""
+        if self._policy == 'off':
+            return np.zeros(len(places), dtype=bool)
+        lower, upper = self.bounds[:, row, places]
+        outside: Mask = (values < lower) | (values > upper)
+        return outside
+
+    def clip(self, values: Array, row: int, places: list[int]) -> Array:
+        """Return velocities or efforts of actuators within their limits."""
+        if self._policy == 'off':
+            return values
+        clipped: Array = np.clip(values, *self.bounds[:, row, places])
+        return clipped
+
+    def check_mean_speed(self, times: Array, positions: Array) -> None:
+        """
+        Do the same as :meth:`CommandLimits.check_mean_speed` (``actuator_limit``).
+
+        :param positions: Of the actuators, shape ``(n, n_actuators)``.
+        """
+        upper = self.bounds[1, _VELOCITY]
+        _check_mean_speed('actuator_limit', times, positions, upper, self._names)
 
     def _refuse(self, group: _Group, row: int, own: Array, outside: Mask) -> None:
         lower, upper = self.bounds[:, row, group.actuators]

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent to the drivers: who gets which actuators under which names, and plain arrays."""
+"""Which driver gets which actuators, and under which names."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.commands import ArrivalTimes
 from transmission_bridge.bridge.inputs import as_slice
 from transmission_bridge.bridge.options import split_topic
 from transmission_bridge.errors import closest, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
-from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array, EMPTY, Index
-
-__all__ = ['ActuatorArrays', 'DriverNames', 'check_order']
-
+from transmission_bridge.types import EMPTY, Index
 
 # -- Which driver has an actuator, and what it calls it ------------------------------------------
 
@@ -187,114 +182,6 @@ def _trajectory_part(record: TrajectoryRecord, part: _Part) -> TrajectoryRecord:
             Waypoint(point.time, *(row[part.picks] if len(row) else row for row in rows))
         )
     return replace(record, names=part.names, points=tuple(points))
-
-
-# -- Plain arrays in a fixed order ---------------------------------------------------------------
-
-
-class ActuatorArrays:
-    """
-    Fills arrays from the messages to the drivers.
-
-    A plain array cannot leave out an actuator. So one is sent only if every actuator has a command
-    of its mode, in these messages or as its newest before them. A command of another mode or a
-    trajectory replaces an actuator's old command. The end of a trajectory becomes a position
-    command once it is over: before that, the actuator would jump there. Time going backwards ends
-    positions; messages end rates.
-
-    Messages of zeros that end rates are sent as an array even if other actuators have another mode
-    by now: those get velocity zero, and effort as in the last array, because without it a load
-    might fall.
-
-    :param actuators: Their order, each actuator once.
-    :ivar actuators: The same.
-    """
-
-    def __init__(self, actuators: Sequence[str]) -> None:
-        self.actuators = tuple(actuators)
-        self._index = {name: place for place, name in enumerate(actuators)}
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget every command."""
-        self._values: Array = np.full((len(FIELDS), len(self._index)), np.nan)
-        self._arrivals = ArrivalTimes(len(self._index))
-        self._latest = -np.inf
-        self._last: Array = np.full(self._values.shape, np.nan)
-
-    def update(
-        self, messages: Sequence[JointStateRecord], now: float = 0.0
-    ) -> list[tuple[str, Array]]:
-        """
-        Return the arrays to send with the messages of one command.
-
-        :param messages: The messages, each actuator by interface at most once.
-        :param now: Time of receipt [s].
-        :returns: Interface and values of every array.
-        """
-        self._update_clock(now)
-        names = {name for each in messages for name in each.names}
-        self._forget([self._index[name] for name in names & self._index.keys()])
-        sent: set[int] = set()
-        moving: set[int] = set()
-        for message in messages:
-            picks = [pick for pick, name in enumerate(message.names) if name in self._index]
-            places = [self._index[message.names[pick]] for pick in picks]
-            rows = (message.position, message.velocity, message.effort)
-            for row, values in enumerate(rows):
-                if len(values) and not np.isnan(values[picks]).all():
-                    self._values[row, places] = values[picks]
-                    sent.add(row)
-                    if np.nan_to_num(values[picks]).any():
-                        moving.add(row)
-        if self._arrivals.moving(now).any():
-            sent.discard(0)
-        arrays = []
-        for row in sorted(sent):
-            values = self._values[row].copy()
-            if row not in moving:
-                self._complete_end(row, values)
-            if not np.isnan(values).any():
-                self._last[row] = values
-                arrays.append((FIELDS[row], values))
-        return arrays
-
-    def _complete_end(self, row: int, values: Array) -> None:
-        """Fill in, in place, the actuators that are missing in messages that end rates."""
-        interface, last = FIELDS[row], self._last[row]
-        if interface == 'position' or np.isnan(last).any():
-            return
-        missing = np.isnan(values)
-        values[missing] = 0.0 if interface == 'velocity' else last[missing]
-
-    def end_at(
-        self, names: Sequence[str], position: Array, *, now: float = 0.0, until: float = 0.0
-    ) -> None:
-        """
-        Hold the end of a trajectory once it is over.
-
-        :param names: Its actuators.
-        :param position: Their last positions, empty where it has none.
-        :param now: Time of receipt [s].
-        :param until: When it ends [s].
-        """
-        self._update_clock(now)
-        picks = [pick for pick, name in enumerate(names) if name in self._index]
-        places = [self._index[names[pick]] for pick in picks]
-        self._forget(places)
-        if len(position):
-            self._values[0, places] = position[picks]
-            self._arrivals.mark_moving(places, until)
-
-    def _forget(self, places: Sequence[int]) -> None:
-        self._values[:, places] = np.nan
-        self._arrivals.clear(places)
-
-    def _update_clock(self, now: float) -> None:
-        if now < self._latest:
-            self._values[0] = np.nan
-            self._arrivals.clear()
-        self._latest = now
 
 
 def check_order(

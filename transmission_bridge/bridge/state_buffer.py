@@ -26,9 +26,6 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.stream import FiniteCheck
 from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['StateBuffer']
-
-
 # -- The newest numbers of one or several drivers ------------------------------------------------
 
 
@@ -75,6 +72,7 @@ class StateBuffer:
     :param lost: Actuators of refused transmissions, with the reason; ``driver_names`` may contain
         them.
     :ivar turns: What counts turns, as given.
+    :ivar version: Increases with every change of the numbers.
     :ivar given: Whether position, velocity, effort were ever given.
     :ivar names_hint: How to give a driver's names, for errors; empty where names are not
         translated.
@@ -106,6 +104,7 @@ class StateBuffer:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
         self.names_hint = '' if driver_names is None else _NAMES_HINT
         self.turns = turns
+        self.version = 0
         self._is_auto = timeout == AUTO
         self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
         self._stamp_hold = stamp_hold
@@ -116,6 +115,7 @@ class StateBuffer:
 
     def reset(self) -> None:
         """Forget all messages."""
+        self.version += 1
         self._values: Array = np.full((len(FIELDS), len(self._names)), np.nan)
         # Number of the driver that gave the value: only that driver may withdraw it.
         self._givers: Index = np.full(self._values.shape, _NOBODY, dtype=np.intp)
@@ -178,6 +178,7 @@ class StateBuffer:
                 self.turns.forget()
             known = self._add(source)
         self._latest = now
+        self.version += 1
         if self._is_auto or now - known.heard > known.timeout:
             self._record_period(known, now)
         if layout is not known.layout or self._contested:
@@ -255,11 +256,13 @@ class StateBuffer:
     def take_absolute(self, positions: Array, now: float) -> None:
         """Use absolute positions; see :meth:`TurnCounter.take_absolute`."""
         if self.turns is not None:
+            self.version += 1
             self.turns.take_absolute(positions, self._values[0], self._timeouts[0], now)
 
     def settle_turns(self, positions: Mapping[int, float]) -> None:
         """Take positions, by place, for those of actuators whose turn is open."""
         if self.turns is not None:
+            self.version += 1
             self.turns.settle(positions)
             for place, position in positions.items():
                 self._values[0, place] = position
@@ -271,37 +274,34 @@ class StateBuffer:
     def values(self, now: float) -> Array:
         """Return rows position, velocity, effort, ``(3, n_actuators)``; must not be changed."""
         if now < self._latest and self._timeout != math.inf:
+            self.version += 1
             return np.full_like(self._values, np.nan)
         if now > self._fresh_until:
             self._drop_old(now)
         return self._values
 
-    def is_due(self, now: float) -> bool:
-        """Return whether a number may become unknown at a time [s]."""
-        return now > self._fresh_until or now < self._latest
-
     def _drop_old(self, now: float) -> None:
         """Forget the numbers that are too old, and find out until when the others are not."""
+        self.version += 1
         too_old = self._too_old(now)
         self._values[too_old] = np.nan
         fresh = ~too_old & np.isfinite(self._heard)
         until = self._heard[fresh] + self._timeouts[fresh]
         self._fresh_until = float(until.min(initial=math.inf))
 
-    def take_silent(self, now: float) -> Mask | None:
-        """
-        Return the actuators of drivers that were silent for longer than their timeout.
-
-        :param now: Time [s].
-        :returns: Shape ``(n_actuators,)``, of those that came back since the last call and those
-            that are silent still; ``None``: of none.
-        """
-        silent, self._came_back = self._came_back, None
+    def silent(self, now: float) -> Mask | None:
+        """Return the actuators of drivers that are silent for longer than their timeout."""
+        silent = None
         for source in self._sources.values():
             if now - source.heard > source.timeout:
                 mine = (self._givers == source.number).any(axis=0)
                 silent = mine if silent is None else silent | mine
         return silent
+
+    def take_returned(self) -> Mask | None:
+        """Return the actuators of drivers that came back from silence since the last call."""
+        returned, self._came_back = self._came_back, None
+        return returned
 
     def timeout_of(self, source: str) -> float:
         """Return the seconds after which a driver is too silent; infinite: never."""

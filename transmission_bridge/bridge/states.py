@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.bridge.gate import Known
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter
@@ -22,17 +23,6 @@ from transmission_bridge.messages.joint_state import JointStateData, JointStateR
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
-
-__all__ = [
-    'JointView',
-    'PublishPolicy',
-    'SensorPath',
-    'StatePath',
-    'Tip',
-    'known_or_empty',
-    'root_of',
-]
-
 
 # -- When the joint states are published ---------------------------------------------------------
 
@@ -283,13 +273,13 @@ class StatePath:
         self._mapper = robot.stream(ACTUATOR_TO_JOINT)
         if self.merged.turns is not None:
             self.merged.turns.use(robot)
-        self._is_dirty = True
+        self._mapped_version = -1
 
     def reset(self) -> None:
         """Forget all messages."""
         self.merged.reset()
         self._mapper.forget()
-        self._is_dirty = True
+        self._mapped_version = -1
 
     def update(
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
@@ -305,7 +295,6 @@ class StatePath:
         :raises MessageError: If it is refused; then nothing has changed.
         """
         self.merged.update(source, layout, data, stamp, now)
-        self._is_dirty = True
 
     def take_absolute(self, positions: Array, now: float = 0.0) -> None:
         """
@@ -315,7 +304,6 @@ class StatePath:
         :param now: Time of receipt [s].
         """
         self.merged.take_absolute(positions, now)
-        self._is_dirty = True
 
     def nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
         """See :meth:`TurnCounter.nearest`."""
@@ -325,7 +313,6 @@ class StatePath:
     def settle_turns(self, positions: Mapping[int, float]) -> None:
         """See :meth:`StateBuffer.settle_turns`."""
         self.merged.settle_turns(positions)
-        self._is_dirty = True
 
     def joint_position(self, now: float = 0.0) -> Array:
         """
@@ -342,12 +329,28 @@ class StatePath:
 
         **Overwritten** by the next call that maps.
         """
-        is_due = self.merged.is_due(now)
-        if self._is_dirty or is_due:
-            self._map(self.merged.values(now))
-            self._is_dirty = is_due
+        values = self.merged.values(now)
+        if self._mapped_version != self.merged.version:
+            self._map(values)
         motion: Array = self._joints[:2]
         return motion
+
+    def known(self, now: float) -> Known:
+        """Return what is known of the robot for a command; a driver's return is told once."""
+        merged, turns = self.merged, self.merged.turns
+        position, velocity = self.joint_motion(now)
+        silent, returned = merged.silent(now), merged.take_returned()
+        if silent is not None and returned is not None:
+            returned |= silent
+        return Known(
+            now,
+            position,
+            velocity,
+            merged.open_turns(now),
+            None if turns is None else turns.shift,
+            silent,
+            silent if returned is None else returned,
+        )
 
     def joint_state(self, now: float = 0.0) -> JointStateRecord | None:
         """
@@ -397,7 +400,7 @@ class StatePath:
         joints = self._mapper.map_state(actuators, self.report)
         self._joints = joints
         self._all_known = self._mapper.all_finite
-        self._is_dirty = False
+        self._mapped_version = self.merged.version
         return joints
 
 

@@ -10,24 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import (
-    check_names,
-    command_names,
-    commanded_actuators,
-    CommandNames,
-    owned_actuators,
-)
-from transmission_bridge.bridge.commands import CommandPath, TrajectoryEnd
+from transmission_bridge.bridge.command_plan import check_names, command_names, CommandNames
+from transmission_bridge.bridge.gate import Gate, Known
 from transmission_bridge.bridge.inputs import is_possible
-from transmission_bridge.bridge.limits import LimitEffects
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, shortened
-from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.types import Array, EMPTY, Index, Mask
-
-__all__ = ['TrajectoryPath', 'TrajectoryValues', 'read_trajectory']
-
+from transmission_bridge.types import Array, Mask
 
 # -- The waypoints of a joint trajectory as arrays -----------------------------------------------
 #
@@ -132,9 +123,7 @@ def _check_times(record: TrajectoryRecord) -> None:
 # -- From joint trajectories to actuator trajectories --------------------------------------------
 
 
-#: Interfaces of the arrays of a waypoint.
-_INTERFACES = ('position', 'velocity', 'acceleration', 'effort')
-_POSITION, _VELOCITY, _ACCELERATION, _EFFORT = range(4)
+_POSITION, _VELOCITY, _ACCELERATION, _EFFORT = range(len(POINT_FIELDS))
 
 #: The row of a command, and of its limits, for each array of a waypoint.
 _COMMAND_ROWS = {_POSITION: 0, _VELOCITY: 1, _EFFORT: 2}
@@ -142,113 +131,86 @@ _COMMAND_ROWS = {_POSITION: 0, _VELOCITY: 1, _EFFORT: 2}
 
 class TrajectoryPath:
     """
-    Maps joint trajectories, sharing limits, held commands and counts with the command path.
+    Reads, checks and completes joint trajectories, and passes them to the gate.
 
-    Header and times are copied, and arrays that a waypoint omits stay omitted. Where a mechanism
+    Header and times are copied, and arrays that a waypoint omits stay omitted. If a mechanism
     depends on position, a waypoint needs positions, because rates and effort are mapped there,
     and velocities for its accelerations.
 
     If a trajectory names only some joints of a coupled transmission, the others hold: their last
     commanded, else measured position, zero rates, and their last commanded effort.
 
-    :param robot: The maps; replaced by :meth:`use`.
-    :param commands: Its limits apply; the end of the trajectory becomes its held command.
-    :param partial_commands: ``hold``, ``zero`` (as ``hold``) or ``reject``.
-    :param max_waypoints: A trajectory with more is refused.
+    :param robot: Gives the joints and their transmissions, which tuning does not change in kind.
+    :param gate: Maps and sends trajectories.
+    :param options: The choices of the user.
     """
 
     def __init__(
-        self,
-        robot: RobotTransmissions,
-        commands: CommandPath,
-        *,
-        partial_commands: str,
-        max_waypoints: int = 2000,
+        self, robot: RobotTransmissions, gate: Gate, options: BridgeOptions | None = None
     ) -> None:
-        self.commands = commands
-        self.max_waypoints = max_waypoints
-        self._hold = partial_commands != 'reject'
-        self._known = command_names(robot)
-        self.use(robot)
-
-    def use(self, robot: RobotTransmissions) -> None:
-        """Replace the maps between two messages; joints and actuators must be the same."""
+        self._options = options or BridgeOptions()
         self._robot = robot
+        self._gate = gate
+        self._known = command_names(robot)
 
     def check_length(self, count: int) -> None:
         """
-        Refuse a trajectory that would take too long to map.
+        Reject a trajectory that would take too long to map.
 
         :param count: Its waypoints.
         :raises MessageError: If there are too many (``too_many_points``).
         """
-        if count > self.max_waypoints:
-            raise MessageError(
-                'too_many_points', f'{count} waypoints, max_waypoints is {self.max_waypoints}'
-            )
+        most = self._options.max_waypoints
+        if count > most:
+            raise MessageError('too_many_points', f'{count} waypoints, max_waypoints is {most}')
 
     def map(
         self,
         trajectory: TrajectoryRecord,
-        measured_position: Array,
+        known: Known,
         *,
         source: str = 'joint_trajectory',
-        now: float = 0.0,
         start: float | None = None,
     ) -> TrajectoryRecord:
         """
-        Return the trajectory of the actuators that move the joints named.
+        Send the trajectory of the actuators that move the joints named.
 
         :param trajectory: The trajectory of any joints that may be commanded.
-        :param measured_position: Joint positions, shape ``(n_joints,)``, NaN where unknown.
+        :param known: What is known now.
         :param source: Its topic.
-        :param now: Time of receipt [s].
-        :param start: When it starts [s], of the same clock; ``None``: now.
-        :raises MessageError: If it is refused; then nothing has changed. Reasons are those of
-            :func:`read_trajectory`, ``too_many_points``, ``limit``, ``actuator_limit``,
-            ``partial``, ``no_position``, ``no_velocity``, ``unknown_turn`` and ``unmapped``.
+        :param start: When it starts [s]; ``None``: now.
+        :returns: What was sent, by the names of the URDF.
+        :raises MessageError: If it is rejected; then nothing has changed. Reasons are those of
+            :func:`read_trajectory` and of the gate, ``too_many_points``, ``limit``, ``partial``,
+            ``no_position`` and ``no_velocity``.
         """
         self.check_length(len(trajectory.points))
-        self.commands.update_clock(now)
+        gate = self._gate
+        gate.look(known)
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
-        counts = self.commands.counts[source]
-        limits = self.commands.limits
+        counts = gate.ledger.counts[source]
         changed = [
-            limits.apply(read.values[field], row, counts=counts)
+            gate.limits.apply(read.values[field], row, counts=counts)
             for field, row in _COMMAND_ROWS.items()
         ]
-        joints = read.named.copy()
-        moved = [b for b in self._robot.bindings if read.named[list(b.joints)].any()]
-        for binding in moved:
-            self._complete(binding, read, measured_position, now)
-            _check_dependence(binding, read)
-            joints[list(binding.joints)] = True
-        actuators = commanded_actuators(self._robot, read.named)
-        mapped = self._map(read)
-        self._check_mapped(mapped, read.given, moved)
-        self.commands.check_turns(mapped[_POSITION])
-        effects = LimitEffects.none()
-        for field, row in _COMMAND_ROWS.items():
-            self.commands.actuator_limits.apply_row(mapped[field], row, effects)
-        for each in changed:
-            limits.count_clamped(each, counts)
-        effects.count(counts)
-        starts = now if start is None else start
-        end = TrajectoryEnd(
-            named=read.named,
-            joints=joints,
-            joint_position=read.values[_POSITION, -1],
-            actuators=actuators,
-            actuator_position=mapped[_POSITION, -1],
-            start=starts,
-            until=starts + trajectory.duration,
+        for binding in self._robot.bindings:
+            if read.named[list(binding.joints)].any():
+                self._complete(binding, read, known)
+                _check_dependence(binding, read)
+        sent = gate.send_trajectory(
+            trajectory,
+            read.values,
+            read.given,
+            read.named,
+            known,
+            route=source,
+            start=known.now if start is None else start,
         )
-        self.commands.adopt(end, source=source, now=now)
-        return self._record(trajectory, mapped, read.given, np.flatnonzero(actuators))
+        for each in changed:
+            gate.limits.count_clamped(each, counts)
+        return sent
 
-    def _complete(
-        self, binding: Binding, read: TrajectoryValues, measured_position: Array, now: float
-    ) -> None:
+    def _complete(self, binding: Binding, read: TrajectoryValues, known: Known) -> None:
         """Fill in, in place, the joints that are coupled to those named."""
         places = np.array(binding.joints)
         missing = places[~read.named[places]]
@@ -256,7 +218,7 @@ class TrajectoryPath:
             return
         names = ', '.join(self._robot.joint_names[place] for place in missing)
         about = f'{names}, coupled by {binding.spec.name} to a joint of the trajectory'
-        if not self._hold:
+        if self._options.partial_commands == 'reject':
             raise MessageError(
                 'partial', f'no trajectory for {about} (partial_commands is reject)'
             )
@@ -264,8 +226,8 @@ class TrajectoryPath:
             raise MessageError(
                 'partial', f'no trajectory for {about}: it has too few actuators to hold them'
             )
-        held = self.commands.held_at(now)[:, missing]
-        position = np.where(np.isnan(held[0]), measured_position[missing], held[0])
+        held = self._gate.ledger.held(known.now)[:, missing]
+        position = np.where(np.isnan(held[0]), known.position[missing], held[0])
         rest = np.zeros(len(missing))
         for field, filler in (
             (_POSITION, position),
@@ -279,56 +241,6 @@ class TrajectoryPath:
                     'partial', f'no {POINT_FIELDS[field]} for {about}, and nothing to hold'
                 )
             read.values[field][np.ix_(given, missing)] = filler
-
-    def _map(self, read: TrajectoryValues) -> Array:
-        shape = (*read.given.shape, len(self._robot.actuator_names))
-        mapped = np.full(shape, np.nan)
-        for field, interface in enumerate(_INTERFACES):
-            rows = read.given[field]
-            if rows.any():
-                mapped[field, rows] = self._robot.joint_to_actuator(
-                    interface,
-                    read.values[field, rows],
-                    at=read.values[_POSITION, rows],
-                    rate=read.values[_VELOCITY, rows],
-                    report=self.commands.report,
-                )
-        return mapped
-
-    def _check_mapped(self, mapped: Array, given: Mask, moved: list[Binding]) -> None:
-        for binding in moved:
-            lost = given & ~np.isfinite(mapped[:, :, owned_actuators(binding)]).all(axis=-1)
-            if lost.any():
-                field, point = np.argwhere(lost)[0]
-                raise MessageError(
-                    'unmapped',
-                    f'{POINT_FIELDS[field]} of waypoint {point} cannot be mapped by '
-                    f'{binding.spec.name}: out of its domain, singular, or not supported',
-                )
-
-    def _record(
-        self,
-        trajectory: TrajectoryRecord,
-        mapped: Array,
-        given: Mask,
-        actuators: Index,
-    ) -> TrajectoryRecord:
-        chosen = mapped[:, :, actuators]
-        return TrajectoryRecord(
-            trajectory.stamp,
-            trajectory.frame_id,
-            tuple(self._robot.actuator_names[place] for place in actuators),
-            tuple(
-                Waypoint(
-                    point.time,
-                    *(
-                        chosen[field, number] if given[field, number] else EMPTY
-                        for field in range(len(POINT_FIELDS))
-                    ),
-                )
-                for number, point in enumerate(trajectory.points)
-            ),
-        )
 
 
 def _check_dependence(binding: Binding, read: TrajectoryValues) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.errors import ParameterError, shortened
-from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.types import Array, Mask
-
-__all__ = ['check_tuning']
 
 #: Shift of a position that is allowed at once, of joints that turn [rad] and that slide [m].
 TURN, SLIDE = 0.1, 0.05
@@ -25,7 +25,12 @@ _ROUNDING = 1e-9
 
 
 def check_tuning(
-    before: RobotTransmissions, after: RobotTransmissions, position: Array, live: Mask
+    before: RobotTransmissions,
+    after: RobotTransmissions,
+    position: Array,
+    live: Mask,
+    commands: Array,
+    policy: str,
 ) -> None:
     """
     Refuse a change by which the next command would move something suddenly.
@@ -38,11 +43,17 @@ def check_tuning(
     :param position: Of the actuators in their drivers' units, shape ``(n_actuators,)``; where that
         is unknown a ratio that depends on it is not compared.
     :param live: Which joints are commanded, shape ``(n_joints,)``.
+    :param commands: Their commands, rows position, velocity, effort, shape ``(3, n_joints)``.
+    :param policy: What limits do.
     :raises ParameterError: If an entry of ``J = dq/da`` turns its sign or changes by more than a
         factor of two, a torque constant does, or a position of a joint changes by more than
-        0.1 rad or 0.05 m.
+        0.1 rad or 0.05 m; if other limits of an actuator would do that to an active command.
     """
     former = before.transmissions
+    # What the next equal command would send, by the limits before and after.
+    sent = [
+        _sent(after, commands, position, ActuatorLimits(each, policy)) for each in (before, after)
+    ]
     if after.scales is not None:
         position = position * after.scales[0]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
@@ -67,12 +78,47 @@ def check_tuning(
             raise _refused(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)
         _check_units(binding, before, after)
+        _check_rates(binding, *sent)
+        moved = np.fmax(moved, _shift(binding, sent, after))
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if shift > limit * (1.0 + _ROUNDING):
                 raise _refused(
                     binding,
                     f'{member.name} would shift by {shift:.3g} {unit}, more than {limit:g} {unit}',
+                )
+
+
+def _sent(
+    robot: RobotTransmissions, commands: Array, position: Array, limits: ActuatorLimits
+) -> Array:
+    """Return what commands of joints would be at the actuators, within limits."""
+    measured = robot.actuator_to_joint('position', position)
+    stream = robot.stream(JOINT_TO_ACTUATOR)
+    sent = stream.map_command(np.ascontiguousarray(commands), measured, MapReport()).copy()
+    limits.apply(sent, LimitEffects.none(), may_refuse=False)
+    return sent
+
+
+def _shift(binding: Binding, sent: list[Array], robot: RobotTransmissions) -> Array:
+    """Return by how much other limits would move the joints of a transmission."""
+    ends = [robot.actuator_to_joint('position', each[0]) for each in sent]
+    shift: Array = np.abs(ends[1] - ends[0])[list(binding.joints)]
+    return shift
+
+
+def _check_rates(binding: Binding, old: Array, new: Array) -> None:
+    """Refuse limits by which a velocity would grow, or an effort change, by a factor of two."""
+    for row, is_less_dangerous in ((1, False), (2, True)):
+        for place in binding.actuators:
+            values = np.abs([old[row, place], new[row, place]])
+            low, high = values if not is_less_dangerous else np.sort(values)
+            if high > FACTOR * (1.0 + _ROUNDING) * low:
+                name = binding.spec.actuators[binding.actuators.index(place)].name
+                raise _refused(
+                    binding,
+                    f'{name} would be sent {FIELDS[row]} {new[row, place]:.3g} instead of '
+                    f'{old[row, place]:.3g}',
                 )
 
 

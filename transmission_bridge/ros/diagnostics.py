@@ -290,13 +290,13 @@ class Diagnostics:
             *(
                 command_status(
                     inputs.statistics[topic],
-                    session.commands.counts[topic],
+                    session.gate.ledger.counts[topic],
                     window,
                     unheard[topic == TRAJECTORY_TOPIC],
                 )
                 for topic in session.command_topics
             ),
-            left_effort_status(session.commands.left_efforts),
+            left_effort_status(session.gate.ledger.kept_efforts),
         ]
 
     def _unheard(self, session: Session, graph: Graph) -> tuple[str, str]:

@@ -10,35 +10,30 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import TwistStamped, WrenchStamped
 import numpy as np
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.command_plan import command_names
 from transmission_bridge.bridge.inputs import StallWatch, Stamp
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.outputs import ActuatorArrays, check_order, DriverNames
-from transmission_bridge.bridge.states import SensorPath, Tip
-from transmission_bridge.bridge.trajectories import TrajectoryPath
-from transmission_bridge.bridge.turns import TurnCounter
+from transmission_bridge.bridge.outputs import check_order, DriverNames
+from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.messages.cdr import JointStateEncoder, waypoint_count
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
-from transmission_bridge.messages.trajectory import fill_trajectory, trajectory_from_message
+from transmission_bridge.messages.joint_state import JointStateData, Layout
+from transmission_bridge.messages.trajectory import (
+    fill_trajectory,
+    trajectory_from_message,
+    TrajectoryRecord,
+)
 from transmission_bridge.ros.channels import Inputs, Outputs
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array
 
-__all__ = [
-    'TRAJECTORY_TOPIC',
-    'ActuatorArrayOutputs',
-    'JointArrayInputs',
-    'Sensors',
-    'Tips',
-    'Trajectories',
-]
-
+#: What publishes a content, by topic and namespace.
+Publishers = dict[tuple[str, str], Callable[[Any], object]]
 
 # -- Absolute encoders and torque sensors --------------------------------------------------------
 
@@ -158,58 +153,18 @@ class JointArrayInputs:
         self._take(topic, interface, np.array(message.data, dtype=np.float64), now)
 
 
-class ActuatorArrayOutputs:
-    """
-    ``actuator_position_commands``, and the same of velocity and effort, for each driver.
+def array_publishers(outputs: Outputs, namespaces: Sequence[str]) -> Publishers:
+    """Return what publishes ``actuator_position_commands`` and so on, for each driver."""
+    publishers: Publishers = {}
+    for interface in FIELDS:
+        topic = f'actuator_{interface}_commands'
+        for namespace, publisher in outputs.add_for_drivers(topic, namespaces).items():
+            publishers[topic, namespace] = partial(_publish_array, publisher)
+    return publishers
 
-    :param actuators: Order of the values; a driver without any of them has no such topics.
-    :param drivers: Which actuators belong to which driver.
-    :raises ParameterError: If an actuator does not exist or is listed twice.
-    """
 
-    def __init__(
-        self,
-        outputs: Outputs,
-        robot: RobotTransmissions,
-        actuators: Sequence[str],
-        drivers: DriverNames,
-    ) -> None:
-        known, kind = robot.actuator_names, 'an actuator of the robot'
-        check_order('command_actuators', actuators, known, kind, robot.lost_actuators)
-        orders: dict[str, list[str]] = {}
-        for actuator in actuators:
-            orders.setdefault(drivers.namespace(actuator), []).append(actuator)
-        publishers = {
-            interface: outputs.add_for_drivers(f'actuator_{interface}_commands', orders)
-            for interface in FIELDS
-        }
-        self._arrays = [
-            (ActuatorArrays(order), {field: publishers[field][namespace] for field in FIELDS})
-            for namespace, order in orders.items()
-        ]
-
-    def reset(self) -> None:
-        """Forget every command."""
-        for arrays, _ in self._arrays:
-            arrays.reset()
-
-    def send(
-        self, messages: Sequence[JointStateRecord], now: float, turns: TurnCounter | None
-    ) -> None:
-        """Publish the messages of one command, received at ``now`` [s], as arrays."""
-        for arrays, publishers in self._arrays:
-            for interface, values in arrays.update(messages, now):
-                if turns is not None and interface == 'position':
-                    values = turns.array_in_turns_of_driver(arrays.actuators, values)
-                data = array('d', values.tobytes())
-                publishers[interface].publish(Float64MultiArray(data=data))
-
-    def end_at(
-        self, actuators: Sequence[str], position: Array, *, now: float, until: float
-    ) -> None:
-        """Remember where a trajectory ends; see :meth:`ActuatorArrays.end_at`."""
-        for arrays, _ in self._arrays:
-            arrays.end_at(actuators, position, now=now, until=until)
+def _publish_array(publisher: Any, values: Array) -> None:
+    publisher.publish(Float64MultiArray(data=array('d', values.tobytes())))
 
 
 # -- `joint_trajectory` to `actuator_trajectory` -------------------------------------------------
@@ -218,70 +173,47 @@ class ActuatorArrayOutputs:
 TRAJECTORY_TOPIC = 'joint_trajectory'
 
 
+def trajectory_publishers(outputs: Outputs, namespaces: Sequence[str]) -> Publishers:
+    """Return what publishes ``actuator_trajectory`` for each driver."""
+    added = outputs.add_for_drivers('actuator_trajectory', namespaces)
+    return {
+        ('actuator_trajectory', namespace): partial(_publish_trajectory, publisher)
+        for namespace, publisher in added.items()
+    }
+
+
+def _publish_trajectory(publisher: Any, record: TrajectoryRecord) -> None:
+    message = JointTrajectory()
+    fill_trajectory(message, record, JointTrajectoryPoint)
+    publisher.publish(message)
+
+
 class Trajectories:
     """
-    Topics of trajectories.
+    The topic of joint trajectories.
 
-    :param path: Maps trajectories.
-    :param joint_position: Returns the joints' positions at a time [s].
+    :param bridge: Maps and sends trajectories.
     :param ros_time: Returns the present time by the clock of stamps.
-    :param sent: Called with the actuators and their last positions (empty if unknown), and by
-        keyword with the times of receipt and of the end [s], ``now`` and ``until``.
-    :param drivers: Divides a trajectory among the drivers.
     :param stall: Refuses what waited while the node stood still.
-    :param look: Tells the command path what is known of the drivers at a time [s].
-    :param turns: Counts the turns of single-turn encoders, if there are any.
     """
 
     def __init__(
-        self,
-        inputs: Inputs,
-        outputs: Outputs,
-        path: TrajectoryPath,
-        joint_position: Callable[[float], Array],
-        ros_time: Callable[[], Stamp],
-        sent: Callable[..., Any],
-        drivers: DriverNames,
-        stall: StallWatch,
-        look: Callable[[float], None],
-        turns: TurnCounter | None,
+        self, inputs: Inputs, bridge: Bridge, ros_time: Callable[[], Stamp], stall: StallWatch
     ) -> None:
-        self._path = path
-        self._stall = stall
-        self._look = look
-        self._turns = turns
-        self._joint_position = joint_position
+        self._bridge = bridge
         self._ros_time = ros_time
-        self._sent = sent
-        self._drivers = drivers
-        self._publishers = outputs.add_for_drivers('actuator_trajectory', drivers.namespaces)
+        self._stall = stall
         inputs.typed(TRAJECTORY_TOPIC, self._take, self._check)
 
     def _check(self, data: bytes) -> None:
         self._stall.check()
         # Before it is decoded, which takes longer than mapping it.
-        self._path.check_length(waypoint_count(data))
+        self._bridge.trajectories.check_length(waypoint_count(data))
 
     def _take(self, message: JointTrajectory, now: float) -> None:
-        self._look(now)
         trajectory = trajectory_from_message(message)
         start = now + self._delay(trajectory.stamp)
-        mapped = self._path.map(
-            trajectory,
-            self._joint_position(now),
-            source=TRAJECTORY_TOPIC,
-            now=now,
-            start=start,
-        )
-        turns = self._turns
-        sent = mapped if turns is None else turns.trajectory_in_turns_of_driver(mapped)
-        for namespace, part in self._drivers.trajectories(sent):
-            answer = JointTrajectory()
-            fill_trajectory(answer, part, JointTrajectoryPoint)
-            self._publishers[namespace].publish(answer)
-        self._sent(
-            mapped.names, mapped.points[-1].positions, now=now, until=start + mapped.duration
-        )
+        self._bridge.command_trajectory(trajectory, now, start)
 
     def _delay(self, stamp: Stamp) -> float:
         """
@@ -294,59 +226,3 @@ class Trajectories:
             return 0.0
         seconds, nanoseconds = self._ros_time()
         return max(0.0, (stamp[0] - seconds) + (stamp[1] - nanoseconds) * 1e-9)
-
-
-# -- Twists and wrenches of the robot's tips -----------------------------------------------------
-
-
-class Tips:
-    """
-    Publishers for the end frames of the parameter ``tip_frames``.
-
-    One frame has the topics ``~/tip_twist`` and ``~/tip_wrench``; several have ``~/tip_twist/A``,
-    ``~/tip_twist/B`` and so on, because neither message names the frame that moves. The header
-    names the root link, in whose axes the numbers are.
-
-    :raises ParameterError: If a frame does not fit the robot.
-    """
-
-    def __init__(
-        self, outputs: Outputs, robot: RobotTransmissions, options: BridgeOptions
-    ) -> None:
-        frames = tuple(dict.fromkeys(options.tip_frames))
-        tips = [Tip(robot.robot, frame, robot.joint_names) for frame in frames]
-        self._tips: list[tuple[Tip, Any, Any]] = []
-        for tip in tips:
-            suffix = f'/{tip.frame}' if len(tips) > 1 else ''
-            twists, wrenches = (
-                outputs.add(topic, name=f'{topic}{suffix}')
-                for topic in ('~/tip_twist', '~/tip_wrench')
-            )
-            self._tips.append((tip, twists, wrenches))
-
-    def publish(self, joints: JointStateRecord) -> None:
-        """Publish twist and wrench of every tip where they are known."""
-        for tip, twists, wrenches in self._tips:
-            twist = tip.twist(joints)
-            if twist is not None:
-                message = TwistStamped()
-                _stamp(message, joints, tip)
-                _fill(message.twist.linear, twist[:3])
-                _fill(message.twist.angular, twist[3:])
-                twists.publish(message)
-            wrench = tip.wrench(joints)
-            if wrench is not None:
-                message = WrenchStamped()
-                _stamp(message, joints, tip)
-                _fill(message.wrench.force, wrench[:3])
-                _fill(message.wrench.torque, wrench[3:])
-                wrenches.publish(message)
-
-
-def _stamp(message: Any, joints: JointStateRecord, tip: Tip) -> None:
-    message.header.stamp.sec, message.header.stamp.nanosec = joints.stamp
-    message.header.frame_id = tip.root
-
-
-def _fill(vector: Any, values: Array) -> None:
-    vector.x, vector.y, vector.z = values.tolist()

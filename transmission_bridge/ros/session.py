@@ -9,39 +9,34 @@ The node's life cycle decides when a session is made, opened, closed and destroy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 import math
 import time
 import traceback
 from typing import Any
 
-import numpy as np
 from rclpy.clock import Clock, ROSClock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
-from transmission_bridge.bridge.commands import command_timeouts, CommandPath
+from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.gate import Outgoing
 from transmission_bridge.bridge.inputs import check_age, StallWatch, Stamp, StampJudge
-from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT, pairs
-from transmission_bridge.bridge.outputs import DriverNames
-from transmission_bridge.bridge.states import PublishPolicy, StatePath
-from transmission_bridge.bridge.trajectories import TrajectoryPath
-from transmission_bridge.bridge.tuning_guard import check_tuning
-from transmission_bridge.bridge.turns import wrap_periods
+from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
 from transmission_bridge.ros.optional_topics import (
-    ActuatorArrayOutputs,
+    array_publishers,
     JointArrayInputs,
     Sensors,
-    Tips,
     Trajectories,
+    trajectory_publishers,
     TRAJECTORY_TOPIC,
 )
 from transmission_bridge.ros.rclpy_internals import publish_unchecked
@@ -167,6 +162,7 @@ class Session:
     :ivar time: Returns the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
+    :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
     :ivar opened: When it was opened last, by the steady clock [s].
     :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
@@ -186,45 +182,16 @@ class Session:
         self.robot = robot
         self.options = options
         self.state_topics = tuple(dict.fromkeys(options.actuator_state_topics))
-        actuator_names = pairs('actuator_names', options.actuator_names)
-        self.states = StatePath(
-            robot,
-            unknown_joints=options.unknown_joints,
-            unknown_rates=options.unknown_rates,
-            undeclared=options.undeclared_interfaces,
-            actuator_names=actuator_names,
-            wrap_period=wrap_periods(
-                pairs('wrap_period', options.wrap_period),
-                robot.actuator_names,
-                robot.lost_actuators,
-            ),
-            unknown_turn=options.unknown_turn,
-            timeout=options.state_timeout,
-            stamp_hold=_STAMP_HOLD,
-        )
-        self._turns = self.states.merged.turns
-        self.commands = CommandPath(
-            robot,
-            mixed_commands=options.mixed_commands,
-            partial_commands=options.partial_commands,
-            limits=options.limits,
-            on_stop=options.on_stop,
-            zero_effort=options.zero_effort,
-            timeout=self._command_timeouts(),
-            zero_max_velocity=options.zero_max_velocity,
-        )
-        self._trajectory_path = TrajectoryPath(
-            robot,
-            self.commands,
-            partial_commands=options.partial_commands,
-            max_waypoints=options.max_waypoints,
-        )
+        self.bridge = Bridge(robot, options, self._publish_outgoing, _STAMP_HOLD)
+        self.states = self.bridge.states
+        self.gate = self.bridge.gate
+        self.drivers = self.gate.drivers
+        self._stall = self._stall_watch()
         self._publishes_any = options.publish == 'on_any'
         self._trigger = PublishPolicy(
             options.publish, self.state_topics, self.states.merged.timeout_of
         )
         self._encoder = JointStateEncoder()
-        self.drivers = DriverNames(actuator_names, robot.actuator_names)
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = Outputs(node)
@@ -239,17 +206,17 @@ class Session:
 
     def _make_topics(self) -> None:
         self._publish_states = publish_unchecked(self.outputs.add('joint_states'))
-        self._actuator_commands = self.outputs.add_for_drivers(
+        self._command_publishers = self.outputs.add_for_drivers(
             'actuator_commands', self.drivers.namespaces
         )
         # A session is open only while the node is active.
-        self._publish_commands = {
-            namespace: publish_unchecked(publisher)
-            for namespace, publisher in self._actuator_commands.items()
-        }
-        self._arrays = ActuatorArrayOutputs(
-            self.outputs, self.robot, self.options.command_actuators, self.drivers
-        )
+        self._publishers: dict[tuple[str, str], Callable[[Any], object]] = {}
+        for namespace, publisher in self._command_publishers.items():
+            self._publishers['actuator_commands', namespace] = partial(
+                self._publish_command, publish_unchecked(publisher)
+            )
+        self._publishers |= array_publishers(self.outputs, self.gate.array_namespaces)
+        self._publishers |= trajectory_publishers(self.outputs, self.drivers.namespaces)
         check_separate(self._node, self.state_topics)
         for topic in self.state_topics:
             take = partial(self._take_state, topic)
@@ -259,7 +226,6 @@ class Session:
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )
         self.command_topics = ('joint_commands', *arrays.topics, TRAJECTORY_TOPIC)
-        self._tips = Tips(self.outputs, self.robot, self.options)
         self._sensors = Sensors(
             self.inputs,
             self.outputs,
@@ -270,24 +236,13 @@ class Session:
             stamp=self._stamp,
             take_absolute=self.states.take_absolute,
         )
-        Trajectories(
-            self.inputs,
-            self.outputs,
-            self._trajectory_path,
-            self.states.joint_position,
-            self._now,
-            self._arrays.end_at,
-            self.drivers,
-            self._stall,
-            self._look_at_drivers,
-            self._turns,
-        )
+        Trajectories(self.inputs, self.bridge, self._now, self._stall)
 
     @property
     def reports(self) -> tuple[MapReport, ...]:
         """Which values the maps of states, commands and sensors could not compute, and why."""
         sensors = (path.report for path in self._sensors.paths.values())
-        return (self.states.report, self.commands.report, *sensors)
+        return (self.states.report, self.gate.report, *sensors)
 
     def absolute_positions(self, now: float, max_age: float) -> Array:
         """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
@@ -309,9 +264,7 @@ class Session:
 
     def open(self) -> None:
         """Clear the state and start."""
-        self.states.reset()
-        self.commands.reset()
-        self._arrays.reset()
+        self.bridge.reset()
         self._sensors.reset()
         self._trigger.reset()
         self.opened = time.monotonic()
@@ -333,14 +286,15 @@ class Session:
         for timer in self._timers:
             self._node.destroy_timer(timer)
         self._timers = []
-        last = self.commands.stop(self._now())
-        self._send(last, self.time())
-        if last:
+        now = self.time()
+        if left := self.gate.left_trajectories(now):
+            self._log.warning('stop', f'trajectories of {shortened(left)} stay with their drivers')
+        if self.bridge.stop(self._now(), now):
             self._wait_for_drivers()
 
     def _wait_for_drivers(self) -> None:
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
-        for publisher in self._actuator_commands.values():
+        for publisher in self._command_publishers.values():
             left = max(deadline - time.monotonic(), 0.0)
             publisher.wait_for_all_acked(Duration(seconds=left))
 
@@ -355,38 +309,24 @@ class Session:
 
         :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
         """
-        if not (self.is_open and self.options.tuning_guard):
-            return
-        now = self.time()
-        measured = self.states.merged.values(now)[0]
-        check_tuning(
-            self.robot,
-            robot,
-            np.where(np.isnan(measured), self.commands.sent_position, measured),
-            self.commands.live(now, max(self._timeouts, default=COMMAND_TIMEOUT)),
-        )
+        if self.is_open:
+            self.bridge.check_tuning(robot, self.time())
 
-    def _command_timeouts(self) -> list[float]:
-        """Return the timeout of each joint, and say where there is none by default."""
-        timeouts = command_timeouts(self.robot, self.options.command_timeout)
-        names = [
-            name for name, each in zip(self.robot.joint_names, timeouts, strict=True) if not each
-        ]
-        if names and self.options.command_timeout == AUTO:
+    def _stall_watch(self) -> StallWatch:
+        """Return what notices stalls; log which joints have no timeout by default."""
+        timeouts = self.gate.timeouts
+        endless = self.gate.ledger.endless
+        if endless and self.options.command_timeout == AUTO:
             self._node.get_logger().info(
-                f'command_timeout is 0 for {shortened(names)}, whose component is topic-based and '
-                'silent at its target'
+                f'command_timeout is 0 for {shortened(endless)}, whose component is topic-based '
+                'and silent at its target'
             )
-        self._timeouts = sorted({each for each in timeouts if each})
-        self._stall = StallWatch(self._timeouts[0] if self._timeouts else COMMAND_TIMEOUT)
-        return timeouts
+        return StallWatch(min((each for each in timeouts if each), default=COMMAND_TIMEOUT))
 
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps, between two messages."""
         self.robot = robot
-        self.states.use(robot)
-        self.commands.use(robot)
-        self._trajectory_path.use(robot)
+        self.bridge.use(robot)
         self._sensors.use(robot)
 
     # -- messages --------------------------------------------------------------------------------
@@ -398,12 +338,6 @@ class Session:
             self._publish(now)
 
     def _publish(self, now: float) -> None:
-        if self.options.tip_frames:
-            state = self.states.joint_state(now)
-            if state is not None:
-                self._publish_states(self._encoder.encode(state))
-                self._tips.publish(state)
-            return
         message = self.states.encoded(self._encoder, now)
         if message is not None:
             self._publish_states(message)
@@ -412,78 +346,34 @@ class Session:
         self._publish(self.time())
 
     def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
-        position, velocity = self._measured(now)
+        self._stall.check()
         if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
             check_age(data.stamp, self._now(), self.options.max_command_age)
         stamp = self._stamp('joint_commands', data.stamp, now)
-        with self._ending_rates():
-            commands = self.commands.command(
-                layout, data, position, stamp, measured_velocity=velocity, now=now
-            )
-        self._send(commands, now)
+        self.bridge.command(layout, data, stamp, now)
 
     def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        position, velocity = self._measured(now)
-        with self._ending_rates():
-            commands = self.commands.command_interface(
-                interface,
-                self.options.command_joints,
-                values,
-                position,
-                self._now(),
-                measured_velocity=velocity,
-                source=topic,
-                now=now,
-            )
-        self._send(commands, now)
-
-    def _measured(self, now: float) -> Array:
-        """Return the joints' positions and velocities for a command that is not out of date."""
         self._stall.check()
-        self._look_at_drivers(now)
-        return self.states.joint_motion(now)
-
-    def _look_at_drivers(self, now: float) -> None:
-        """Tell the command path what can be known of the actuators at the time of a command."""
-        silent = self.states.merged.take_silent(now)
-        if silent is not None:
-            self.commands.driver_was_silent(silent)
-        if self._turns is not None:
-            self.commands.open_turns = self.states.merged.open_turns(now)
-
-    @contextmanager
-    def _ending_rates(self) -> Iterator[None]:
-        """End a velocity or effort in force if the new one is refused as unmapped."""
-        try:
-            yield
-        except MessageError:
-            if self.commands.has_ended:
-                self._expire()
-            raise
+        self.bridge.command_interface(topic, interface, values, self._now(), now)
 
     def _watch(self) -> None:
         self._stall.look()
-        if self._timeouts:
-            ended = [name for command in self._expire() for name in command.names]
-            if ended:
-                self._log.info(
-                    'command_timeout',
-                    f'{shortened(ended)} stopped: no new velocity or effort within '
-                    'command_timeout',
-                )
+        ended = self.bridge.end_expired(self._now(), self.time())
+        if ended:
+            names = [name for command in ended for name in command.names]
+            self._log.info(
+                'command_timeout',
+                f'{shortened(names)} stopped: no new velocity or effort within command_timeout',
+            )
 
-    def _expire(self) -> list[JointStateRecord]:
-        now = self.time()
-        commands = self.commands.expire(self.states.joint_position(now), self._now(), now)
-        self._send(commands, now)
-        return commands
+    def _publish_command(
+        self, publish: Callable[[bytes], object], record: JointStateRecord
+    ) -> None:
+        publish(self._encoder.encode(record))
 
-    def _send(self, commands: Sequence[JointStateRecord], now: float) -> None:
-        for command in commands:
-            sent = command if self._turns is None else self._turns.in_turns_of_driver(command)
-            for namespace, part in self.drivers.commands(sent):
-                self._publish_commands[namespace](self._encoder.encode(part))
-        self._arrays.send(commands, now, self._turns)
+    def _publish_outgoing(self, outgoing: Sequence[Outgoing]) -> None:
+        for topic, namespace, content in outgoing:
+            self._publishers[topic, namespace](content)
 
     # -- helpers ---------------------------------------------------------------------------------
 

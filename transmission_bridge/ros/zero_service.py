@@ -159,7 +159,7 @@ class ZeroService:
             session.robot,
             targets,
             values,
-            held=session.commands.held_positions,
+            held=session.gate.ledger.position_joints(),
             max_velocity=session.options.zero_max_velocity,
         )
         offsets = {parameter_name(change.transmission, change.path): change for change in changes}

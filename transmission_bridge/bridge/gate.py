@@ -1,0 +1,542 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The only way to the drivers: every message is made, checked and recorded here.
+
+The numbered promises at the top of docs/commands_and_states.md name the methods that keep them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from transmission_bridge.bridge.command_plan import (
+    actuator_messages,
+    commanded_actuators,
+    CommandPattern,
+    CommandPatterns,
+    owned_actuators,
+)
+from transmission_bridge.bridge.inputs import Stamp
+from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
+from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
+from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.bridge.outputs import check_order, DriverNames
+from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUATOR
+from transmission_bridge.types import Array, EMPTY, Mask
+
+_POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
+
+#: The rows of a command among the arrays of waypoints.
+_ROWS_OF_WAYPOINTS = [0, 1, 3]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """
+    What is known of the robot at one moment.
+
+    :param now: The time [s].
+    :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
+    :param velocity: Joint velocities, likewise.
+    :param open_turns: Actuators in an unknown turn, shape ``(n_actuators,)``; ``None``: none.
+    :param shift: What to subtract from actuator positions for the turns of the drivers, likewise.
+    :param silent: Actuators whose driver is silent, likewise.
+    :param returned: Actuators whose driver was silent since the last look, or is, likewise.
+    """
+
+    now: float
+    position: Array
+    velocity: Array
+    open_turns: Mask | None = None
+    shift: Array | None = None
+    silent: Mask | None = None
+    returned: Mask | None = None
+
+
+class Outgoing(NamedTuple):
+    """A message to the driver in a namespace: a record, or the numbers of a plain array."""
+
+    topic: str
+    namespace: str
+    content: JointStateRecord | TrajectoryRecord | Array
+
+
+def command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
+    """
+    Return the seconds after which the command of each joint ends; 0: never.
+
+    :param timeout: For all joints; -1: 0.5 s, and never for joints of a topic-based component,
+        which is silent at its target.
+    """
+    if timeout != AUTO:
+        return [timeout] * len(robot.joint_names)
+    silent = {
+        component.name
+        for block in robot.robot.blocks
+        if block.takes_joint_states
+        for component in block.components
+    }
+    return [0.0 if name in silent else COMMAND_TIMEOUT for name in robot.joint_names]
+
+
+class Gate:
+    """
+    Maps joint commands, checks the result, records it, and sends it to the drivers.
+
+    :param robot: The maps; replaced by :meth:`use`.
+    :param options: The choices of the user.
+    :param send: Receives the messages of one command; what it raises leaves ends unrecorded, so
+        that they are repeated.
+    :ivar ledger: What was commanded and sent.
+    :ivar limits: The limits of the joints, with counts of the commands that they changed.
+    :ivar actuator_limits: Those of the actuators.
+    :ivar report: What became NaN in position-dependent transmissions, and why.
+    :ivar drivers: Divides messages among the drivers.
+    :ivar unsent_arrays: Arrays that were not sent, by topic.
+    :ivar missing: Actuators that an array lacked a command for, by the topic of its last attempt.
+    :raises ParameterError: If ``command_actuators`` repeat or misspell an actuator.
+    """
+
+    def __init__(
+        self,
+        robot: RobotTransmissions,
+        options: BridgeOptions | None = None,
+        *,
+        drivers: DriverNames | None = None,
+        send: Callable[[Sequence[Outgoing]], object] = len,
+    ) -> None:
+        options = self._options = options or BridgeOptions()
+        self._send = send
+        self.drivers = drivers or DriverNames({}, robot.actuator_names)
+        self._merged = options.mixed_commands == 'nan'
+        self.timeouts = command_timeouts(robot, options.command_timeout)
+        self.ledger = Ledger(robot, self.timeouts)
+        self.limits = CommandLimits(robot, options.limits, options.zero_max_velocity)
+        self.report = MapReport()
+        self._ending_rows = [_VELOCITY, _EFFORT] if options.zero_effort else [_VELOCITY]
+        names, order = robot.actuator_names, options.command_actuators
+        kind = 'an actuator of the robot'
+        check_order('command_actuators', order, names, kind, robot.lost_actuators)
+        self._orders: dict[str, list[int]] = {}
+        for name in order:
+            self._orders.setdefault(self.drivers.namespace(name), []).append(names.index(name))
+        self.unsent_arrays: Counter[str] = Counter()
+        self.missing: dict[str, tuple[str, ...]] = {}
+        self._robot = robot
+        self.use(robot)
+        self.reset()
+
+    def use(self, robot: RobotTransmissions) -> None:
+        """
+        Replace the maps between two messages; joints and actuators must be the same.
+
+        A joint that holds a position goes on holding that of its actuators.
+        """
+        former, self._robot = self._robot.transmissions, robot
+        self._mapper = robot.stream(JOINT_TO_ACTUATOR)
+        self.patterns = CommandPatterns(robot, merged=self._merged)
+        self.actuator_limits = ActuatorLimits(robot, self._options.limits)
+        changed = [
+            joint
+            for binding in robot.bindings
+            for joint in binding.joints
+            if former[binding.spec.name] is not binding.transmission
+        ]
+        if changed:
+            self.ledger.keep_actuators(robot, np.array(changed))
+
+    @property
+    def array_namespaces(self) -> tuple[str, ...]:
+        """Namespaces of the drivers that get plain arrays."""
+        return tuple(self._orders)
+
+    def reset(self) -> None:
+        """Forget every command."""
+        self._mapper.forget()
+        self.ledger.reset()
+        self.missing = {}
+        self._finite: Mask = np.empty(self.ledger.actuators.shape, dtype=bool)
+
+    def look(self, known: Known) -> None:
+        """Update the ledger by what is known now; before anything else of a message."""
+        self.ledger.update_clock(known.now)
+        if known.returned is not None:
+            self.ledger.forget_positions(self.ledger.joints_of(known.returned), known.returned)
+
+    # -- commands --------------------------------------------------------------------------------
+
+    def send_command(
+        self, command: Array, pattern: CommandPattern, known: Known, stamp: Stamp, route: str
+    ) -> list[JointStateRecord]:
+        """
+        Send a joint command.
+
+        :param command: Rows position, velocity, effort of complete groups of joints, shape ``(3,
+            n_joints)``, within the limits of the joints; may be kept.
+        :returns: The messages by the names of the URDF.
+        :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``unknown_turn``,
+            ``unmapped``). An active velocity or effort that could not be mapped anew has ended.
+        """
+        counts, effects = self.ledger.counts[route], LimitEffects.none()
+        if pattern.has_rates:
+            self.limits.stop_outward(command, known.position, known.velocity, effects, counts)
+        sent = self._mapper.map_command(command, known.position, self.report)
+        if np.isfinite(sent, self._finite).tobytes() != pattern.result:
+            lost = self._repair(command, sent, pattern)
+            if lost:
+                self._end_unmapped(lost, command, known, stamp)
+                raise MessageError(
+                    'unmapped',
+                    f'a command cannot be mapped by {shortened([b.spec.name for b in lost])}: out '
+                    'of its domain, singular, too large, or its position is unknown',
+                )
+        self._check_turns(sent[_POSITION], known)
+        self.actuator_limits.apply(sent, effects)
+        effects.count(counts)
+        self.ledger.record(command, sent, pattern, route, known.now)
+        records = pattern.records(sent, stamp)
+        self._deliver(records, sent, known)
+        return records
+
+    def _repair(self, command: Array, sent: Array, pattern: CommandPattern) -> list[Binding]:
+        """Map rates of zero, which are zero everywhere; return the transmissions still lost."""
+        lost = []
+        expected = np.frombuffer(pattern.result, dtype=bool).reshape(sent.shape)
+        for binding in self._robot.bindings:
+            own = owned_actuators(binding)
+            still = (command[:, list(binding.joints)] == 0.0).all(axis=1)
+            still[_POSITION] = False
+            sent[np.ix_(still, own)] = 0.0
+            if not np.isfinite(sent[:, own])[expected[:, own]].all():
+                lost.append(binding)
+        np.isfinite(sent, self._finite)
+        return lost
+
+    def _end_unmapped(
+        self, lost: list[Binding], command: Array, known: Known, stamp: Stamp
+    ) -> None:
+        """End active rates that a command was to replace, if it cannot be mapped."""
+        for binding in lost:
+            joints = np.array(binding.joints)
+            if not np.isnan(command[_VELOCITY:, joints]).all():
+                active = ~np.isnan(self.ledger.joints[_VELOCITY:, joints]).all(axis=0)
+                self.ledger.cancel(joints[active])
+        self.end_expired(known, stamp)
+
+    def _check_turns(self, positions: Array, known: Known) -> None:
+        """Reject positions for actuators in an unknown turn: they could be whole turns away."""
+        if known.open_turns is None:
+            return
+        sent = np.isfinite(positions).reshape(-1, positions.shape[-1]).any(axis=0)
+        places = np.flatnonzero(sent & known.open_turns)
+        if len(places):
+            names = [self._robot.actuator_names[place] for place in places]
+            raise MessageError(
+                'unknown_turn',
+                f'it is not known in which turn {shortened(names)} is, so that no position can be '
+                'sent there: see diagnostics',
+            )
+
+    # -- ends ------------------------------------------------------------------------------------
+
+    def end_expired(self, known: Known, stamp: Stamp) -> list[JointStateRecord]:
+        """
+        End the commands whose time is over; an end that was not sent is due again.
+
+        Velocity becomes zero, and with ``zero_effort`` effort; otherwise the last effort stays. A
+        position stays held. Coupled joints keep their commands, or end if that cannot be mapped.
+        """
+        ledger = self.ledger
+        due = ledger.due_joints(known.now)
+        if not due.any():
+            return []
+        ending = np.full(ledger.joints.shape, np.nan)
+        for row in self._ending_rows:
+            ending[row, due & ~np.isnan(ledger.joints[row])] = 0.0
+        for group in self.patterns.groups:
+            group.keep_partners(ending, ledger.joints)
+            if not group.can_hold and due[group.joints].any():
+                due[group.joints] = True
+        sent, records = np.full(ledger.actuators.shape, np.nan), []
+        if not np.isnan(ending).all():
+            sent = self._map_ending(ending, due, known)
+            records = actuator_messages(
+                self._robot.actuator_names, sent, stamp, merged=self._merged
+            )
+            self._deliver(records, sent, known, ends=True)
+        ledger.close(due, ending, sent)
+        return records
+
+    def _map_ending(self, ending: Array, due: Mask, known: Known) -> Array:
+        """
+        Map zeros and the commands of partners; what cannot be mapped is zero at the motors.
+
+        :param ending: Changed in place: zero for what ends.
+        :param due: Changed in place: includes partners that end.
+        """
+        effects = LimitEffects.none()
+        self.limits.stop_outward(ending, known.position, known.velocity, effects, None)
+        pattern = self.patterns.get(np.isfinite(ending))
+        sent = self._mapper.map_command(ending, known.position, self.report)
+        if np.isfinite(sent, self._finite).tobytes() != pattern.result:
+            for binding in self._repair(ending, sent, pattern):
+                joints, own = np.array(binding.joints), owned_actuators(binding)
+                rows = np.flatnonzero(~np.isnan(ending[:, joints]).all(axis=1))
+                active = ~np.isnan(self.ledger.actuators[np.ix_(rows, own)])
+                sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
+                ending[np.ix_(rows, joints)] = 0.0
+                due[joints] = True
+        self.actuator_limits.apply(sent, effects, may_refuse=False)
+        return sent
+
+    def stop(self, known: Known, stamp: Stamp) -> list[JointStateRecord]:
+        """
+        Send what ``on_stop`` says, and forget every command.
+
+        Zero goes to the interfaces in which actuators were commanded; a trajectory with positions
+        stays with its driver.
+        """
+        active = ~np.isnan(self.ledger.actuators)
+        for end in self.ledger.upcoming:
+            active |= ~np.isnan(end.actuator_command)
+        zeros = np.full(active.shape, np.nan)
+        for row in self._ending_rows if self._options.on_stop == 'zero_rates' else ():
+            zeros[row, active[row]] = 0.0
+        records = actuator_messages(self._robot.actuator_names, zeros, stamp, merged=self._merged)
+        self._deliver(records, zeros, known, ends=True)
+        self.reset()
+        return records
+
+    def left_trajectories(self, now: float) -> tuple[str, ...]:
+        """Return the actuators whose drivers execute a trajectory to positions, or will."""
+        left = self.ledger.under_way(now) & ~np.isnan(self.ledger.actuators[_POSITION])
+        for end in self.ledger.upcoming:
+            left |= ~np.isnan(end.actuator_command[_POSITION])
+        return tuple(self._robot.actuator_names[place] for place in np.flatnonzero(left))
+
+    # -- trajectories ----------------------------------------------------------------------------
+
+    def send_trajectory(
+        self,
+        trajectory: TrajectoryRecord,
+        values: Array,
+        given: Mask,
+        named: Mask,
+        known: Known,
+        *,
+        route: str,
+        start: float,
+    ) -> TrajectoryRecord:
+        """
+        Send a joint trajectory.
+
+        :param values: Positions, velocities, accelerations, efforts of complete groups of joints,
+            shape ``(4, n_points, n_joints)``, within the limits of the joints, NaN: none.
+        :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
+        :param named: The joints that the trajectory names, shape ``(n_joints,)``.
+        :param start: When it starts [s].
+        :returns: The trajectory of the actuators by the names of the URDF.
+        :raises MessageError: If it is rejected: as :meth:`send_command`.
+        """
+        robot, counts, effects = self._robot, self.ledger.counts[route], LimitEffects.none()
+        rates = values[_ROWS_OF_WAYPOINTS]
+        self.limits.stop_outward(rates, known.position, known.velocity, effects, counts)
+        values[_ROWS_OF_WAYPOINTS] = rates
+        mapped = self._map_waypoints(values, given)
+        moved = [b for b in robot.bindings if named[list(b.joints)].any()]
+        for binding in moved:
+            lost = given & ~np.isfinite(mapped[:, :, owned_actuators(binding)]).all(axis=-1)
+            if lost.any():
+                field, point = np.argwhere(lost)[0]
+                raise MessageError(
+                    'unmapped',
+                    f'{POINT_FIELDS[field]} of waypoint {point} cannot be mapped by '
+                    f'{binding.spec.name}: out of its domain, singular, or not supported',
+                )
+        self._check_turns(mapped[_POSITION], known)
+        for row, field in enumerate(_ROWS_OF_WAYPOINTS):
+            self.actuator_limits.apply_row(mapped[field], row, effects)
+        self._check_mean_speed(trajectory, values[_POSITION], mapped[_POSITION])
+        effects.count(counts)
+        actuators = commanded_actuators(robot, named)
+        joints = named.copy()
+        for binding in moved:
+            joints[list(binding.joints)] = True
+        self.ledger.record_trajectory(
+            TrajectoryEnd(
+                named=named,
+                joints=joints,
+                joint_command=_left_command(values, given),
+                actuators=actuators,
+                actuator_command=_left_command(mapped, given),
+                start=start,
+                until=start + trajectory.duration,
+            ),
+            route,
+            known.now,
+        )
+        record = _trajectory_record(trajectory, mapped, given, actuators, robot.actuator_names)
+        shifted = record
+        if known.shift is not None:
+            mapped[_POSITION] -= known.shift
+            shifted = _trajectory_record(
+                trajectory, mapped, given, actuators, robot.actuator_names
+            )
+        self._send(
+            [
+                Outgoing('actuator_trajectory', namespace, part)
+                for namespace, part in self.drivers.trajectories(shifted)
+            ]
+        )
+        return record
+
+    def _map_waypoints(self, values: Array, given: Mask) -> Array:
+        mapped = np.full((*given.shape, len(self._robot.actuator_names)), np.nan)
+        for field, interface in enumerate(('position', 'velocity', 'acceleration', 'effort')):
+            rows = given[field]
+            if rows.any():
+                mapped[field, rows] = self._robot.joint_to_actuator(
+                    interface,
+                    values[field, rows],
+                    at=values[_POSITION, rows],
+                    rate=values[_VELOCITY, rows],
+                    report=self.report,
+                )
+        return mapped
+
+    def _check_mean_speed(
+        self, trajectory: TrajectoryRecord, joints: Array, actuators: Array
+    ) -> None:
+        """
+        Reject a trajectory that is faster than a velocity limit between two waypoints.
+
+        A mechanism whose ratio varies is also compared at the middle of both.
+        """
+        rows = np.flatnonzero(~np.isnan(joints).all(axis=1))
+        if self._options.limits == 'off' or len(rows) < 2:
+            return
+        times = np.array([s + 1e-9 * ns for s, ns in (p.time for p in trajectory.points)])[rows]
+        joints, actuators = joints[rows], actuators[rows]
+        self.limits.check_mean_speed(times, joints)
+        if any(not binding.transmission.is_constant for binding in self._robot.bindings):
+            middle = self._robot.joint_to_actuator('position', 0.5 * (joints[1:] + joints[:-1]))
+            halves = np.empty((2 * len(rows) - 1, actuators.shape[1]))
+            halves[::2], halves[1::2] = actuators, middle
+            times = np.interp(np.arange(len(halves)), 2.0 * np.arange(len(rows)), times)
+            actuators = halves
+        self.actuator_limits.check_mean_speed(times, actuators)
+
+    # -- what is sent ----------------------------------------------------------------------------
+
+    def _deliver(
+        self,
+        records: Sequence[JointStateRecord],
+        sent: Array,
+        known: Known,
+        *,
+        ends: bool = False,
+    ) -> None:
+        """Send records, in the turns and by the names of the drivers, and their arrays."""
+        outgoing = []
+        for record in records:
+            if known.shift is not None and len(record.position):
+                record = self._shifted(record, known.shift)
+            outgoing += [
+                Outgoing('actuator_commands', namespace, part)
+                for namespace, part in self.drivers.commands(record)
+            ]
+        for namespace, order in self._orders.items():
+            for row in np.flatnonzero(~np.isnan(sent[:, order]).all(axis=1)).tolist():
+                topic = f'actuator_{FIELDS[row]}_commands'
+                values = (
+                    self._ending_array(row, order, sent, known)
+                    if ends
+                    else self._whole_array(row, order, known, f'{namespace}{topic}')
+                )
+                if values is not None:
+                    outgoing.append(Outgoing(topic, namespace, values))
+        self._send(outgoing)
+
+    def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
+        index = self._robot.actuator_names.index
+        position = record.position - shift[[index(name) for name in record.names]]
+        return JointStateRecord(
+            record.stamp, record.frame_id, record.names, position, record.velocity, record.effort
+        )
+
+    def _whole_array(self, row: int, order: list[int], known: Known, topic: str) -> Array | None:
+        """Return the array if each member has an active command of its mode, else count it."""
+        values: Array = self.ledger.actuators[row, order]
+        lacking = np.isnan(values) | self.ledger.under_way(known.now)[order]
+        lacking |= self.actuator_limits.is_outside(values, row, order)
+        if known.silent is not None:
+            lacking |= known.silent[order]
+        if row == _POSITION and known.open_turns is not None:
+            lacking |= known.open_turns[order]
+        if lacking.any():
+            self.unsent_arrays[topic] += 1
+            self.missing[topic] = tuple(
+                self._robot.actuator_names[order[place]] for place in np.flatnonzero(lacking)
+            )
+            return None
+        self.missing.pop(topic, None)
+        if row == _POSITION and known.shift is not None:
+            values = values - known.shift[order]
+        return values
+
+    def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
+        """Return what ends rates; members that do not end go on, or are zero."""
+        going_on = self.ledger.last_effort
+        if row == _VELOCITY:
+            going_on = self.ledger.actuators[row]
+            going_on = np.where(self.ledger.under_way(known.now), 0.0, np.nan_to_num(going_on))
+        values = np.where(np.isnan(sent[row]), going_on, sent[row])[order]
+        return self.actuator_limits.clip(values, row, order)
+
+
+def _left_command(values: Array, given: Mask) -> Array:
+    """Return the rows that a trajectory leaves: positions, or the rates if it has none."""
+    last = values[_ROWS_OF_WAYPOINTS, -1]
+    if given[_POSITION, -1]:
+        last[_VELOCITY:] = np.nan
+    elif not given[_VELOCITY, -1]:
+        # Accelerations alone lead to a velocity that has to end, whatever it is.
+        last[_VELOCITY] = np.where(np.isnan(values[2, -1]), np.nan, 0.0)
+    return last
+
+
+def _trajectory_record(
+    trajectory: TrajectoryRecord,
+    mapped: Array,
+    given: Mask,
+    actuators: Mask,
+    names: tuple[str, ...],
+) -> TrajectoryRecord:
+    chosen = mapped[:, :, actuators]
+    return TrajectoryRecord(
+        trajectory.stamp,
+        trajectory.frame_id,
+        tuple(names[place] for place in np.flatnonzero(actuators)),
+        tuple(
+            Waypoint(
+                point.time,
+                *(
+                    chosen[field, number] if given[field, number] else EMPTY
+                    for field in range(len(POINT_FIELDS))
+                ),
+            )
+            for number, point in enumerate(trajectory.points)
+        ),
+    )
