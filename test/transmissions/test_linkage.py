@@ -835,6 +835,21 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
         transmissions.with_parameters({'linkage.loops.1.length': -1.0})
 
 
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_stream_closes_rods_of_the_length_that_was_tuned(direction: Direction) -> None:
+    """Also where the compiled function leaves a sample open: the first one, and after jumps."""
+    transmissions = transmissions_of(four_bar_knee())
+    n, report = len(transmissions.joint_names), MapReport()
+    transmissions.stream(direction)
+    longer = transmissions.with_parameters({'linkage.loops.1.length': 0.303})
+    stream = longer.stream(direction)
+    for a in (0.0, 0.0, 0.4, -0.3, 0.01):
+        at = np.array([a]) if direction == ACTUATOR_TO_JOINT else np.full(n, a)
+        rows = np.array([at, at, at])
+        assert_maps(longer, direction, stream.map_state(rows, report), rows, rows[:1].repeat(3, 0))
+    assert not report.counts
+
+
 def test_what_was_found_of_a_linkage_is_said() -> None:
     """Unknowns, equations, rank, mobility, and the joints that are idle and held."""
     facts = '\n'.join(built(push_rod_ankle()).facts())

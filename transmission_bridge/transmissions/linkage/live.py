@@ -215,12 +215,14 @@ class PartStream:
     """
 
     def __init__(self, component: Component, ends: Ends, numbers: Sequence[float]) -> None:
-        self._component, self._ends, self._way = component, ends, ends.way.fresh()
+        self._component, self._ends = component, ends
+        # The ends are shared with the same part of other lengths.
+        self._way = ends.way.moved(component.structure)
         n = len(self._way.given)
         self._scale, self._offset, self._lower, self._upper = np.reshape(numbers[: 4 * n], (4, n))
         self._most, self._most_inverse = numbers[4 * n : 4 * n + 2]
         #: What the table gives is held against the last solution, but for angles of balls.
-        self._other = ends.way.fresh()
+        self._other = self._way.fresh()
         structure, unknown = component.structure, self._way.unknown
         self._tells = [k for k, place in enumerate(unknown) if place not in structure.balls]
         first = len(unknown)
