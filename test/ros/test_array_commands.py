@@ -156,7 +156,7 @@ def test_limits_partial_commands_and_sources(peer, active_bridge, reference, wir
             reference.Numbers(), 'position', name, {'roll': 1.0, 'pitch': 0.5}
         )
         assert number.equals(value)
-    assert node._session.commands.counts['position_commands'].contested == {'roll': 1}
+    assert node._session.gate.ledger.counts['position_commands'].contested == {'roll': 1}
 
 
 def test_actuator_arrays(peer, active_bridge, reference, wire):

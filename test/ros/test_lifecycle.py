@@ -161,7 +161,7 @@ def put_bug(*args, **kwargs):
         ('configure', 'transmission_bridge.ros.session.Session.__init__'),
         ('configure', 'transmission_bridge.ros.channels.Inputs.joint_state'),
         ('activate', 'transmission_bridge.ros.session.Session.open'),
-        ('deactivate', 'transmission_bridge.bridge.commands.CommandPath.stop'),
+        ('deactivate', 'transmission_bridge.bridge.bridge.Bridge.stop'),
     ],
 )
 def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, capfd, step, broken):
@@ -198,18 +198,14 @@ def test_bug_in_a_message(peer, reference, active_bridge, monkeypatch, capfd, pa
     del heard[:]
     inputs = node._session.inputs.statistics[topic]
     with monkeypatch.context() as patch:
-        patch.setattr(type(getattr(node._session, path)), path_method(path), put_bug)
+        broken = node._session.states if path == 'states' else node._session.bridge
+        patch.setattr(type(broken), 'update' if path == 'states' else 'command', put_bug)
         for count in range(1, 4):
             peer.send(publisher, message)
             peer.spin_until(lambda: inputs.rejected['bug'] == count, 'the bug')
     assert heard == []
     assert capfd.readouterr().err.count('Traceback') == 1
     peer.exchange(publisher, message, heard)
-
-
-def path_method(path):
-    """Return what is broken in a path."""
-    return 'update' if path == 'states' else 'command'
 
 
 def test_shutdown_from_every_state(peer, reference, make_bridge):
