@@ -118,7 +118,7 @@ def test_parts(active_bridge, diagnostics):
     assert set(report.statuses) == {
         'life cycle',
         'actuators',
-        'efforts in force',
+        'commands in force',
         *topics,
         *(f'transmission {name}' for name in ('hoist', 'gauge', 'wrist', 'arm')),
         *(f'commands of {topic}' for topic in (*commands, 'joint_trajectory')),

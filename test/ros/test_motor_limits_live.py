@@ -229,12 +229,12 @@ def test_a_load_is_held(start):
     (ended,) = robot.ends('winch')
     robot.process.wait_for("'winch' stopped: no new velocity or effort within command_timeout")
     assert TIMEOUT < ended - last < TIMEOUT + LOOK + MARGIN
-    robot.said('efforts in force', ERROR, 'finger')
+    robot.said('commands in force', ERROR, 'finger')
     # By now a second zero, or one of the effort, would have come.
     assert robot.ends('winch') == [ended]
     assert robot.ends('finger', 'effort') == []
     stop = robot.stream(lambda: robot.command('effort', finger=1.0))
-    robot.until(lambda: robot.statuses['efforts in force'].level != ERROR, 'the end of the error')
+    robot.until(lambda: robot.statuses['commands in force'].level != ERROR, 'the end of the error')
     stop()
 
 

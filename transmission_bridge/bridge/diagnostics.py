@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.description.specs import Finding
@@ -36,9 +37,9 @@ __all__ = [
     'Window',
     'actuator_status',
     'command_status',
+    'gate_status',
     'input_status',
     'judged',
-    'left_effort_status',
     'output_status',
     'transmission_statuses',
 ]
@@ -430,20 +431,28 @@ def command_status(
     )
 
 
-def left_effort_status(joints: Sequence[str]) -> Status:
-    """
-    Return the status of efforts that stay in force after their timeout.
-
-    :param joints: Those whose last effort was not ended.
-    """
+def gate_status(gate: Gate) -> Status:
+    """Return the status of what is sent to the drivers, and of how it ends."""
     troubles = []
-    if joints:
+    if kept := gate.ledger.kept_efforts:
         words = (
-            f'the last effort of {shortened(joints)} stays in force, though nobody commands it: '
-            'command it, or set zero_effort where no load can fall'
+            f'the last effort of {shortened(kept)} stays active, though nobody commands it: '
+            'command it, or set zero_effort if no load can fall'
         )
-        troubles.append(Trouble(ERROR, words, 'left effort'))
-    return judged('efforts in force', troubles, {'left': len(joints)})
+        troubles.append(Trouble(ERROR, words, 'kept effort'))
+    for topic, actuators in gate.missing.items():
+        words = (
+            f'the last array was not sent on {topic}: {shortened(actuators)} had no active '
+            'command of that mode, or is silent, beyond a limit, or in an unknown turn'
+        )
+        troubles.append(Trouble(WARN, words, f'unsent {topic}'))
+    endless = gate.ledger.endless
+    values = {
+        'kept efforts': len(kept),
+        **_by('arrays not sent', gate.unsent_arrays),
+        'joints without a timeout': shortened(endless) if endless else 'none',
+    }
+    return judged('commands in force', troubles, values)
 
 
 def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[Trouble]:
