@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.command_plan import command_names
-from transmission_bridge.bridge.inputs import StallWatch, Stamp
+from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import ActuatorArrays, check_order, DriverNames
 from transmission_bridge.bridge.states import SensorPath, Tip
@@ -228,7 +228,6 @@ class Trajectories:
     :param sent: Called with the actuators and their last positions (empty if unknown), and by
         keyword with the times of receipt and of the end [s], ``now`` and ``until``.
     :param drivers: Divides a trajectory among the drivers.
-    :param stall: Refuses what waited while the node stood still.
     :param look: Tells the command path what is known of the drivers at a time [s].
     :param turns: Counts the turns of single-turn encoders, if there are any.
     """
@@ -242,12 +241,10 @@ class Trajectories:
         ros_time: Callable[[], Stamp],
         sent: Callable[..., Any],
         drivers: DriverNames,
-        stall: StallWatch,
         look: Callable[[float], None],
         turns: TurnCounter | None,
     ) -> None:
         self._path = path
-        self._stall = stall
         self._look = look
         self._turns = turns
         self._joint_position = joint_position
@@ -258,7 +255,6 @@ class Trajectories:
         inputs.typed(TRAJECTORY_TOPIC, self._take, self._check)
 
     def _check(self, data: bytes) -> None:
-        self._stall.check()
         # Before it is decoded, which takes longer than mapping it.
         self._path.check_length(waypoint_count(data))
 

@@ -25,9 +25,10 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
 from transmission_bridge.bridge.commands import command_timeouts, CommandPath
-from transmission_bridge.bridge.inputs import check_age, StallWatch, Stamp, StampJudge
+from transmission_bridge.bridge.inputs import check_age, Stamp, StampJudge
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT, pairs
 from transmission_bridge.bridge.outputs import DriverNames
+from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.bridge.states import PublishPolicy, StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
@@ -228,7 +229,8 @@ class Session:
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = Outputs(node)
-        self.inputs = Inputs(node, self.time, log, (*robot.actuator_names, *robot.joint_names))
+        names = (*robot.actuator_names, *robot.joint_names)
+        self.inputs = Inputs(node, self.time, log, names, self._stall.check)
         forget_stamps = self.states.merged.forget_stamps
         self._stamp = StampJudge(self._now, self.inputs.note_stamp, forget_stamps).judge
         try:
@@ -254,7 +256,7 @@ class Session:
         for topic in self.state_topics:
             take = partial(self._take_state, topic)
             self.inputs.joint_state('actuator_states', take, name=topic, time=self._clock.at_state)
-        self.inputs.joint_state('joint_commands', self._take_command)
+        self.inputs.joint_state('joint_commands', self._take_command, commands=True)
         arrays = JointArrayInputs(
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )
@@ -278,7 +280,6 @@ class Session:
             self._now,
             self._arrays.end_at,
             self.drivers,
-            self._stall,
             self._look_at_drivers,
             self._turns,
         )
@@ -438,8 +439,7 @@ class Session:
         self._send(commands, now)
 
     def _measured(self, now: float) -> Array:
-        """Return the joints' positions and velocities for a command that is not out of date."""
-        self._stall.check()
+        """Return the joints' positions and velocities for a command."""
         self._look_at_drivers(now)
         return self.states.joint_motion(now)
 
