@@ -129,7 +129,7 @@ def test_two_writers_whose_clocks_differ(world: World) -> None:
 def test_first_sample_of_an_unknown_writer_is_rejected(world: World) -> None:
     """Without a baseline nobody knows how old it is; a burst does not make one."""
     world.stall(4.0)
-    with pytest.raises(MessageError, match='its publisher was not known before') as caught:
+    with pytest.raises(MessageError, match='sent an unknown time ago, expected') as caught:
         world.watch.check('a', world.now, world.now)
     assert str(caught.value).startswith('the node stood still for 4.00 s')
     begun = world.now - 4.0
@@ -221,7 +221,7 @@ def test_unknown_writers_wait_for_three_seconds(world: World) -> None:
     """Where the middleware does not tell writers apart, everything is rejected for that long."""
     assert all(world.stream(1.0, writer=None))
     world.stall(0.7)
-    with pytest.raises(MessageError, match=r'accepted again 3 s after the stall'):
+    with pytest.raises(MessageError, match='sent an unknown time ago'):
         world.watch.check(None, 0.0, 0.0)
     taken = world.stream(4.0, writer=None)
     assert 2.9 <= PERIOD * taken.index(True) <= 3.1

@@ -279,10 +279,8 @@ def check_age(stamp: Stamp, now: Stamp, limit: float) -> None:
 
 
 def _ahead(nanoseconds: int) -> str:
-    return (
-        f"header.stamp is {nanoseconds / _BILLION:.3f} s ahead of this node's clock, expected "
-        f'{_TOLERANCE / _BILLION:g} s at most'
-    )
+    found = f"header.stamp is {nanoseconds / _BILLION:.3f} s ahead of this node's clock"
+    return f'{found}, expected {_TOLERANCE / _BILLION:g} s at most'
 
 
 # -- Counts --------------------------------------------------------------------------------------

@@ -4,16 +4,17 @@
 """
 Commands from before a stall: the process stood still, and they waited or are resent afterwards.
 
-Only the time at which a command was sent survives a stall; times of receipt begin afterwards, also
-those of the middleware. Clocks of machines differ, so each writer is compared with itself: the
-delay of a sample is its time of receipt less its source time, and its age is its delay less the
-smallest delay of this writer in the last minutes.
+Only the time at which a command was sent survives a stall: the threads of the middleware stand
+still as well. Clocks of machines differ, so each writer is compared with itself. The delay of a
+sample is its time of receipt minus its source time. Its age is its delay minus the smallest delay
+of its writer in the last minutes.
 
-A clock that was set changes all delays of a writer at once and for good. Old samples do not look
-like that: those that waited, and the history that reliable DDS resends on request, come in a
-burst, so that each has a smaller delay than the one before. Equal delays of old samples for longer
-than a history lasts would need a link that delays steadily. One sample in time ends such a row, so
-that resends between live samples never form one.
+If a clock is set, all delays of a writer change at once and then stay equal. Delays of old samples
+do not: samples that waited, and the history that reliable DDS resends on request, come in a burst,
+so that each has a smaller delay than the one before. One sample in time shows that the clock was
+not set. So old samples count as new ones only if they come with equal delays for longer than a
+usual history lasts, without a sample in time between them. That happens to old commands only on a
+link that delays all of them equally.
 """
 
 from __future__ import annotations
@@ -30,48 +31,40 @@ __all__ = ['StallWatch']
 #: Seconds after a stall in which commands are checked; without a known writer all are rejected.
 _CHECKED, _BLIND = 10.0, 3.0
 
-#: Seconds of each of the two windows that smallest delays are kept for.
-_WINDOW = 120.0
-
-#: Writers that are remembered.
-_WRITERS = 64
+#: Seconds of each of the two windows that smallest delays are kept for, and writers remembered.
+_WINDOW, _WRITERS = 120.0, 64
 
 #: Source time that samples of equal delay must span [s], their number, and how far their delays
-#: may differ [s].
+#: may differ from the first [s].
 _STEADY, _SAMPLES, _JITTER = 0.5, 5, 0.05
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Delays of one writer [s]; infinite: unknown."""
+    """Smallest delays of a writer [s], infinite if unknown, and its last samples if old."""
 
-    heard: float
     since: float
     least: float = math.inf
     former: float = math.inf
-    # The last samples that were old and had equal delays.
     samples: int = 0
-    first: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
+    first_sent: float = 0.0
+    first_delay: float = 0.0
 
     def smallest(self, now: float) -> float:
         """Return the smallest delay of the last minutes."""
-        if now - self.since > _WINDOW:
-            self.former = self.least if now - self.since <= 2.0 * _WINDOW else math.inf
+        if (passed := now - self.since) > _WINDOW:
+            self.former = self.least if passed <= 2.0 * _WINDOW else math.inf
             self.least, self.since = math.inf, now
-        self.heard = now
         return min(self.least, self.former)
 
     def is_steady(self, sent: float, delay: float) -> bool:
-        """Return whether the delay is a new smallest one, because the clock was set."""
-        self.low, self.high = min(self.low, delay), max(self.high, delay)
-        if not self.samples or self.high - self.low > _JITTER:
-            self.samples, self.first, self.low, self.high = 0, sent, delay, delay
+        """Return whether the delay is a new smallest one, because a clock was set."""
+        if not self.samples or abs(delay - self.first_delay) > _JITTER:
+            self.samples, self.first_sent, self.first_delay = 0, sent, delay
         self.samples += 1
-        if self.samples < _SAMPLES or sent - self.first < _STEADY:
+        if self.samples < _SAMPLES or sent - self.first_sent < _STEADY:
             return False
-        self.least, self.former = self.low, math.inf
+        self.least, self.former = self.first_delay, math.inf
         return True
 
 
@@ -81,24 +74,19 @@ class StallWatch:
 
     :param limit: Seconds without a look that are a stall, and the age of a command from before.
     :param time: Returns the time of the steady clock [s].
+    :ivar period: Seconds between two looks of a timer: enough that only a stall is late.
     """
 
     def __init__(self, limit: float, time: Callable[[], float] = time.monotonic) -> None:
-        self.limit = limit
+        self.limit, self.period = limit, 0.25 * limit
         self._time = time
         self._writers: dict[Hashable, _Writer] = {}
         self.reset()
 
-    @property
-    def period(self) -> float:
-        """Seconds between two looks of a timer: enough that only a stall is late."""
-        return 0.25 * self.limit
-
     def reset(self) -> None:
         """Forget the last stall."""
         self._alive = self._time()
-        self._resumed = -math.inf
-        self._stalled = 0.0
+        self._resumed, self._stalled = -math.inf, 0.0
 
     def look(self) -> float:
         """Look whether the node stood still since the last look; return the time [s]."""
@@ -118,37 +106,21 @@ class StallWatch:
         :raises MessageError: If it may be from before a stall (``stalled``).
         """
         now = self.look()
-        since = now - self._resumed
-        if writer is None:
-            if since < _BLIND:
-                raise self._error(
-                    'it is unknown which publisher sent this: commands are accepted again '
-                    f'{_BLIND:g} s after the stall'
-                )
-            return
-        known = self._writers.get(writer) or self._added(writer, now)
+        known = self._writers.pop(writer, None) or _Writer(now)
+        if writer is not None:
+            self._writers[writer] = known
+        if len(self._writers) > _WRITERS:  # the first one was silent for the longest
+            del self._writers[next(iter(self._writers))]
         delay = received - sent
         age = delay - known.smallest(now)
-        if since < _CHECKED and not -math.inf < age <= self.limit:
-            if not known.is_steady(sent, delay):
-                raise self._error(
-                    f'this was sent {age:.2f} s ago, expected {self.limit:g} s at most'
-                    if age > 0.0
-                    else 'it is unknown when this was sent: its publisher was not known before'
-                )
-        else:
+        checked = _BLIND if writer is None else _CHECKED
+        if now - self._resumed >= checked or -math.inf < age <= self.limit:
             known.samples = 0
+        elif not known.is_steady(sent, delay):
+            when = f'{age:.2f} s' if age > 0.0 else 'an unknown time'
+            raise MessageError(
+                'stalled',
+                f'the node stood still for {self._stalled:.2f} s (a loaded or paused machine), '
+                f'and this was sent {when} ago, expected {self.limit:g} s at most',
+            )
         known.least = min(known.least, delay)
-
-    def _added(self, writer: Hashable, now: float) -> _Writer:
-        if len(self._writers) >= _WRITERS:
-            del self._writers[min(self._writers, key=lambda each: self._writers[each].heard)]
-        known = self._writers[writer] = _Writer(now, now)
-        return known
-
-    def _error(self, reason: str) -> MessageError:
-        return MessageError(
-            'stalled',
-            f'the node stood still for {self._stalled:.2f} s (a loaded or paused machine), and '
-            f'{reason}',
-        )

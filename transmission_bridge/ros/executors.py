@@ -21,7 +21,6 @@ import signal
 import sys
 import threading
 import time
-from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 from transmission_bridge.errors import TransmissionBridgeError, UnknownNameError
@@ -255,12 +254,14 @@ def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
     from rclpy.experimental.events_executor import EventsExecutor
     from rclpy.task import Future
 
+    from transmission_bridge.ros.rclpy_internals import callback_of
+
     executor = EventsExecutor(context=node.context)
     executor.add_node(node)
     pause: Future[None] = Future()
     is_over, is_behind = threading.Event(), threading.Event()
 
-    spinning = threading.get_ident()
+    spinning = threading.get_ident(), _spin_while_keeping_up.__code__
 
     def watch() -> None:
         """
@@ -271,7 +272,7 @@ def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
         answered, late, callback = threading.Event(), 0, None
         answered.set()
         while not is_over.wait(_CHECK if answered.is_set() else _LOOK):
-            former, callback = callback, _callback_of(spinning)
+            former, callback = callback, callback_of(*spinning)
             if answered.is_set():
                 answered.clear()
                 late = 0
@@ -300,17 +301,6 @@ def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
         executor.remove_node(node)
         executor.shutdown()
     return is_behind.is_set() and node.context.ok() and not should_stop()
-
-
-def _callback_of(thread: int) -> FrameType | None:
-    """Return the frame of the callback that a thread runs for the events executor, if it does."""
-    frame = sys._current_frames().get(thread)
-    while frame is not None:
-        caller = frame.f_back
-        if caller is not None and caller.f_code is _spin_while_keeping_up.__code__:
-            return frame
-        frame = caller
-    return None
 
 
 def _spin_single_threaded(

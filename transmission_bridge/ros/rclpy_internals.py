@@ -14,7 +14,9 @@ from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from inspect import Parameter, Signature
+import sys
 import threading
+from types import CodeType, FrameType
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor
@@ -38,6 +40,7 @@ __all__ = [
     'Serve',
     'WaitHook',
     'asking_for_info',
+    'callback_of',
     'given_names',
     'given_values',
     'intercept',
@@ -196,6 +199,23 @@ def skip_own_wakes(executor: SingleThreadedExecutor, is_own: Callable[[int], boo
             wake()
 
     vars(guard)['trigger'] = trigger
+
+
+def callback_of(thread: int, spinning: CodeType) -> FrameType | None:
+    """
+    Return the frame of the callback that a thread runs for an executor in C++, if it runs one.
+
+    Uses ``sys._current_frames`` of CPython. Without it there is none, and a single long callback
+    counts as a flood of messages.
+
+    :param thread: Its identity.
+    :param spinning: The code that calls the executor.
+    """
+    frames: dict[int, FrameType] = getattr(sys, '_current_frames', dict)()
+    frame = frames.get(thread)
+    while frame is not None and (frame.f_back is None or frame.f_back.f_code is not spinning):
+        frame = frame.f_back
+    return frame
 
 
 class WaitHook(SingleThreadedExecutor):
