@@ -283,6 +283,63 @@ def test_unknown_type_in_a_process(meet, harness, start_process, reference, tmp_
     assert 'Traceback' not in process.output
 
 
+def test_a_request_for_too_many_parameters(peer, active_bridge):
+    """It is refused as a whole, with a reason for each: commands and timeouts would wait."""
+    from rcl_interfaces.srv import DescribeParameters
+
+    active_bridge()
+    many = [typed(LIFT, 3, double_value=0.01 * k) for k in range(1001)]
+    results = set_each(peer, many[:101])
+    assert len(results) == 101
+    for result in (results[0], results[-1], set_together(peer, many)):
+        assert not result.successful
+        assert 'parameters in one request, expected' in result.reason
+    assert peer.parameters([LIFT]) == {LIFT: 0.3}
+    assert all(result.successful for result in set_each(peer, many[:100]))
+    assert peer.parameters([LIFT]) == {LIFT: 0.99}
+    assert set_together(peer, [many[3]]).successful
+    response = peer.call(
+        DescribeParameters,
+        'transmission_bridge/describe_parameters',
+        DescribeParameters.Request(names=[LIFT] * 10_001),
+    )
+    assert list(response.descriptors) == []
+
+
+def test_maps_are_built_once_for_a_request(peer, active_bridge):
+    """Parameters that are set one by one are used at the end of their request, all at once."""
+    node = active_bridge()
+    used, use = [], node._session.use
+
+    def count(robot):
+        used.append(robot)
+        use(robot)
+
+    node._session.use = count
+    values = [typed(LIFT, 3, double_value=0.1), typed('none', 3), typed(ROLL, 3, double_value=0.3)]
+    results = set_each(peer, [*values, values[0]])
+    assert [result.successful for result in results] == [True, False, True, True]
+    assert len(used) == 1
+    assert node._session.robot is used[0]
+    tunables = used[0].tunables['hoist'] + used[0].tunables['wrist']
+    found = {'.'.join(each.path): each.value for each in tunables}
+    assert (found['joints.lift.offset'], found['joints.roll.offset']) == (0.1, 0.3)
+
+
+def test_a_bug_at_the_end_of_a_request_is_answered(peer, active_bridge):
+    """Where new maps cannot be used, the node goes on and each parameter has the reason."""
+    node = active_bridge()
+
+    def fail(robot):
+        raise ZeroDivisionError('here')
+
+    node._session.use = fail
+    results = set_each(peer, [typed(LIFT, 3, double_value=0.1)] * 2)
+    assert [result.successful for result in results] == [False, False]
+    assert 'here' in results[0].reason
+    assert peer.state() == 'active'
+
+
 def test_a_parameter_without_a_name(peer, active_bridge):
     """A name of no characters is not declared: rclpy overlooks that it is not there."""
     active_bridge()

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import random
 import resource as limits
 import signal
+import socket
 import subprocess
 import sys
 
@@ -189,6 +192,28 @@ def test_file_that_no_bridge_wrote(path, data):
     with pytest.raises(MessageError, match='cannot be used'):
         write(path, {LIFT: (1.0, 0.5)})
     assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize('kind', ['pipe', 'socket', 'folder', 'device', 'link to a pipe'])
+def test_only_a_regular_file_is_read(path, kind):
+    """Anything else is refused at once: to open a pipe would wait for ever."""
+    target = path.with_suffix('.other') if kind.startswith('link') else path
+    if kind.endswith('pipe'):
+        os.mkfifo(target)
+    elif kind == 'folder':
+        path.mkdir()
+    elif kind == 'socket':
+        with contextlib.chdir(path.parent), socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    if kind.startswith('link'):
+        path.symlink_to(target)
+    if kind == 'device':
+        path.symlink_to('/dev/zero')
+    file = TunedFile(str(path))
+    with pytest.raises(ParameterError, match='expected a regular file, found a folder, pipe'):
+        file.read()
+    with pytest.raises(MessageError, match='expected a regular file'), file.keeping({}):
+        pass
 
 
 def test_fuzzed_files(path, robot):

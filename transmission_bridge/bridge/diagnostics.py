@@ -82,7 +82,7 @@ REASONS = {
     'partial': 'a coupled joint is missing and cannot hold, see partial_commands',
     'limit': 'outside the joint limits, see limits',
     'actuator_limit': 'outside the limits of an actuator, see its <limit>',
-    'stalled': 'handled after the node itself stood still',
+    'stalled': 'sent before the node itself stood still',
     'too_old': 'the stamp is older than max_command_age',
     'too_many_points': 'more waypoints than max_waypoints',
     'unmapped': 'the transmission has no solution there',

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 import math
 from typing import Any
@@ -453,6 +454,18 @@ class LiveParameters:
         self._checked = None
         self._set_since_start.update(values)
         self._apply(self._robot)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Apply what is set in the block once, at its end: to build the maps takes the longest."""
+        apply, before = self._apply, self._robot
+        self._apply = lambda _: None
+        try:
+            yield
+        finally:
+            self._apply = apply
+            if self._robot is not None and self._robot is not before:
+                apply(self._robot)
 
     # -- names -----------------------------------------------------------------------------------
 

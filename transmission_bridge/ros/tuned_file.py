@@ -113,6 +113,9 @@ class TunedFile:
         :returns: Nothing where there is no file.
         :raises ParameterError: If it cannot be read, or was not written by a bridge.
         """
+        if os.path.exists(self._path) and not os.path.isfile(self._path):
+            # To open a pipe would wait for a writer.
+            raise self._error('a regular file', 'a folder, pipe, socket or device')
         try:
             with open(self._path, 'rb') as file:
                 data = file.read(_LARGEST + 1)

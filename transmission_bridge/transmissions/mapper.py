@@ -146,7 +146,8 @@ class Mapper:
             columns = np.array(binding.actuators)
             shape = (*position.shape[:-1], len(rows), len(columns))
             try:
-                block = np.asarray(binding.transmission.jacobian(position[..., columns]))
+                found = binding.transmission.jacobian(position[..., columns])
+                block = as_values('jacobian', found, len(columns))
                 if block.shape != shape:
                     raise ShapeError('jacobian', expected=str(shape), found=block.shape)
                 jacobian[..., rows, columns] = block

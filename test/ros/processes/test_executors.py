@@ -271,6 +271,40 @@ def test_events_executor_that_falls_behind_is_relieved(start, ends_calm):
     assert 'Traceback' not in child.output
 
 
+#: Callbacks of which each takes long, as those of a start on a slow machine; messages and timers
+#: wait meanwhile.
+SLOW = """
+import time
+
+def setup(node):
+    from std_msgs.msg import String
+    steps = [2.5, 0.4, 0.4, 0.4, 0.4]
+
+    def step():
+        if steps:
+            end = time.monotonic() + steps.pop(0)
+            while time.monotonic() < end:
+                sum(range(1000))
+            publisher.publish(String())
+
+    publisher = node.create_publisher(String, 'slow', 10)
+    node.create_subscription(String, 'slow', lambda data: step(), 10, raw=True)
+    node.create_timer(0.1, lambda: print('tick', len(steps)) if not steps else step())
+"""
+
+
+@pytest.mark.skipif('events' not in available_executors(), reason='there is no events executor')
+def test_long_callbacks_are_no_flood(start):
+    """Callbacks that take long, as when the node starts, neither warn nor change the executor."""
+    child = start('-c', PRELUDE + SLOW + MAIN, 'auto')
+    for _ in range(8):  # long enough for one more look after the last step
+        child.wait_for('tick')
+    child.signal(signal.SIGINT)
+    assert child.ended(within=PROMPT) == 0
+    assert 'takes over' not in child.output
+    assert 'Traceback' not in child.output
+
+
 #: Messages of a full queue, and the size of each [MiB].
 QUEUE, LARGE = 10, 8
 
