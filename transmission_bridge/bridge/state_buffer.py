@@ -26,9 +26,6 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.stream import FiniteCheck
 from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['StateBuffer']
-
-
 # -- The newest numbers of one or several drivers ------------------------------------------------
 
 
@@ -256,6 +253,10 @@ class StateBuffer:
         """Use absolute positions; see :meth:`TurnCounter.take_absolute`."""
         if self.turns is not None:
             self.turns.take_absolute(positions, self._values[0], self._timeouts[0], now)
+
+    def reopen_turns(self, joints: Array) -> bool:
+        """Open turns by the positions of joints; see :meth:`TurnCounter.reopen`."""
+        return self.turns is not None and self.turns.reopen(joints, self._values[0])
 
     def settle_turns(self, positions: Mapping[int, float]) -> None:
         """Take positions, by place, for those of actuators whose turn is open."""

@@ -23,17 +23,6 @@ from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
 
-__all__ = [
-    'JointView',
-    'PublishPolicy',
-    'SensorPath',
-    'StatePath',
-    'Tip',
-    'known_or_empty',
-    'root_of',
-]
-
-
 # -- When the joint states are published ---------------------------------------------------------
 
 
@@ -307,12 +296,13 @@ class StatePath:
         self.merged.update(source, layout, data, stamp, now)
         self._is_dirty = True
 
-    def take_absolute(self, positions: Array, now: float = 0.0) -> None:
+    def take_absolute(self, positions: Array, now: float) -> None:
         """
         Use absolute positions of the actuators where it is not known in which turn they are.
 
-        :param positions: Shape ``(n_actuators,)``, NaN where unknown.
-        :param now: Time of receipt [s].
+        :param positions: Shape ``(n_actuators,)``, NaN where this message has none.
+        :param now: Time of receipt [s], that of :meth:`update`: both count together only if they
+            are of nearly the same time.
         """
         self.merged.take_absolute(positions, now)
         self._is_dirty = True
@@ -395,6 +385,8 @@ class StatePath:
 
     def _map(self, actuators: Array) -> Array:
         joints = self._mapper.map_state(actuators, self.report)
+        if self.merged.reopen_turns(joints[0]):
+            joints = self._mapper.map_state(actuators, self.report)
         self._joints = joints
         self._all_known = self._mapper.all_finite
         self._is_dirty = False
