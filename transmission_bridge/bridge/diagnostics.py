@@ -24,27 +24,6 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Mask
 
-__all__ = [
-    'ERROR',
-    'NAME_LENGTH',
-    'OK',
-    'REASONS',
-    'UNITS_OF',
-    'WARN',
-    'Status',
-    'Trouble',
-    'TroubleLog',
-    'Window',
-    'actuator_status',
-    'command_status',
-    'gate_status',
-    'input_status',
-    'judged',
-    'output_status',
-    'transmission_statuses',
-]
-
-
 # Counts are totals since the node was configured. Levels describe the present: an event, such as a
 # refused message, is shown for a few seconds.
 
@@ -642,10 +621,13 @@ def actuator_status(
     found = list(troubles)
     if silent:
         found.append(Trouble(ERROR, f'no fresh state of {silent}', '' if is_told else 'stale'))
-    for turn in merged.turns.open_turns() if merged.turns is not None else ():
-        level = ERROR if turn.reason == 'none' else WARN
-        found.append(Trouble(level, str(turn), f'turn of {turn.actuators}'))
-        values[f'turn unknown {shortened(turn.actuators, show=str)}'] = turn.reason
+    if merged.turns is not None:
+        for turn in merged.turns.open_turns():
+            level = ERROR if turn.reason in ('none', 'wrong', 'fast') else WARN
+            found.append(Trouble(level, str(turn), f'turn of {turn.actuators}'))
+            values[f'turn unknown {shortened(turn.actuators, show=str)}'] = turn.reason
+        beyond = merged.turns.take_beyond().items()
+        found += [Trouble(ERROR, words, f'beyond {joint}') for joint, words in beyond]
     fine = 'not all known' if unknown else 'all known'
     refused = [name for name, _ in _refused(robot)]
     if refused:

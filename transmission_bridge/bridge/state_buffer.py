@@ -259,6 +259,10 @@ class StateBuffer:
             self.version += 1
             self.turns.take_absolute(positions, self._values[0], self._timeouts[0], now)
 
+    def reopen_turns(self, joints: Array) -> bool:
+        """Open turns by the positions of joints; see :meth:`TurnCounter.reopen`."""
+        return self.turns is not None and self.turns.reopen(joints, self._values[0])
+
     def settle_turns(self, positions: Mapping[int, float]) -> None:
         """Take positions, by place, for those of actuators whose turn is open."""
         if self.turns is not None:

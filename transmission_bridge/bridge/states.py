@@ -296,12 +296,13 @@ class StatePath:
         """
         self.merged.update(source, layout, data, stamp, now)
 
-    def take_absolute(self, positions: Array, now: float = 0.0) -> None:
+    def take_absolute(self, positions: Array, now: float) -> None:
         """
         Use absolute positions of the actuators where it is not known in which turn they are.
 
-        :param positions: Shape ``(n_actuators,)``, NaN where unknown.
-        :param now: Time of receipt [s].
+        :param positions: Shape ``(n_actuators,)``, NaN where this message has none.
+        :param now: Time of receipt [s], that of :meth:`update`: both count together only if they
+            are of nearly the same time.
         """
         self.merged.take_absolute(positions, now)
 
@@ -398,6 +399,8 @@ class StatePath:
 
     def _map(self, actuators: Array) -> Array:
         joints = self._mapper.map_state(actuators, self.report)
+        if self.merged.reopen_turns(joints[0]):
+            joints = self._mapper.map_state(actuators, self.report)
         self._joints = joints
         self._all_known = self._mapper.all_finite
         self._mapped_version = self.merged.version

@@ -112,7 +112,7 @@ class Sensors:
         path = self.paths[source]
         joints = path.map(layout, data, position, stamp, now, topic)
         if source == _ABSOLUTE:
-            self._take_absolute(path.measured(now), now)
+            self._take_absolute(path.measured(now, max_age=0.0), now)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode(joints))
 
