@@ -23,27 +23,6 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Mask
 
-__all__ = [
-    'ERROR',
-    'NAME_LENGTH',
-    'OK',
-    'REASONS',
-    'UNITS_OF',
-    'WARN',
-    'Status',
-    'Trouble',
-    'TroubleLog',
-    'Window',
-    'actuator_status',
-    'command_status',
-    'input_status',
-    'judged',
-    'left_effort_status',
-    'output_status',
-    'transmission_statuses',
-]
-
-
 # Counts are totals since the node was configured. Levels describe the present: an event, such as a
 # refused message, is shown for a few seconds.
 

@@ -23,9 +23,6 @@ from transmission_bridge.errors import shortened, shown
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['GRACE', 'ActuatorWatch', 'DriverWatch', 'Rhythm']
-
-
 # -- Drivers -------------------------------------------------------------------------------------
 
 

@@ -16,8 +16,6 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.types import Array
 
-__all__ = ['implausible_numbers']
-
 #: Magnitudes that gears have.
 _RATIOS = (1e-4, 1e5)
 #: Condition of a matrix above which positions lose six digits on the way back.

@@ -21,22 +21,6 @@ from transmission_bridge.messages.joint_state import Layout, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Index
 
-__all__ = [
-    'MOST_UNKNOWN',
-    'CommandCounts',
-    'Places',
-    'PlanCache',
-    'StallWatch',
-    'Stamp',
-    'StampJudge',
-    'TopicStatistics',
-    'as_slice',
-    'check_age',
-    'find_places',
-    'is_possible',
-]
-
-
 # -- Names to indices, once per layout -----------------------------------------------------------
 
 

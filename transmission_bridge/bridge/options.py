@@ -17,28 +17,6 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
-__all__ = [
-    'AUTO',
-    'COMMAND_TIMEOUT',
-    'PREFIX',
-    'WRAP_PERIOD',
-    'BridgeOptions',
-    'ParameterNames',
-    'Range',
-    'by_number',
-    'choices_of',
-    'description_of',
-    'names_of_lost',
-    'pairs',
-    'parameter_name',
-    'parameter_names',
-    'range_of',
-    'split_topic',
-    'unused_aliases',
-    'yaml_number',
-]
-
-
 # One table: the node declares its parameters from it, and the documentation is tested against it.
 
 
@@ -95,6 +73,13 @@ COMMAND_TIMEOUT = 0.5
 
 #: In any unit of position: counts of a 32-bit encoder are more than four thousand million.
 WRAP_PERIOD = Range(1e-6, 1e10)
+
+
+#: Parameters of former versions, with the successor of each.
+REMOVED = {
+    'tip_frames': 'use transmission_bridge.kinematics.JointDevice for twists and wrenches of '
+    'links (docs/kinematics.md)',
+}
 
 
 def _option(
@@ -179,11 +164,6 @@ class BridgeOptions:
         'Order of the actuators in actuator_position_commands, actuator_velocity_commands and '
         'actuator_effort_commands, for drivers that want plain arrays; these topics are there if '
         'it is not empty.',
-    )
-    tip_frames: tuple[str, ...] = _option(
-        (),
-        'Links whose twist and wrench are published as ~/tip_twist and ~/tip_wrench, in the axes '
-        'of the root link.',
     )
     state_timeout: float = _option(
         AUTO,

@@ -27,14 +27,6 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
-__all__ = [
-    'OffsetChange',
-    'joints_with_offset',
-    'offsets_of',
-    'wanted_positions',
-    'zero_offsets',
-]
-
 #: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
 #: at most; and where positions are solved for.
 _TOLERANCE, _SOLVED = 1e-12, 1e-9

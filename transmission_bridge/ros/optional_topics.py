@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Topics beside joint_states and actuator_commands: sensors, arrays, trajectories and tips."""
+"""Topics beside joint_states and actuator_commands: sensors, arrays and trajectories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import TwistStamped, WrenchStamped
 import numpy as np
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -19,7 +18,7 @@ from transmission_bridge.bridge.command_plan import command_names
 from transmission_bridge.bridge.inputs import StallWatch, Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import ActuatorArrays, check_order, DriverNames
-from transmission_bridge.bridge.states import SensorPath, Tip
+from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.messages.cdr import JointStateEncoder, waypoint_count
@@ -35,7 +34,6 @@ __all__ = [
     'ActuatorArrayOutputs',
     'JointArrayInputs',
     'Sensors',
-    'Tips',
     'Trajectories',
 ]
 
@@ -294,59 +292,3 @@ class Trajectories:
             return 0.0
         seconds, nanoseconds = self._ros_time()
         return max(0.0, (stamp[0] - seconds) + (stamp[1] - nanoseconds) * 1e-9)
-
-
-# -- Twists and wrenches of the robot's tips -----------------------------------------------------
-
-
-class Tips:
-    """
-    Publishers for the end frames of the parameter ``tip_frames``.
-
-    One frame has the topics ``~/tip_twist`` and ``~/tip_wrench``; several have ``~/tip_twist/A``,
-    ``~/tip_twist/B`` and so on, because neither message names the frame that moves. The header
-    names the root link, in whose axes the numbers are.
-
-    :raises ParameterError: If a frame does not fit the robot.
-    """
-
-    def __init__(
-        self, outputs: Outputs, robot: RobotTransmissions, options: BridgeOptions
-    ) -> None:
-        frames = tuple(dict.fromkeys(options.tip_frames))
-        tips = [Tip(robot.robot, frame, robot.joint_names) for frame in frames]
-        self._tips: list[tuple[Tip, Any, Any]] = []
-        for tip in tips:
-            suffix = f'/{tip.frame}' if len(tips) > 1 else ''
-            twists, wrenches = (
-                outputs.add(topic, name=f'{topic}{suffix}')
-                for topic in ('~/tip_twist', '~/tip_wrench')
-            )
-            self._tips.append((tip, twists, wrenches))
-
-    def publish(self, joints: JointStateRecord) -> None:
-        """Publish twist and wrench of every tip where they are known."""
-        for tip, twists, wrenches in self._tips:
-            twist = tip.twist(joints)
-            if twist is not None:
-                message = TwistStamped()
-                _stamp(message, joints, tip)
-                _fill(message.twist.linear, twist[:3])
-                _fill(message.twist.angular, twist[3:])
-                twists.publish(message)
-            wrench = tip.wrench(joints)
-            if wrench is not None:
-                message = WrenchStamped()
-                _stamp(message, joints, tip)
-                _fill(message.wrench.force, wrench[:3])
-                _fill(message.wrench.torque, wrench[3:])
-                wrenches.publish(message)
-
-
-def _stamp(message: Any, joints: JointStateRecord, tip: Tip) -> None:
-    message.header.stamp.sec, message.header.stamp.nanosec = joints.stamp
-    message.header.frame_id = tip.root
-
-
-def _fill(vector: Any, values: Array) -> None:
-    vector.x, vector.y, vector.z = values.tolist()

@@ -40,7 +40,6 @@ from transmission_bridge.ros.optional_topics import (
     ActuatorArrayOutputs,
     JointArrayInputs,
     Sensors,
-    Tips,
     Trajectories,
     TRAJECTORY_TOPIC,
 )
@@ -259,7 +258,6 @@ class Session:
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )
         self.command_topics = ('joint_commands', *arrays.topics, TRAJECTORY_TOPIC)
-        self._tips = Tips(self.outputs, self.robot, self.options)
         self._sensors = Sensors(
             self.inputs,
             self.outputs,
@@ -398,12 +396,6 @@ class Session:
             self._publish(now)
 
     def _publish(self, now: float) -> None:
-        if self.options.tip_frames:
-            state = self.states.joint_state(now)
-            if state is not None:
-                self._publish_states(self._encoder.encode(state))
-                self._tips.publish(state)
-            return
         message = self.states.encoded(self._encoder, now)
         if message is not None:
             self._publish_states(message)
