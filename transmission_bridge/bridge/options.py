@@ -278,6 +278,9 @@ class BridgeOptions:
                     expected=' or '.join(repr(choice) for choice in allowed),
                     found=repr(value),
                 )
+            span = range_of(option)
+            if span is not None and isinstance(option.default, float | int):
+                span.check(option.name, value)
         if not self.actuator_state_topics or not all(self.actuator_state_topics):
             raise ParameterError(
                 'actuator_state_topics cannot be accepted',
@@ -288,25 +291,16 @@ class BridgeOptions:
         for name in ('plugin_aliases', 'wrap_period', 'actuator_units'):
             pairs(name, getattr(self, name))
         for driver_name in pairs('actuator_names', self.actuator_names):
-            self._check_topic(driver_name)
-        for option in fields(self):
-            span = range_of(option)
-            if span is not None and isinstance(option.default, float | int):
-                span.check(option.name, getattr(self, option.name))
-
-    def _check_topic(self, driver_name: str) -> None:
-        if ':' not in driver_name:
-            return
-        topic, name = split_topic(driver_name)
-        if topic not in self.actuator_state_topics or not name:
-            raise ParameterError(
-                'actuator_names cannot be accepted',
-                parameter='actuator_names',
-                expected="'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
-                f'({", ".join(self.actuator_state_topics)}); a name with a colon in it stands '
-                'behind its topic',
-                found=repr(driver_name),
-            )
+            topic, name = split_topic(driver_name)
+            if ':' in driver_name and not (topic in self.actuator_state_topics and name):
+                raise ParameterError(
+                    'actuator_names cannot be accepted',
+                    parameter='actuator_names',
+                    expected="'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
+                    f'({", ".join(self.actuator_state_topics)}); a name with a colon in it stands '
+                    'behind its topic',
+                    found=repr(driver_name),
+                )
 
 
 def description_of(option: Field[Any]) -> str:
