@@ -24,7 +24,6 @@ PARAMETERS = {
     'autostart': 'true',
     'command_joints': '[hinge]',
     'command_actuators': '[hinge_motor]',
-    'tip_frames': '[arm_link]',
 }
 
 #: What every node has.

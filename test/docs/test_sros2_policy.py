@@ -25,7 +25,6 @@ PROFILE = ElementTree.parse(resource('config', 'sros2', 'transmission_bridge.pol
 PARAMETERS = {
     'command_joints': ['hinge'],
     'command_actuators': ['hinge_motor'],
-    'tip_frames': ['arm_link'],
 }
 
 #: Only under use_sim_time; only where the distribution has it.

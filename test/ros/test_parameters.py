@@ -463,6 +463,18 @@ def test_out_of_range_on_the_command_line(start_process, name, value, span):
     assert 'Traceback' not in process.output
 
 
+def test_a_removed_parameter_is_an_error_that_names_its_successor(start_process):
+    """The process ends with a sentence and code 1, without a traceback."""
+    process = start_process(
+        'transmission_bridge.ros.bridge_main', '--ros-args', '-p', 'tip_frames:=[hand]'
+    )
+    assert process.ended() == 1
+    assert (
+        'tip_frames was removed: use transmission_bridge.kinematics.JointDevice' in process.output
+    )
+    assert 'Traceback' not in process.output
+
+
 def test_parameter_file_with_a_wrong_type(harness, start_process, tmp_path):
     """A structural parameter of the wrong type ends the process with a sentence and code 1."""
     path = harness.parameter_file(tmp_path / 'bridge.yaml', {'state_timeout': "'10'"})

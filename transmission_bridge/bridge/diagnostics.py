@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
@@ -154,6 +154,10 @@ class Window:
         """Return whether a count has grown in the last 5 s."""
         return self.was_so(key, self.grown(key, total) > 0)
 
+    def grown_lately(self, kind: tuple[str, str], counts: Mapping[str, int]) -> list[str]:
+        """Return the keys of counts of one kind that have grown in the last 5 s."""
+        return [key for key, count in counts.items() if self.lately((*kind, key), count)]
+
     def was_so(self, key: Hashable, is_so: bool) -> bool:
         """Return whether something is so at this look, or was in the last 5 s."""
         now = self._time()
@@ -286,11 +290,7 @@ def input_status(
         *troubles,
         *_rejections(statistics, window, 'input'),
     ]
-    replaced = [
-        reason
-        for reason, count in statistics.replaced_stamps.items()
-        if window.lately(('stamp', topic, reason), count)
-    ]
+    replaced = window.grown_lately(('stamp', topic), statistics.replaced_stamps)
     if replaced:
         words = f'stamps replaced by the time of receipt: {_explained(replaced)}'
         found.append(Trouble(WARN, words))
@@ -346,6 +346,24 @@ def _incompatibilities(peers: Sequence[str]) -> list[Trouble]:
     return [Trouble(WARN, words, 'quality of service')]
 
 
+#: Counts of commands by joint: name in diagnostics, and words if they are a trouble of their own.
+_COMMAND_COUNTS = {
+    'clamped': ('clamped', 'clamped to the limits'),
+    'limited': ('outside limits', ''),
+    'contested': ('contested', 'commanded by another source too'),
+    'stopped': (
+        'stopped beyond limits',
+        'beyond a position limit and commanded further out, velocity or effort set to zero',
+    ),
+    'outward': (
+        'outward effort passed',
+        'beyond a position limit, an effort that leads further out passes as it may hold a load',
+    ),
+    'scaled': ('scaled', 'scaled down to the limits of actuators'),
+    'jumped': ('jumped', 'the first position asks for more than half the range'),
+}
+
+
 def command_status(
     statistics: TopicStatistics, counts: CommandCounts, window: Window, unheard: str = ''
 ) -> Status:
@@ -364,50 +382,19 @@ def command_status(
             'that it listens to'
         )
         troubles.append(Trouble(WARN, words, 'unheard'))
-    for kind, words, by_joint in (
-        ('clamped', 'clamped to the limits', counts.clamped),
-        ('contested', 'commanded by another source too', counts.contested),
-        (
-            'stopped',
-            'beyond a position limit and commanded further out, velocity or effort set to zero',
-            counts.stopped,
-        ),
-        (
-            'outward',
-            'beyond a position limit, an effort that leads further out passes as it may hold a '
-            'load',
-            counts.outward,
-        ),
-        ('scaled', 'scaled down to the limits of actuators', counts.scaled),
-        ('jumped', 'the first position asks for more than half the range', counts.jumped),
-    ):
-        grown = [
-            joint
-            for joint, count in by_joint.items()
-            if window.lately((kind, topic, joint), count)
-        ]
-        if grown and kind == 'scaled':
+    values = {'accepted': statistics.accepted, **_by('rejected', statistics.rejected)}
+    for kind, (key, words) in _COMMAND_COUNTS.items():
+        by_joint: Counter[str] = getattr(counts, kind)
+        values |= _by(key, by_joint)
+        grown = window.grown_lately((kind, topic), by_joint) if words else []
+        if kind == 'scaled':
             grown = [
                 f'{joint} (effort {counts.shares[joint]:.0%})' if joint in counts.shares else joint
                 for joint in grown
             ]
         if grown:
             troubles.append(Trouble(WARN, f'{words}: {", ".join(grown)}', kind))
-    return judged(
-        f'commands of {topic}',
-        troubles,
-        {
-            'accepted': statistics.accepted,
-            **_by('rejected', statistics.rejected),
-            **_by('clamped', counts.clamped),
-            **_by('outside limits', counts.limited),
-            **_by('contested', counts.contested),
-            **_by('stopped beyond limits', counts.stopped),
-            **_by('outward effort passed', counts.outward),
-            **_by('scaled', counts.scaled),
-            **_by('jumped', counts.jumped),
-        },
-    )
+    return judged(f'commands of {topic}', troubles, values)
 
 
 def gate_status(gate: Gate) -> Status:
@@ -435,11 +422,8 @@ def gate_status(gate: Gate) -> Status:
 
 
 def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[Trouble]:
-    grown = [
-        reason
-        for reason, count in statistics.rejected.items()
-        if window.lately((view, statistics.topic, reason), count) and statistics.is_trouble(reason)
-    ]
+    lately = window.grown_lately((view, statistics.topic), statistics.rejected)
+    grown = [reason for reason in lately if statistics.is_trouble(reason)]
     return [Trouble(WARN, f'messages rejected: {_explained(grown)}')] if grown else []
 
 
@@ -481,26 +465,16 @@ def transmission_statuses(
     :param reports: What became NaN in the maps, and why.
     :param stale: Actuators that timed out, shape ``(n_actuators,)``.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    errors: dict[str, str] = {}
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    errors: defaultdict[str, str] = defaultdict(str)
     for report in reports:
-        counts.update(report.counts)
+        for (name, reason), count in report.counts.items():
+            counts[name][reason] += count
         errors.update(report.errors)
-    reasons: dict[str, dict[str, int]] = {}
-    for (name, reason), count in counts.items():
-        reasons.setdefault(name, {})[reason] = count
-    loaded = [
-        _loaded(
-            robot,
-            binding,
-            merged,
-            reasons.get(binding.spec.name, {}),
-            errors.get(binding.spec.name, ''),
-            window,
-            stale,
-        )
-        for binding in robot.bindings
-    ]
+    loaded = []
+    for binding in robot.bindings:
+        name = binding.spec.name
+        loaded.append(_loaded(robot, binding, merged, counts[name], errors[name], window, stale))
     refused = (_failed(*each, robot.findings) for each in _refused(robot))
     return [*loaded, *refused]
 
@@ -531,7 +505,7 @@ def _loaded(
     silent = tuple(robot.actuator_names[place] for place in actuators if stale[place])
     # NaN positions make joints unknown; NaN rates are how drivers say that they have none.
     is_nan = window.lately(('NaN', name), not_finite[0])
-    grown = tuple(r for r, count in counts.items() if window.lately(('map', name, r), count))
+    grown = tuple(window.grown_lately(('map', name), counts))
 
     def make() -> Status:
         troubles = []

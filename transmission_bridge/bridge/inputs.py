@@ -20,21 +20,6 @@ from transmission_bridge.messages.joint_state import Layout, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Index
 
-__all__ = [
-    'MOST_UNKNOWN',
-    'CommandCounts',
-    'Places',
-    'PlanCache',
-    'Stamp',
-    'StampJudge',
-    'TopicStatistics',
-    'as_slice',
-    'check_age',
-    'find_places',
-    'is_possible',
-]
-
-
 # -- Names to indices, once per layout -----------------------------------------------------------
 
 
@@ -101,15 +86,6 @@ def as_slice(places: list[int]) -> Index | slice:
     return np.array(places, dtype=np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """The text of a :class:`MessageError`, which itself would keep its traceback alive."""
-
-    reason: str
-    message: str
-    about: str
-
-
 class PlanCache(Generic[Plan]):
     """
     The plan of each layout, or why its messages are refused.
@@ -119,9 +95,9 @@ class PlanCache(Generic[Plan]):
 
     def __init__(self, make: Callable[[Layout], Plan]) -> None:
         self._make = make
-        self._plans: WeakKeyDictionary[Layout, Plan | _Refusal] = WeakKeyDictionary()
+        self._plans: WeakKeyDictionary[Layout, Plan | MessageError] = WeakKeyDictionary()
         self._last_layout: Layout | None = None
-        self._last: Plan | _Refusal | None = None
+        self._last: Plan | MessageError | None = None
 
     def get(self, layout: Layout) -> Plan:
         """
@@ -137,12 +113,13 @@ class PlanCache(Generic[Plan]):
                 try:
                     plan = self._make(layout)
                 except MessageError as error:
-                    plan = _Refusal(error.reason, str(error), error.about)
+                    # A traceback would keep the message alive.
+                    plan = error.with_traceback(None)
                 self._plans[layout] = plan
             if layout.is_kept:
                 self._last_layout, self._last = layout, plan
-        if isinstance(plan, _Refusal):
-            raise MessageError(plan.reason, plan.message, about=plan.about)
+        if isinstance(plan, MessageError):
+            raise MessageError(plan.reason, str(plan), about=plan.about)
         assert plan is not None
         return plan
 
@@ -250,8 +227,7 @@ class StampJudge:
 def _limit_at(time: Stamp) -> Stamp:
     if time == _NONE:
         return _LAST
-    seconds, nanoseconds = divmod(_nanoseconds(time) + _TOLERANCE, _BILLION)
-    return seconds, nanoseconds
+    return divmod(_nanoseconds(time) + _TOLERANCE, _BILLION)
 
 
 def _nanoseconds(stamp: Stamp) -> int:

@@ -146,15 +146,6 @@ class StateBuffer:
         """
         return {name: self._names[place] for name, place in self._index_of(source).items()}
 
-    def places(self, source: str, layout: Layout) -> Places:
-        """
-        Return where the entries of a message go.
-
-        :param source: A driver that has sent a message.
-        :raises MessageError: If messages of this layout are refused.
-        """
-        return self._sources[source].plans.get(layout)
-
     def update(
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float
     ) -> None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Topics beside joint_states and actuator_commands: sensors, arrays, trajectories and tips."""
+"""Topics beside joint_states and actuator_commands: sensors, arrays and trajectories."""
 
 from __future__ import annotations
 

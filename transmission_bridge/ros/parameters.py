@@ -36,6 +36,7 @@ from transmission_bridge.bridge.options import (
     PREFIX,
     Range,
     range_of,
+    REMOVED,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.rclpy_internals import given_names, given_values
@@ -201,8 +202,12 @@ def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If the node was given a value of the wrong type or out of range.
+    :raises ParameterError: If the node was given a value of the wrong type or out of range, or a
+        parameter that was removed.
     """
+    for name, value in given_values(node, REMOVED).items():
+        if value is not None:  # an empty list
+            raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
     for option in fields(BridgeOptions):
         choices, span = choices_of(option), range_of(option)
         descriptor = ParameterDescriptor(description=description_of(option), read_only=True)

@@ -162,18 +162,6 @@ class Mapper:
         maps = [self.map_of(interface, direction) for interface in FIELDS]
         return Stream(direction, [(each.affine, each.steps) for each in maps])
 
-    def stacked(self, direction: Direction) -> AffineMap | None:
-        """
-        Return position, velocity and effort as one affine map.
-
-        :returns: ``None`` where something has to be called, whose solution may depend on the one
-            before.
-        """
-        maps = [self.map_of(interface, direction) for interface in FIELDS]
-        if any(each.steps for each in maps):
-            return None
-        return AffineMap.stacked([each.affine for each in maps])
-
     @cached_property
     def couplings(self) -> tuple[Coupling, ...]:
         """Each transmission, and each joint that passes through, by itself."""
