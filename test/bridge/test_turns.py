@@ -101,9 +101,9 @@ class Bridge:
 # -- at power-up ---------------------------------------------------------------------------------
 
 
-def test_random_power_ups(power_ups):
+def test_random_power_ups(power_ups, campaign):
     """No turn is wrong; where one fits it is found, where several do they are named."""
-    total = sum(power_ups.run(660, seed=5, each=15).values(), Counter())
+    total = sum(power_ups.run(660 * campaign, seed=5, each=15).values(), Counter())
     assert (total['wrong'], total['not named'], total['not said'], total['accused']) == (0,) * 4
     assert total['one resolved'] >= 0.99 * total['one'] > 100
     assert total['several'] > 100

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 INPUTS = ('position_commands', 'velocity_commands', 'effort_commands')
 OUTPUTS = tuple(f'actuator_{topic}' for topic in INPUTS)

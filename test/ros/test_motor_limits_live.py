@@ -17,7 +17,6 @@ from transmission_bridge.ros.executors import available_executors
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-once = pytest.mark.once
 executors = pytest.mark.parametrize('executor', available_executors())
 
 #: The default of command_timeout [s], and how often the bridge looks for what is over [s].
@@ -192,7 +191,6 @@ LEFT = (
 )
 
 
-@once
 def test_limits_of_a_motor(start, reference):
     """They clamp a position, refuse a coupled one, scale rates together, and can be tuned live."""
     robot = start(WINCH, LEFT)
@@ -221,7 +219,6 @@ def test_limits_of_a_motor(start, reference):
     assert not robot.set(limit, -1.0).successful
 
 
-@once
 def test_a_load_is_held(start):
     """Without commands velocity ends by zero, once; the last effort stays, which is an error."""
     robot = start()
@@ -241,7 +238,6 @@ def test_a_load_is_held(start):
     stop()
 
 
-@once
 def test_a_partner_does_not_creep(start, reference):
     """What a driver sags is not commanded: a partner stays where it was measured once."""
     robot = start()
@@ -264,7 +260,6 @@ def test_a_partner_does_not_creep(start, reference):
     )
 
 
-@once
 def test_a_power_cycle_of_the_driver(start, reference):
     """A position held from before is forgotten; it is taken where the driver is now, and kept."""
     robot = start(state_timeout=0.3)
@@ -292,6 +287,7 @@ def test_a_power_cycle_of_the_driver(start, reference):
     stop()
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize(
     ('executor', 'pause', 'quiet'),
     [
@@ -381,7 +377,6 @@ def test_a_bridge_that_stood_still(start, executor, pause, quiet):
     assert time.monotonic() - again < 1.0 + MARGIN
 
 
-@once
 def test_a_command_that_is_too_old(start):
     """With max_command_age a stamp from before that is refused; one of zero has no age."""
     robot = start(max_command_age=5.0)
@@ -401,7 +396,6 @@ def test_a_command_that_is_too_old(start):
     robot.until(lambda: any(list(each.velocity) == [-2.0] for _, each in robot.heard), 'an answer')
 
 
-@once
 def test_tuning_under_load(start):
     """A change that turns a commanded joint is refused with what to do, else it is accepted."""
     robot = start()
@@ -419,7 +413,6 @@ def test_tuning_under_load(start):
     assert robot.answer('velocity', lift=1.0) == {'winch': 4.0}
 
 
-@once
 def test_a_trajectory_that_is_too_long(start):
     """It is refused, and delays the end of a velocity by no more than another message does."""
     from builtin_interfaces.msg import Duration
@@ -446,7 +439,6 @@ def test_a_trajectory_that_is_too_long(start):
     robot.process.wait_for('joint_trajectory: 4800036 bytes, expected at most ')
 
 
-@once
 def test_a_jump(start):
     """The first position that asks for more than half the range is warned of, and sent."""
     robot = start()
@@ -462,7 +454,6 @@ def test_a_jump(start):
     stop()
 
 
-@once
 def test_a_component_that_is_silent_at_its_target(start):
     """Joints of topic-based hardware have no timeout, and the log says so."""
     robot = start(
@@ -476,7 +467,6 @@ def test_a_component_that_is_silent_at_its_target(start):
     assert robot.ends('winch') == []
 
 
-@once
 def test_a_partner_that_stands_still(start, reference):
     """With partial_commands: zero a partner has velocity and effort zero, whatever it had."""
     robot = start(partial_commands='zero')

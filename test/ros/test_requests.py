@@ -208,15 +208,14 @@ def check_parameters(peer, node='transmission_bridge'):
     return values
 
 
-@pytest.mark.parametrize('seed', range(3))
-def test_attacked_node(peer, active_bridge, reference, seed, capfd):
+def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     """Requests of every kind are answered, and what the node then has is what it then does."""
     node = active_bridge()
     services = services_of(peer, node.get_name(), len(OURS))
     assert {service.service_name for service in node.services} == set(services)
     assert {name.rpartition('/')[2] for name in services} == OURS
     names = peer.parameter_names()
-    Attacker(peer, services, names, seed).attack()
+    Attacker(peer, services, names, 0).attack(REQUESTS * campaign)
     values = check_parameters(peer)
     state = peer.state()
     if state in ('active', 'inactive'):
@@ -229,7 +228,6 @@ def test_attacked_node(peer, active_bridge, reference, seed, capfd):
     assert '\x1b' not in output
 
 
-@executors
 def test_attacked_process(meet, harness, start_process, reference, tmp_path, executor):
     """The same with a real process: afterwards it is there, answers, and ends properly."""
     path = harness.parameter_file(
@@ -259,6 +257,7 @@ def test_attacked_other_nodes(meet, start_process, module, name):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.versions
 @executors
 def test_unknown_type_in_a_process(meet, harness, start_process, reference, tmp_path, executor):
     """A parameter of an unknown type is refused with a reason, by itself or with all others."""
@@ -340,6 +339,7 @@ def test_a_bug_at_the_end_of_a_request_is_answered(peer, active_bridge):
     assert peer.state() == 'active'
 
 
+@pytest.mark.versions
 def test_a_parameter_without_a_name(peer, active_bridge):
     """A name of no characters is not declared: rclpy overlooks that it is not there."""
     active_bridge()
@@ -431,6 +431,7 @@ def put_bug(*args):
     raise ZeroDivisionError(BUG)
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('broken', ['check', 'commit', '_apply'])
 def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     """A callback that raises has the request refused; the log has the traceback, once."""
@@ -449,6 +450,7 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     assert node._session.robot.transmissions['wrist'].joint_offset[0] == 0.3
 
 
+@pytest.mark.versions
 def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
     """What cannot be written as a message is answered with the empty response."""
     from rcl_interfaces.msg import ListParametersResult

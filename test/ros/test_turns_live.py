@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402

@@ -14,7 +14,7 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.types import EMPTY
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 UNITS = """<param name="position_unit">turn</param><param name="velocity_unit">rpm</param>
 <param name="effort_unit">A</param><param name="torque_constant">0.5</param>"""

@@ -615,7 +615,7 @@ NAMES = st.one_of(
     params=st.lists(st.tuples(NAMES, XML_TEXT), max_size=6),
     entries=st.dictionaries(st.sampled_from(['alone', 'left', 'x']), XML_TEXT, max_size=2),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_any_units_in_a_description_are_findings_or_units(mixed, params, entries):
     """A description is loaded whatever stands there, without the traceback of a bug."""
     elements = ''.join(
