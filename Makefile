@@ -9,28 +9,45 @@ PYTEST_ARGS ?=
 # Tests of nodes wait more than they compute, so there are more jobs than processors. Each process
 # has a ROS domain of its own.
 JOBS ?= 4
+# How many times as long as in continuous integration random tests run in a campaign.
+CAMPAIGN ?= 25
 
 # Nothing that runs here may talk to other machines.
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+# Hundreds of processes would compile this package each for itself.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-kilted test-jazzy soak test-wheel test-colcon lint clean
+.PHONY: demo test test-kilted test-core test-nodes test-jazzy campaign soak test-wheel test-colcon lint clean
 
 demo: $(VENV)/kilted.installed
 	$(VENV)/bin/transmission_bridge demo
 
 test: lint test-kilted test-jazzy
 
+# Side by side: tests of nodes wait, and the others compute on what they leave of the processors.
 test-kilted: $(VENV)/test.installed
-	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	$(MAKE) --no-print-directory --jobs=2 test-core test-nodes
 
-# The core is the same on both distributions: only what touches rclpy is run again, and of that
-# what could differ.
+test-core: $(VENV)/test.installed
+	nice $(VENV)/bin/python -m pytest -n 2 --dist worksteal -m 'not ros' $(PYTEST_ARGS)
+
+test-nodes: $(VENV)/test.installed
+	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal -m ros $(PYTEST_ARGS)
+
+# Only what depends on the version of rclpy is run again: it is in these folders.
 test-jazzy: $(VENV)-jazzy/jazzy.installed
-	$(VENV)-jazzy/bin/python -m pytest -n $(JOBS) --dist worksteal -m 'ros and not once' $(PYTEST_ARGS)
+	$(VENV)-jazzy/bin/python -m pytest -n $(JOBS) --dist worksteal -m versions \
+	  test/ros test/messages $(PYTEST_ARGS)
 
-# A minute at 1 kHz both ways: every message answered, and no memory lost.
+# All tests, the random ones long, and those marked `campaign`; a campaign with a program of its
+# own is a further line here.
+campaign: export TRANSMISSION_BRIDGE_CAMPAIGN = $(CAMPAIGN)
+campaign: test-kilted
+	$(VENV)/bin/python benchmarks/soak.py --seconds 600 --gate
+
+# Half a minute at 1 kHz both ways: every message answered, and no memory lost.
 soak: $(VENV)/kilted.installed
-	$(VENV)/bin/python benchmarks/soak.py --seconds 60 --gate
+	$(VENV)/bin/python benchmarks/soak.py --seconds 30 --gate
 
 # As users without ROS install it: a wheel, tested without the source.
 test-wheel: $(VENV)-installed/dependencies.installed

@@ -12,11 +12,8 @@ PACKAGE = 'transmission_bridge'
 
 KILTED = ['rclpy[fastrtps]==9.1.*'] + [
     f'{name}==5.5.*'
-    for name in (
-        'sensor-msgs', 'std-msgs', 'std-srvs', 'trajectory-msgs', 'diagnostic-msgs',
-        'geometry-msgs',
-    )
-]  # fmt: skip
+    for name in ('sensor-msgs', 'std-msgs', 'std-srvs', 'trajectory-msgs', 'diagnostic-msgs')
+]
 JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
     requirement.replace('==5.5.*', '==5.3.*') for requirement in KILTED[1:]
 ]

@@ -2,9 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Time and memory of ``convert``, next to a plain read and write of the same file with rosbags.
+Time and memory of ``convert``, next to a plain loop over the same file with rosbags and numpy.
 
-A recording of 12 joints at 1 kHz is made, and a longer one to compare memory with. Each round runs
+A recording of 12 joints at 1 kHz is made, and a longer one to compare memory with. The loop
+decodes each message, multiplies its arrays by a matrix, and encodes the result. Each round runs
 both once, in random order, as processes of their own; what is compared are ratios within rounds,
 printed as ``median [min..max]``. Needs the extra ``bags``, no ROS.
 """
@@ -28,8 +29,8 @@ N_JOINTS = 12
 RATE = 1000
 START = 1_700_000_000_000_000_000
 
-#: What must be kept: ratio to rosbags, times real time, MiB.
-MOST_RATIO, LEAST_SPEED, MOST_MEMORY = 1.8, 50.0, 300.0
+#: Bounds: ratio to the plain loop, MiB.
+MOST_RATIO, MOST_MEMORY = 1.0, 300.0
 #: By how much memory may grow from the short to the long recording.
 MOST_GROWTH = 1.1
 
@@ -74,18 +75,14 @@ def measure(folder: Path, arguments: argparse.Namespace) -> bool:
     cpu_ratios = [a / b for a, b in zip(loads['convert'], loads['plain'], strict=True)]
     speeds = [length / seconds for seconds in times['convert']]
     print(f'{arguments.minutes:g} min, {N_JOINTS} joints, {RATE} Hz, {arguments.rounds} rounds')
-    print(f'plain read and write with rosbags  {spread(times["plain"])} s')
-    print(f'convert                            {spread(times["convert"])} s')
-    print(f'convert / plain                    {spread(ratios)}  (at most {MOST_RATIO:g})')
-    print(f'convert / plain, CPU time          {spread(cpu_ratios)}')
-    print(f'times real time, CPU time          {spread([length / s for s in loads["convert"]])}')
-    print(f'times real time                    {spread(speeds)}  (at least {LEAST_SPEED:g})')
+    print(f'plain loop, rosbags and numpy  {spread(times["plain"])} s')
+    print(f'convert                        {spread(times["convert"])} s')
+    print(f'convert / plain                {spread(ratios)}')
+    print(f'convert / plain, CPU time      {spread(cpu_ratios)}  (at most {MOST_RATIO:g})')
+    print(f'times real time, CPU time      {spread([length / s for s in loads["convert"]])}')
+    print(f'times real time                {spread(speeds)}')
     print(f'memory, {arguments.minutes:g} min  {spread(memory)} MiB  (at most {MOST_MEMORY:g})')
-    kept = (
-        statistics.median(ratios) <= MOST_RATIO
-        and statistics.median(speeds) >= LEAST_SPEED
-        and max(memory) <= MOST_MEMORY
-    )
+    kept = statistics.median(cpu_ratios) <= MOST_RATIO and max(memory) <= MOST_MEMORY
     shutil.rmtree(recording)
     if arguments.long:
         _, _, peak = run('convert', make(folder, 'long', arguments.long), folder)
@@ -158,21 +155,30 @@ def record(seconds: str, path: str) -> None:
 
 
 def plain(source: str, target: str) -> None:
-    """Read every message and write it, with rosbags and nothing else."""
+    """Map every message by a matrix, with rosbags, numpy and nothing else."""
+    import numpy as np
     from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+    from rosbags.typesys import get_typestore, Stores
 
+    store = get_typestore(Stores.LATEST)
+    state = 'sensor_msgs/msg/JointState'
+    names = [f'joint_{number}' for number in range(N_JOINTS)]
+    matrix, offset = 0.01 * np.eye(N_JOINTS), np.zeros(N_JOINTS)
     with (
         Reader(source) as reader,
         Writer(target, version=9, storage_plugin=StoragePlugin.MCAP) as writer,
     ):
-        connections = {
-            each.id: writer.add_connection(
-                each.topic, each.msgtype, msgdef=each.msgdef.data, rihs01=each.digest
+        connection = writer.add_connection('/joint_states', state, typestore=store)
+        for _, at, data in reader.messages():
+            given = store.deserialize_cdr(data, state)
+            mapped = store.types[state](
+                given.header,
+                names,
+                matrix @ given.position + offset,
+                matrix @ given.velocity,
+                matrix @ given.effort,
             )
-            for each in reader.connections
-        }
-        for each, at, data in reader.messages():
-            writer.write(connections[each.id], at, data)
+            writer.write(connection, at, store.serialize_cdr(mapped, state))
 
 
 CHILDREN = {'record': record, 'plain': plain}

@@ -14,7 +14,7 @@ import signal
 import sys
 import warnings
 
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 import pytest
 
@@ -23,9 +23,12 @@ from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 # Some tests run pytest on files of their own; colcon's options are for this run, not for those.
 os.environ.pop('PYTEST_ADDOPTS', None)
 
+#: How many times as long as in CI random tests run, all of them: ``make campaign`` sets it.
+CAMPAIGN = int(os.environ.get('TRANSMISSION_BRIDGE_CAMPAIGN', '1'))
+
 # The same examples every time: a failure elsewhere is a failure here. No deadline: a busy machine
 # is slow without being wrong.
-settings.register_profile('suite', deadline=None, derandomize=True)
+settings.register_profile('suite', deadline=None, derandomize=True, max_examples=50)
 settings.load_profile('suite')
 # Hypothesis also draws the constants of whichever modules are loaded by then: the examples of a
 # test would depend on which tests ran before it in the same process.
@@ -39,6 +42,26 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Give random tests their length, and leave to a campaign what is marked for it alone."""
+    if CAMPAIGN == 1:
+        left = [each for each in items if each.get_closest_marker('campaign')]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [each for each in items if each not in left]
+        return
+    for test in {each.obj for each in items if is_hypothesis_test(each.obj)}:
+        short = test._hypothesis_internal_use_settings
+        test._hypothesis_internal_use_settings = settings(
+            short, max_examples=short.max_examples * CAMPAIGN
+        )
+
+
+@pytest.fixture(scope='session')
+def campaign():
+    """Return how many times as long as in CI a random test runs."""
+    return CAMPAIGN
 
 
 #: Tests whose process has crashed once.

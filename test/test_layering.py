@@ -33,7 +33,7 @@ ALLOWED |= {room: {'', *ALLOWED} for room in ('ros', 'tools')}
 CORE = sorted(set(ALLOWED) - {'ros', 'tools'})
 ROS_MODULES = {
     'rclpy', 'sensor_msgs', 'std_msgs', 'std_srvs', 'trajectory_msgs', 'diagnostic_msgs',
-    'geometry_msgs', 'lifecycle_msgs', 'rcl_interfaces', 'builtin_interfaces', 'launch',
+    'lifecycle_msgs', 'rcl_interfaces', 'builtin_interfaces', 'launch',
     'launch_ros',
 }  # fmt: skip
 

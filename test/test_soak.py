@@ -13,7 +13,7 @@ import sys
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 SOAK = Path(__file__).parents[1] / 'benchmarks' / 'soak.py'
 

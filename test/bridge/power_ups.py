@@ -220,8 +220,10 @@ def power_up(robot, path, rng, counts):
     names = robot.maps.actuator_names
     periods = np.array([robot.periods[name] for name in names])
     noise = NOISE * rng.uniform(-1.0, 1.0, len(periods)) * periods
-    readings = (actuators + noise) - periods * np.floor((actuators + noise) / periods)
-    readings += periods * rng.integers(-3, 4, len(periods))
+    # It counts on from where it woke up.
+    there = robot.maps.joint_to_actuator('position', draw(robot, rng)[np.newaxis])[0]
+    there = np.where(np.isfinite(there), there, actuators)
+    readings = (actuators + noise) - periods * np.floor(there / periods)
     path.reset()
     path.merged.turns.forget()
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
@@ -239,6 +241,7 @@ def power_up(robot, path, rng, counts):
         counts['wrong'] += not agrees(robot, found, truth[0])
         return
     (turn,) = path.merged.turns.open_turns()
+    counts['accused'] += turn.reason == 'wrong'
     counts['not named'] += turn.reason == 'several' and not named(robot, turn, truth[0])
     counts[f'open, {turn.reason}'] += 1
     for name in names:

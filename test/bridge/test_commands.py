@@ -354,12 +354,12 @@ class CommandMachine(RuleBasedStateMachine):
                 )
 
 
-def test_any_sequence():
+def test_any_sequence(campaign):
     """Whatever happens in whatever order, all that is sent, held and counted is the model's."""
     run_state_machine_as_test(
         CommandMachine,
         settings=settings(
-            max_examples=150, stateful_step_count=25, deadline=None, derandomize=True
+            max_examples=50 * campaign, stateful_step_count=25, deadline=None, derandomize=True
         ),
     )
 
@@ -370,7 +370,7 @@ def bridge():
     return Bridge()
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_no_other_joint_moves(data):
     """

@@ -381,6 +381,6 @@ def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
     assert units == {
         'units left/m7': 'turn, rpm, A',
         'units left': 'tick, tick/s, 0.1 percent',
-        'units cylinder': 'mm, SI, N',
-        'units alone': 'deg, SI, SI',
+        'units cylinder': 'mm, mm/s, N',
+        'units alone': 'deg, deg/s, SI',
     }

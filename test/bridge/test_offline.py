@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded messages through the bridge, many at a time."""
+"""Recorded messages through the bridge."""
 
 from __future__ import annotations
 
@@ -140,20 +140,10 @@ def live(robot, recorded, **choices):
     return published
 
 
-def offline(robot, recorded, cuts=(), direction=ACTUATOR_TO_JOINT, options=None):
-    """Return what the converter makes of it, in pieces of the lengths given."""
+def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
+    """Return what the converter makes of it."""
     converter = OfflineConverter(robot, direction, refuse, options)
-    converted, pieces = [], iter(cuts)
-    while len(converted) < len(recorded):
-        start = len(converted)
-        end = start + next(pieces, len(recorded))
-        part = recorded[start:end]
-        same = [message for message in part if message.source == part[0].source]
-        part = part[: next((n for n, m in enumerate(part) if m not in same), len(part))]
-        converted += converter.convert(
-            part[0].source, [m.data for m in part], [m.time for m in part]
-        )
-    return converted
+    return [converter.convert(each.source, each.data, each.time) for each in recorded]
 
 
 def padded(data, garbage):
@@ -198,12 +188,11 @@ def recordings(draw, names):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, data):
-    """Whatever drivers, layouts, unknown numbers, stamps and pieces: byte for byte the same."""
+    """Whatever drivers, layouts, unknown numbers and stamps: byte for byte the same."""
     robot = ROBOTS[name]
     recorded = data.draw(recordings(robot.actuator_names))
-    cuts = data.draw(st.lists(st.integers(1, 70), max_size=8))
     with np.errstate(all='ignore'):
-        assert offline(robot, recorded, cuts) == live(robot, recorded)
+        assert offline(robot, recorded) == live(robot, recorded)
 
 
 @pytest.mark.parametrize('name', sorted(ROBOTS))
@@ -211,10 +200,10 @@ def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, 
 @pytest.mark.parametrize('interface', range(3))
 @pytest.mark.parametrize('unknown_joints', ['omit', 'nan'])
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
-def test_what_overflows_on_its_way_is_unknown_however_many_overflow(
+def test_numbers_that_overflow_are_unknown(
     name, direction, interface, unknown_joints, unknown_rates
 ):
-    """A message behind one that overflowed is converted as if it stood alone."""
+    """No infinite number is written, and every message is converted."""
     robot = ROBOTS[name]
     names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
     recorded = []
@@ -226,8 +215,12 @@ def test_what_overflows_on_its_way_is_unknown_however_many_overflow(
         recorded.append(Recorded('one', writer.write(5, time), time))
     options = BridgeOptions(unknown_joints=unknown_joints, unknown_rates=unknown_rates)
     with np.errstate(all='ignore'):
-        alone = offline(robot, recorded, [1] * 5, direction, options)
-        assert offline(robot, recorded, (), direction, options) == alone
+        converted = offline(robot, recorded, direction, options)
+    reader = JointStateReader()
+    for data in converted:
+        view = reader.read(data)
+        for row in (view.position, view.velocity, view.effort):
+            assert not np.isinf(row).any()
 
 
 @pytest.mark.parametrize('name', sorted(ROBOTS))
@@ -257,10 +250,9 @@ def test_options_of_the_bridge_count_in_a_recording_to_the_last_bit(name, data):
         wrap_period=tuple(f'{actuator}={period!r}' for actuator, period in periods.items()),
     )
     recorded = data.draw(recordings((*robot.actuator_names, *'ABC')))
-    cuts = data.draw(st.lists(st.integers(1, 70), max_size=8))
     with np.errstate(all='ignore'):
         expected = live(robot, recorded, actuator_names=names, wrap_period=periods, **choices)
-        assert offline(robot, recorded, cuts, options=options) == expected
+        assert offline(robot, recorded, options=options) == expected
 
 
 def stretch(robot, names, count, seed=1):
@@ -272,20 +264,6 @@ def stretch(robot, names, count, seed=1):
             row[:] = rng.uniform(-0.3, 0.3, len(row))
         recorded.append(Recorded('one', writer.write(9, number), number))
     return recorded
-
-
-def test_messages_that_look_alike_are_mapped_together(monkeypatch):
-    """Of a thousand such messages only a few go through the live path one by one."""
-    robot = ROBOTS['mimic']
-    calls = []
-    original = StatePath.joint_state
-    monkeypatch.setattr(
-        StatePath, 'joint_state', lambda self, now=0.0: calls.append(1) or original(self, now)
-    )
-    converted = offline(robot, stretch(robot, robot.actuator_names, 1000))
-    assert len(calls) <= 2
-    monkeypatch.undo()
-    assert converted == live(robot, stretch(robot, robot.actuator_names, 1000))
 
 
 @pytest.mark.parametrize('name', ['plain', 'mimic', 'curved'])
@@ -309,24 +287,12 @@ def test_there_and_back_is_the_input(name):
             )
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.data())
-def test_back_message_by_message_equals_back_together(data):
-    """In the other direction, too, pieces of any length give the same bytes."""
-    robot = ROBOTS['mimic']
-    recorded = data.draw(recordings((*robot.joint_names, 'finger')))
-    cuts = data.draw(st.lists(st.integers(1, 70), max_size=8))
-    with np.errstate(all='ignore'):
-        one_by_one = offline(robot, recorded, [1] * len(recorded), JOINT_TO_ACTUATOR)
-        assert offline(robot, recorded, cuts, JOINT_TO_ACTUATOR) == one_by_one
-
-
 def test_what_is_known_of_an_actuator_is_enough_on_the_way_back():
     """Velocities alone come back as velocities alone, and unknown actuators are left out."""
     robot = ROBOTS['plain']
     writer = JointStateWriter(['pitch', 'pan'], fields=(False, True, False))
     writer.velocity[:] = [1.0, 2.0]
-    (data,) = offline(robot, [Recorded('one', writer.write(1, 2), 3)], (), JOINT_TO_ACTUATOR)
+    (data,) = offline(robot, [Recorded('one', writer.write(1, 2), 3)], JOINT_TO_ACTUATOR)
     view = JointStateReader().read(data)
     assert (view.names, view.stamp) == (('a',), (1, 2))
     assert view.layout.lengths == (0, 1, 0)
@@ -341,7 +307,7 @@ def test_refused_messages_are_counted_by_source_and_reason():
     big_endian = b'\0\0' + good[2:]
     converter = OfflineConverter(robot, ACTUATOR_TO_JOINT, refuse)
     messages = [good, double, double, big_endian, good]
-    result = converter.convert('one', messages, [1] * len(messages))
+    result = [converter.convert('one', message, 1) for message in messages]
     assert [data is None for data in result] == [False, True, True, True, False]
     assert converter.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
     assert 'a' in converter.sentences['one', 'duplicate_name']
@@ -355,7 +321,7 @@ def test_messages_of_strangers_become_nothing(direction):
     good, strange = JointStateWriter(names).write(1, 0), JointStateWriter(['grip']).write(9, 0)
     converter = OfflineConverter(robot, direction, refuse)
     messages = [strange, good, *[strange] * 20, good, *[good] * 20, strange]
-    result = converter.convert('one', messages, [1] * len(messages))
+    result = [converter.convert('one', message, 1) for message in messages]
     assert [data is None for data in result] == [data is strange for data in messages]
     assert converter.refused == {('one', 'foreign'): 22}
     assert 'grip' in converter.sentences['one', 'foreign']

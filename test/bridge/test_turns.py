@@ -101,17 +101,17 @@ class Bridge:
 # -- at power-up ---------------------------------------------------------------------------------
 
 
-def test_random_power_ups(power_ups):
+def test_random_power_ups(power_ups, campaign):
     """No turn is wrong; where one fits it is found, where several do they are named."""
-    total = sum(power_ups.run(660, seed=5, each=15).values(), Counter())
-    assert (total['wrong'], total['not named'], total['not said']) == (0, 0, 0)
+    total = sum(power_ups.run(660 * campaign, seed=5, each=15).values(), Counter())
+    assert (total['wrong'], total['not named'], total['not said'], total['accused']) == (0,) * 4
     assert total['one resolved'] >= 0.99 * total['one'] > 100
     assert total['several'] > 100
     assert total['several resolved'] == 0
     assert total['absolute resolved'] == total['absolute'] > 100
 
 
-@pytest.mark.parametrize('turns', [-2, 0, 3])
+@pytest.mark.parametrize('turns', [-1, 0, 1])
 def test_limits_leave_one_turn(turns):
     """The joint is where the only turn within its limits puts it, whatever the driver reads."""
     bridge = Bridge(robot(-1.0, 1.0))
@@ -238,7 +238,7 @@ def test_short_gap_keeps_the_turn(active):
 
 @pytest.mark.parametrize('active', [True, False])
 def test_long_gap_leaves_it_open(active):
-    """After a gap in which it could have gone round, only what can be reached is a candidate."""
+    """After a gap in which it could have gone round, every turn within the limits is possible."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN})
     bridge.hear(a=1.0)
     bridge.states.settle_turns({0: 1.0})
@@ -247,18 +247,18 @@ def test_long_gap_leaves_it_open(active):
         bridge.states.reset()
     assert np.isnan(bridge.hear(a=1.5, now=8.0)).all()
     (turn,) = bridge.turns.open_turns()
-    assert np.sort(np.concatenate(turn.candidates)) == pytest.approx([1.5 - TURN, 1.5, 1.5 + TURN])
+    assert len(turn.candidates) == 6
 
 
 def test_long_gap_with_limits():
     """Where limits leave one turn it is known again, in the turn in which the driver woke up."""
     bridge = Bridge(robot(-1.0, 4.0, velocity=3.0))
     assert bridge.hear(a=3.5) == [3.5]
-    assert bridge.hear(a=0.2 + 5 * TURN, now=60.0) == pytest.approx([0.2])
+    assert bridge.hear(a=0.2 + TURN, now=60.0) == pytest.approx([0.2])
 
 
 def test_somebody_moved_it_faster_than_its_limit():
-    """Where nothing within reach fits, the limits of the joints alone count."""
+    """After a gap the limits of the joints alone count."""
     bridge = Bridge(robot(-1.0, 4.0, velocity=0.1))
     assert bridge.hear(a=3.9) == [3.9]
     assert bridge.hear(a=-0.9, now=70.0) == pytest.approx([-0.9])
@@ -451,7 +451,7 @@ def test_units_of_the_driver():
     joint, other = maps.joint_names.index('roll'), maps.joint_names.index('pitch')
     bridge = Bridge(maps, {'a': 1.0})
     truth = 0.4
-    reading = 2.0 * truth / TURN - 3.0
+    reading = 2.0 * truth / TURN - 1.0
     found = bridge.hear(a=reading, pitch=0.0)
     assert found[joint] == pytest.approx(truth)
     assert found[other] == 0.0
@@ -460,8 +460,221 @@ def test_units_of_the_driver():
     # A turn of the motor is half of one of the joint: at 2 rad/s that takes 1.57 s.
     assert bridge.states.merged.open_turns(1.3) is None
     assert bridge.states.merged.open_turns(1.4)[maps.actuator_names.index('a')]
-    bridge.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]))
     wide = Bridge(robot(-9.0, 9.0, text=text), {'a': 1.0})
     assert np.isnan(wide.hear(a=reading, pitch=0.0)[joint])
-    wide.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]))
+    wide.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]), 0.0)
     assert wide.states.joint_position()[joint] == pytest.approx(truth)
+
+
+# -- what does not fit ---------------------------------------------------------------------------
+
+
+#: A driver in turns, taken for one in radians.
+def turns(path):
+    """Return the readings of a single-turn encoder in turns."""
+    return [each % 1.0 for each in path]
+
+
+@pytest.mark.parametrize('reading_first', [True, False])
+@pytest.mark.parametrize('apart', [0.42, 0.84, -1.0])
+def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_far(
+    reading_first, apart
+):
+    """At 3/4 of the velocity limit it goes round in 0.42 s; at the same time one is enough."""
+    bridge = Bridge(robot(-100.0, 100.0, velocity=20.0), timeout=3.0)
+    start, speed, apart = 1.0, 0.75 * 20.0, max(apart, 0.0)
+    reading = (start + speed * apart * (not reading_first)) % TURN
+    absolute = np.array([start + speed * apart * reading_first + 2 * TURN])
+    for is_reading in (reading_first, not reading_first):
+        now = 5.0 if is_reading == reading_first else 5.0 + apart
+        if is_reading:
+            bridge.hear(a=reading, now=now)
+        else:
+            bridge.states.take_absolute(absolute, now)
+    found = bridge.states.joint_position(now)
+    assert np.isnan(found).all() == bool(apart)
+    if not apart:
+        assert found == pytest.approx([start + 2 * TURN])
+
+
+LIMITED = (
+    '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'
+    '<actuator name="a" role="actuator1"><param name="position_unit">turn</param>'
+    '<param name="velocity_unit">rpm</param>{}</actuator>'
+    '<joint name="roll" role="joint1"/></transmission>'
+)
+
+
+@pytest.mark.parametrize(
+    ('limit', 'velocity', 'apart', 'counts'),
+    [
+        ('', 0.0, 0.045, True),
+        ('', 0.0, 0.055, False),
+        ('<limit velocity="1"/>', 0.0, 1.2, True),
+        ('<limit velocity="1"/>', 0.0, 1.4, False),
+        ('<limit velocity="1"/>', 100.0, 1.2, True),
+        ('<limit velocity="100"/>', 1.0, 1.2, True),
+        ('<limit velocity="100"/>', 1.0, 1.4, False),
+    ],
+)
+def test_greatest_speed_is_the_smaller_limit_of_actuator_and_joint(limit, velocity, apart, counts):
+    """A quarter of a turn at 1 rad/s and a fifth takes 1.31 s; without a limit it is 50 ms."""
+    maps = robot(-50.0, 50.0, velocity=velocity, text=LIMITED.format(limit))
+    place = maps.actuator_names.index('a')
+    bridge = Bridge(maps, {'a': 1.0}, timeout=5.0)
+    absolute = np.full(2, np.nan)
+    absolute[place] = 3.25
+    bridge.states.take_absolute(absolute, 5.0)
+    bridge.hear(a=0.25, pitch=0.0, now=5.0 + apart)
+    assert np.isfinite(bridge.states.merged.values(5.0 + apart)[0, place]) == counts
+
+
+def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
+    """Each has the time of the message that it came in."""
+    bridge = Bridge(robot(-100.0, 100.0, velocity=20.0, text=WRIST))
+    bridge.states.take_absolute(np.array([TURN, np.nan]), 1.0)
+    bridge.states.take_absolute(np.array([np.nan, TURN]), 1.5)
+    assert np.isnan(bridge.hear(left=0.0, right=0.0, now=1.5)).all()
+    bridge.states.take_absolute(np.array([TURN, np.nan]), 1.5)
+    assert bridge.states.joint_position(1.5) == pytest.approx(
+        bridge.maps.actuator_to_joint('position', [TURN, TURN])
+    )
+
+
+@pytest.mark.parametrize('apart', [0.0, 0.5])
+def test_absolute_positions_of_joints_count_together_if_they_are_of_one_time(apart):
+    """Where the encoders are at the joints, the oldest of a transmission decides."""
+    maps = robot(-100.0, 100.0, velocity=20.0, text=WRIST).with_parameters(
+        {'wrist.ignore_absolute_encoder': True}
+    )
+    bridge = Bridge(maps)
+    roll, pitch = maps.actuator_to_joint('position', [TURN, -TURN])
+    bridge.states.take_absolute(np.array([roll, np.nan]), 1.0)
+    bridge.states.take_absolute(np.array([np.nan, pitch]), 1.0 + apart)
+    assert np.isnan(bridge.hear(left=0.0, right=0.0, now=1.0 + apart)).any() == bool(apart)
+
+
+@pytest.mark.parametrize('step', [0.05, -0.05])
+def test_steps_beyond_every_velocity_limit_are_an_error(step):
+    """A driver in turns with a period of 2 pi is no longer believed when its reading jumps."""
+    bridge = Bridge(robot(-1.0, 1.5))
+    for number, reading in enumerate(turns(0.5 + step * np.arange(40))):
+        (found,) = bridge.hear(a=reading, now=0.05 * number)
+    assert math.isnan(found)
+    (turn,) = bridge.turns.open_turns()
+    assert turn.reason == 'wrong'
+    status = bridge.status()
+    assert status.level == ERROR
+    for words in ("'a' reads ", ', 0.05 s after ', 'wrap_period 6.28319', 'position_unit'):
+        assert words in status.message
+    with pytest.raises(MessageError) as caught:
+        bridge.command(2.0, j=0.5)
+    assert caught.value.reason == 'unknown_turn'
+
+
+def test_what_does_not_fit_is_believed_again_when_somebody_says_so():
+    """~/zero and the next activation begin again; absolute positions do not."""
+    for settle in (
+        lambda bridge: bridge.states.settle_turns({0: 0.1}),
+        lambda bridge: bridge.states.reset(),
+        lambda bridge: bridge.states.use(robot(-1.0, 1.5)),
+    ):
+        bridge = Bridge(robot(-1.0, 1.5))
+        for number, reading in enumerate((0.8, 0.9, 0.1)):
+            bridge.hear(a=reading, now=0.01 * number)
+        bridge.states.take_absolute(np.array([0.1]), 0.03)
+        assert np.isnan(bridge.hear(a=0.1, now=0.03)).all()
+        settle(bridge)
+        assert bridge.hear(a=0.1, now=0.04) == pytest.approx([0.1])
+        assert bridge.status().level == OK
+
+
+def test_messages_that_come_late_are_no_steps():
+    """Ten that waited come at once, and at a reading in two nobody is accused."""
+    bridge = Bridge(robot(-20.0, 20.0, velocity=3.0))
+    bridge.hear(a=0.0)
+    bridge.states.settle_turns({0: 0.0})
+    for number in range(1, 60):
+        late = 0.02 * max(number, 40) + 1e-5 * number
+        assert bridge.hear(a=(0.06 * number) % TURN, now=late) == pytest.approx([0.06 * number])
+
+
+def test_zeros_of_a_driver_that_has_not_read_yet_are_no_position():
+    """The first other reading is looked at as the first one."""
+    bridge = Bridge(robot(-1.0, 2.0))
+    for number in range(3):
+        bridge.hear(a=0.0, now=0.01 * number)
+    assert bridge.hear(a=1.5, now=0.04) == pytest.approx([1.5])
+    assert bridge.hear(a=1.51, now=0.05) == pytest.approx([1.51])
+
+
+@pytest.mark.parametrize('gap', [0.0, 0.02])
+@pytest.mark.parametrize(('reading', 'fits'), [(27.0, True), (29.0, False), (-2100.0, False)])
+def test_readings_farther_outside_one_period_than_the_joint_travels_are_an_error(
+    reading, fits, gap
+):
+    """A driver may count on, from where it woke up, over the way that the limits leave."""
+    bridge = Bridge(robot(-5.0, 5.0, ratio=2.0))
+    bridge.hear(a=reading)
+    bridge.hear(a=reading, now=gap)
+    (turn,) = bridge.turns.open_turns()
+    assert turn.reason == ('several' if fits else 'wrong')
+    assert bridge.status().level == (WARN if fits else ERROR)
+    if not fits:
+        assert f"'a' reads {reading:g}, expected at most 27.854 from 0" in str(turn)
+
+
+def test_period_that_cannot_be_counted_is_an_error():
+    """Ticks with a period of 2 pi: 399 turns fit, but it goes round many times in 20 ms."""
+    text = LIMITED.format('<param name="ticks_per_turn">4096</param>').replace('>turn<', '>tick<')
+    bridge = Bridge(robot(-1.92, 1.92, velocity=10.0, text=text), {'a': 6.28})
+    for now in (0.0, 0.02):
+        bridge.hear(a=2100.0, pitch=0.0, now=now)
+    assert [turn.reason for turn in bridge.turns.open_turns()] == ['fast']
+    assert bridge.status().level == ERROR
+    assert 'it can move 24.9 periods between two readings' in bridge.status().message
+
+
+# -- a turn that was lost ------------------------------------------------------------------------
+
+
+def test_joint_far_beyond_its_limits_has_lost_its_turn():
+    """The elbow of a 2:1 belt that is said to be at -3.14 with limits of +-1.69 is looked for."""
+    bridge = Bridge(robot(-1.69, 1.69, ratio=2.0, velocity=3.0))
+    assert np.isnan(bridge.hear(a=3.2)).all()
+    bridge.states.settle_turns({0: 3.2 - TURN})
+    path = np.arange(3.2, 0.0, -0.05)
+    found = np.array(
+        [bridge.hear(a=at % TURN, now=0.02 * number)[0] for number, at in enumerate(path)]
+    )
+    assert found[0] == pytest.approx(0.5 * 3.2 - math.pi)
+    assert np.nanmin(found) >= -1.69 - 0.25 * math.pi
+    assert np.isnan(found).sum() == 1
+    assert found[-1] == pytest.approx(0.5 * path[-1])
+    status = bridge.status()
+    assert status.level == ERROR
+    assert "'j' was measured at -2.4" in status.message
+    assert 'another turn fits' in status.message
+    assert bridge.status().level == OK
+
+
+def test_joint_far_beyond_its_limits_where_no_other_turn_fits():
+    """It stays known, and is an error as long as it is there."""
+    bridge = Bridge(robot(-1.0, 1.0, velocity=3.0))
+    for number, at in enumerate(np.arange(0.5, 3.0, 0.05)):
+        assert bridge.hear(a=at, now=0.02 * number) == pytest.approx([at])
+    for _ in range(2):
+        assert bridge.hear(a=at, now=0.02 * number) == pytest.approx([at])
+        assert bridge.status().level == ERROR
+    for number, at in enumerate(np.arange(2.9, 0.5, -0.05)):
+        bridge.hear(a=at, now=1.02 + 0.02 * number)
+    assert bridge.status().level == ERROR
+    assert bridge.status().level == OK
+
+
+def test_first_reading_counts_whatever_does_not_fit():
+    """With unknown_turn: first nothing is judged."""
+    bridge = Bridge(robot(-1.0, 1.5), unknown_turn='first')
+    for number, reading in enumerate((2100.0, 2100.9, 2100.1)):
+        assert bridge.hear(a=reading, now=0.01 * number) == pytest.approx([reading])
+    assert bridge.status().level == OK

@@ -97,7 +97,7 @@ def test_any_input_ends_well(source: str | bytes) -> None:
         check(robot)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_mutilated_robots_end_well(data: st.DataObject) -> None:
     """Robots with pieces cut out, doubled, moved or replaced are refused or read."""
@@ -145,7 +145,7 @@ def elements(draw: st.DrawFn, depth: int = 0) -> str:
     return f'<{tag}{attributes}>{inside}</{tag}>'
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(st.lists(elements(), max_size=6))
 def test_any_tree_of_known_words_ends_well(parts: list[str]) -> None:
     """Elements in places where nobody expects them cost at most themselves."""

@@ -160,15 +160,24 @@ def test_vectors_have_three_numbers(text: str) -> None:
         ),
         ('offset Offset off_set OFFSET ofset offest offse ofsett joffset offset1', 'offset'),
         (
-            'offset_x offsetX joint_offset rod-offset off set reset effort onse acceleration '
-            'saturationLower calibration duration rate radius mechanical lead matrix joint1 param',
+            'limit limits Limit LIMITS limt min max minimum lower upper uper velocity velocty '
+            'effort efort torque max_velocity maxVelocity maxvelocity max-velosity velocity_max '
+            'MAX_EFFORT min_position position_lower velocity_limit effortLimit joint_limits '
+            'soft_lower_limit current_limit upper_joint_velocity',
+            'limit',
+        ),
+        (
+            'offset_x offsetX joint_offset rod-offset off set reset onse acceleration '
+            'saturationLower calibration duration rate radius mechanical lead matrix joint1 param '
+            'max_gain max_acceleration position power lever follower delimiter upper_leg_length '
+            'torque_constant velocity_unit imit',
             None,
         ),
         ('', None),
     ],
 )
-def test_names_are_like_a_reduction_or_an_offset(names: str, expected: str | None) -> None:
-    """Case, separators and two letters do not matter; whole other words and "ration" do."""
+def test_names_are_like_a_number_that_matters(names: str, expected: str | None) -> None:
+    """Case, separators and few letters do not matter; whole other words and "ration" do."""
     assert {field_meant(name) for name in names.split() or ['']} == {expected}
 
 

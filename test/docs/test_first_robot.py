@@ -13,7 +13,7 @@ import pytest
 from transmission_bridge.messages.joint_state import JointStateRecord
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
 

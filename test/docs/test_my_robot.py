@@ -92,7 +92,6 @@ def test_what_is_installed(installed):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_the_joint_moves_and_comes_back(installed, harness, peer, start_bridge):
     """The installed driver and a bridge on the installed description follow two commands."""
     (site,) = installed.glob('lib/python3*/site-packages')
@@ -135,7 +134,6 @@ def record(position):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_its_own_test(installed, tmp_path):
     """The test of the package launches it, where launch_testing is installed."""
     pytest.importorskip('launch_testing', reason='launch_testing is not installed (ROS has it)')

@@ -13,7 +13,7 @@ import pytest
 from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 README = (Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
 
@@ -24,7 +24,6 @@ PARAMETERS = {
     'autostart': 'true',
     'command_joints': '[hinge]',
     'command_actuators': '[hinge_motor]',
-    'tip_frames': '[arm_link]',
 }
 
 #: What every node has.

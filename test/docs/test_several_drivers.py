@@ -16,7 +16,7 @@ import pytest
 from transmission_bridge.messages.joint_state import JointStateRecord
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 NOTHING = np.empty(0)
 ARMS = ('left', 'right')

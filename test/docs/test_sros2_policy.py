@@ -14,7 +14,7 @@ from transmission_bridge.resources import resource
 from transmission_bridge.ros.topics import TOPICS
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 NODE = 'transmission_bridge'
 PROFILE = ElementTree.parse(resource('config', 'sros2', 'transmission_bridge.policy.xml')).find(
@@ -25,7 +25,6 @@ PROFILE = ElementTree.parse(resource('config', 'sros2', 'transmission_bridge.pol
 PARAMETERS = {
     'command_joints': ['hinge'],
     'command_actuators': ['hinge_motor'],
-    'tip_frames': ['arm_link'],
 }
 
 #: Only under use_sim_time; only where the distribution has it.

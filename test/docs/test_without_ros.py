@@ -48,7 +48,6 @@ def operate(start_script, harness, *words):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_a_bridge_is_operated(driver, start_bridge, start_script, peer, harness):
     """Numbers are set and dumped, joints zeroed, states of life and diagnostics seen."""
     pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -77,7 +76,6 @@ def test_a_bridge_is_operated(driver, start_bridge, start_script, peer, harness)
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_the_dump_is_a_parameter_file(driver, start_bridge, start_script, peer, harness, folder):
     """A bridge that starts with what was dumped has the number that was set."""
     first = start_bridge()
@@ -94,7 +92,6 @@ def test_the_dump_is_a_parameter_file(driver, start_bridge, start_script, peer, 
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_a_recording_is_made_and_converted(
     driver, start_bridge, start_script, peer, harness, documents, folder
 ):
@@ -147,7 +144,6 @@ def test_a_recording_is_made_and_converted(
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_a_recorder_that_hears_nothing_says_so(start_script, peer, harness):
     """Its end names the topics that nobody published."""
     for name in ('rosbags', 'mcap', 'yaml'):

@@ -26,7 +26,7 @@ from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.launching import bridge_node, description_text
 
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 NAMES = ('bridge', 'demo', 'topic_based')
 KINDS = ('py', 'xml', 'yaml')

@@ -17,7 +17,7 @@ import sys
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 FOLDER = Path(__file__).parent
 

@@ -73,6 +73,7 @@ def test_rclpy_reads_what_is_written(ros, regular_samples, plain, data):
     assert plain(record_from_message(message)) == sample.plain
 
 
+@pytest.mark.versions
 @given(data=st.data())
 def test_fills_a_message(ros, samples, plain, data):
     """A view fills an rclpy message that serialises to the same content."""
@@ -83,7 +84,7 @@ def test_fills_a_message(ros, samples, plain, data):
     assert plain(JointStateReader().read(ros.encode(message))) == sample.plain
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_every_byte_mutated(ros, samples, plain, data):
     """After any change to any byte, what is read is what rclpy deserialises, or is refused."""
@@ -104,7 +105,7 @@ def test_every_byte_mutated(ros, samples, plain, data):
         assert plain(warm.read(mutated)) == typed
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_mutated_at_random(ros, samples, plain, data):
     """Spliced, overwritten and cut messages are read as rclpy does, or refused."""
@@ -125,7 +126,7 @@ def test_mutated_at_random(ros, samples, plain, data):
     assert plain(view) == plain(record_from_message(ros.decode(mutated)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_cut_for_rclpy_too(ros, samples, data):
     """What is refused as cut cannot be deserialised by rclpy either."""

@@ -14,7 +14,7 @@ import pytest
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.versions]
 
 SECONDS = 20.0
 

@@ -12,7 +12,17 @@ import time
 import pytest
 
 from transmission_bridge.description import load_description
+from transmission_bridge.ros.executors import available_executors
 from transmission_bridge.transmissions import RobotTransmissions
+
+_DEFAULT, *_OTHERS = available_executors()
+_OTHERS = [pytest.param(each, marks=pytest.mark.campaign) for each in _OTHERS]
+
+
+@pytest.fixture(params=[_DEFAULT, *_OTHERS])
+def executor(request):
+    """Return the executor that runs by default; a campaign has each that there is."""
+    return request.param
 
 
 @pytest.fixture(scope='session')

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 INPUTS = ('position_commands', 'velocity_commands', 'effort_commands')
 OUTPUTS = tuple(f'actuator_{topic}' for topic in INPUTS)
@@ -156,7 +156,7 @@ def test_limits_partial_commands_and_sources(peer, active_bridge, reference, wir
             reference.Numbers(), 'position', name, {'roll': 1.0, 'pitch': 0.5}
         )
         assert number.equals(value)
-    assert node._session.commands.counts['position_commands'].contested == {'roll': 1}
+    assert node._session.gate.ledger.counts['position_commands'].contested == {'roll': 1}
 
 
 def test_actuator_arrays(peer, active_bridge, reference, wire):

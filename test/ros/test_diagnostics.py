@@ -84,7 +84,6 @@ def level_is(level, state):
     return lambda report: state_is(state)(report) and report['life cycle'].level == level
 
 
-@pytest.mark.once
 def test_every_state(peer, make_bridge, reference, diagnostics):
     """They come once a second while the node is unconfigured, inactive, active and finalized."""
     make_bridge({'robot_description': reference.URDF})
@@ -118,7 +117,7 @@ def test_parts(active_bridge, diagnostics):
     assert set(report.statuses) == {
         'life cycle',
         'actuators',
-        'efforts in force',
+        'commands in force',
         *topics,
         *(f'transmission {name}' for name in ('hoist', 'gauge', 'wrist', 'arm')),
         *(f'commands of {topic}' for topic in (*commands, 'joint_trajectory')),
@@ -132,7 +131,6 @@ def test_parts(active_bridge, diagnostics):
     assert wrist['type'] == 'transmission_interface/DifferentialTransmission'
 
 
-@pytest.mark.once
 def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, diagnostics):
     """When traffic has stopped, every count is that of the messages injected, by reason."""
     active_bridge({**RELIABLE_STATES, **DEEP})
@@ -213,7 +211,6 @@ def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, dia
     assert float(report.values('joint_commands')['rate [Hz]']) == 0.0
 
 
-@pytest.mark.once
 def test_refusals_are_a_warning_for_a_while(peer, active_bridge, reference, diagnostics):
     """A refused message is a warning in the next report, and none in a later one."""
     active_bridge()
@@ -242,6 +239,7 @@ def test_contested_joints(peer, active_bridge, reference, diagnostics):
     assert report.values(name)['contested lift'] == '1'
 
 
+@pytest.mark.versions
 @INCOMPATIBLE
 def test_incompatible_peers(peer, harness, active_bridge, diagnostics):
     """Who does not fit is named, on inputs and outputs, and forgotten when it is gone."""
@@ -290,7 +288,6 @@ def test_incompatible_after_an_override(peer, harness, active_bridge, diagnostic
     diagnostics(lambda report: report['actuator_states'].level == WARN)
 
 
-@pytest.mark.once
 def test_stale_states(peer, active_bridge, reference, diagnostics):
     """With a timeout, silence of a driver is an error, and it is over with the next message."""
     active_bridge({'state_timeout': 0.3})
@@ -329,7 +326,6 @@ def test_failed_transmission(peer, make_bridge, reference, diagnostics):
     assert report['life cycle'].level == WARN
 
 
-@pytest.mark.once
 def test_transmission_that_raises(
     peer, make_bridge, reference, robots, diagnostics, monkeypatch, capfd
 ):

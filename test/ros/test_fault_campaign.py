@@ -21,8 +21,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from transmission_bridge.ros.executors import available_executors
-
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
@@ -57,12 +55,12 @@ LASTING = {'command_timeout': 3600.0, 'state_timeout': 0.0, 'tuning_guard': 'fal
 PERIOD = 0.005
 
 #: Sets of parameters, and messages of each kind of traffic between two of them.
-TUNINGS = 12
+TUNINGS = 6
 BETWEEN = 30
 
 
 @pytest.fixture(scope='session')
-def campaign(load, reference):
+def parts(load, reference):
     """Return what the campaign is made of, by module."""
     here = Path(__file__).parent
     return SimpleNamespace(
@@ -225,8 +223,9 @@ def refused_sets(good):
     )
 
 
-@pytest.mark.parametrize('executor', available_executors())
-def test_injection_and_parameter_storm(meet, harness, reference, campaign, launch, executor):
+def test_injection_and_parameter_storm(
+    meet, harness, reference, parts, launch, executor, campaign
+):
     """
     Every message is answered as the model answers it, under one set of parameters, and counted.
 
@@ -234,6 +233,7 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     stamps that are late, impossible or ahead, while sets of parameters come that are valid and
     that are not.
     """
+    tunings = TUNINGS * campaign
     process = launch(BRIDGE, reference.limited_urdf(), f'--executor={executor}', **LASTING)
     peer = meet(NODE)
     reports = Reports(peer)
@@ -246,11 +246,11 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     states = Stream(peer, ends.driver)
     commands = Stream(peer, ends.controller)
     numbers = [reference.Numbers()]
-    state_faults = campaign.faults.StateFaults(random)
-    command_faults = campaign.faults.CommandFaults(random)
+    state_faults = parts.faults.StateFaults(random)
+    command_faults = parts.faults.CommandFaults(random)
 
-    def storm(release, tunings, answers):
-        for tuning in tunings:
+    def storm(release, numbered, answers):
+        for tuning in numbered:
             release()
             wait_for_more(peer, answers, 'answers', BETWEEN // 4)
             changes = reference.tuning_of(tuning)
@@ -263,10 +263,10 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
         release()
         peer.spin_until(lambda: states.is_done and commands.is_done, 'the last message')
 
-    rest = state_faults.sequence((TUNINGS + 1) * BETWEEN)
+    rest = state_faults.sequence((tunings + 1) * BETWEEN)
     storm(
         lambda: states.release(itertools.islice(rest, BETWEEN)),
-        range(1, TUNINGS + 1),
+        range(1, tunings + 1),
         ends.joints,
     )
     # From here on drivers report where they stand, so that it is known what a partner holds.
@@ -275,13 +275,13 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     # Its stamp may be older than the time of receipt of the message before it.
     finger = standing.message.position[reference.ACTUATORS.index('finger')]
     peer.spin_until(lambda: finger in ends.joints[-1].position, 'the last state')
-    more = command_faults.sequence((TUNINGS + 1) * BETWEEN)
+    more = command_faults.sequence((tunings + 1) * BETWEEN)
 
     def release_both():
         commands.release(itertools.islice(more, BETWEEN))
         states.release(state_faults._frozen() for _ in range(BETWEEN))
 
-    storm(release_both, range(TUNINGS + 1, 2 * TUNINGS + 1), ends.actuators)
+    storm(release_both, range(tunings + 1, 2 * tunings + 1), ends.actuators)
 
     def all_taken(reports):
         return all(
@@ -293,16 +293,16 @@ def test_injection_and_parameter_storm(meet, harness, reference, campaign, launc
     reports.wait_for_next()
     drain(peer, ends.joints, ends.actuators)
     positions = dict(zip(reference.ACTUATORS, standing.message.position, strict=True))
-    by_states = campaign.replay.replay_states(states.sent, ends.joints, numbers)
-    by_commands, model = campaign.replay.replay_commands(
+    by_states = parts.replay.replay_states(states.sent, ends.joints, numbers)
+    by_commands, model = parts.replay.replay_commands(
         commands.sent, ends.actuators, numbers, positions
     )
     assert min(by_states) >= 1
-    assert min(by_commands[TUNINGS + 1 :]) >= 1
+    assert min(by_commands[tunings + 1 :]) >= 1
     for topic, stream in (('actuator_states', states), ('joint_commands', commands)):
         check_counts(reference, reports.counts(topic), before[topic], stream.sent)
     check_joint_counts(reports.counts('commands of joint_commands'), model)
-    check_not_finite(campaign.replay.not_finite(states.sent), reports, reference)
+    check_not_finite(parts.replay.not_finite(states.sent), reports, reference)
     ended_well(process)
 
 
@@ -433,7 +433,7 @@ def wait_for_more(peer, heard, what, count=20):
 
 
 def test_processes_that_come_and_go(
-    meet, harness, reference, campaign, launch, record_property, capsys
+    meet, harness, reference, parts, launch, record_property, capsys
 ):
     """
     Driver and bridge are killed and come back, and the bridge is reconfigured, under load.
@@ -508,7 +508,7 @@ def test_processes_that_come_and_go(
     assert joints[-1].stamp == heard[-1].stamp
     ended_well(bridge)
     drain(peer, heard, joints, actuators)
-    begun = campaign.replay.replay_driver(
+    begun = parts.replay.replay_driver(
         heard, joints, reference.Numbers(), gaps=2 + reconfigurations
     )
     assert len(begun) > reconfigurations
@@ -555,8 +555,7 @@ class Clock:
         self._publisher.publish(self._message)
 
 
-@pytest.mark.parametrize('executor', available_executors())
-def test_clock_that_jumps(meet, harness, reference, campaign, launch, executor):
+def test_clock_that_jumps(meet, harness, reference, parts, launch, executor):
     """
     States grow stale by simulated time, and are forgotten when it goes backwards.
 
@@ -636,7 +635,7 @@ def test_clock_that_jumps(meet, harness, reference, campaign, launch, executor):
 # -- two robots ----------------------------------------------------------------------------------
 
 
-def test_two_robots(meet, harness, reference, campaign, launch):
+def test_two_robots(meet, harness, reference, parts, launch):
     """Two robots in two namespaces share nothing: no state, command, parameter, count or death."""
     names = ('one', 'two')
     processes = {
@@ -655,7 +654,7 @@ def test_two_robots(meet, harness, reference, campaign, launch):
     numbers = {name: [reference.Numbers()] for name in names}
     streams, controllers = {}, {}
     for seed, name in enumerate(names):
-        faults = campaign.faults.StateFaults(np.random.default_rng(seed))
+        faults = parts.faults.StateFaults(np.random.default_rng(seed))
         streams[name] = Stream(peer, ends[name].driver), faults.sequence(10_000)
         controllers[name] = Controller(peer, reference, ends[name].controller, second=400 + seed)
 
@@ -698,7 +697,7 @@ def test_two_robots(meet, harness, reference, campaign, launch):
     drain(peer, *(heard for each in ends.values() for heard in (each.joints, each.actuators)))
     for name in names:
         stream, _ = streams[name]
-        campaign.replay.replay_states(stream.sent, ends[name].joints, numbers[name])
+        parts.replay.replay_states(stream.sent, ends[name].joints, numbers[name])
         answered = [each.stamp for each in ends[name].actuators]
         assert answered == list(controllers[name].sent)
         assert len(answered) > 5

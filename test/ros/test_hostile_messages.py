@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from transmission_bridge.messages.cdr import JointStateWriter
-from transmission_bridge.ros.executors import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -28,8 +27,6 @@ LONGEST_LINE, LARGEST_REPORT = 5000, 60_000
 
 #: Growth of the resident memory that passes [MiB]: two topics keep 4 MiB each.
 MOST_GROWTH = 32.0
-
-executors = pytest.mark.parametrize('executor', available_executors())
 
 
 def large(message_type, size):
@@ -165,7 +162,6 @@ def test_description_too_long(peer, harness, make_bridge, repeat, capfd):
     assert node._description.text == '<robot>ä</robot>'
 
 
-@executors
 def test_names(meet, harness, reference, start_process, tmp_path, executor):
     """Names neither make log and diagnostics long, nor reach the terminal, nor forge a line."""
     from diagnostic_msgs.msg import DiagnosticArray
@@ -229,7 +225,6 @@ def resident(process):
     return int(line.split()[1]) / 1024.0
 
 
-@executors
 def test_memory(meet, harness, reference, start_process, tmp_path, executor):
     """Dozens of messages of names that never come again are forgotten, on both ways."""
     urdf = tmp_path / 'robot.urdf'

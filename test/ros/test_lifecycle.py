@@ -50,6 +50,7 @@ def counts(peer, node):
     }
 
 
+@pytest.mark.versions
 def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
     """Configure and cleanup, with and without activation, are exact inverses, three times."""
     node = make_bridge(
@@ -77,6 +78,7 @@ def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
     assert inside[0]['timers'] == before['timers'] + 2
 
 
+@pytest.mark.versions
 def test_failed_configure_leaves_nothing_behind(peer, make_bridge, reference, monkeypatch):
     """A configure that fails half-way leaves no topic and no parameter."""
     from transmission_bridge.ros import channels
@@ -92,6 +94,7 @@ def test_failed_configure_leaves_nothing_behind(peer, make_bridge, reference, mo
     assert peer.change_state('configure')
 
 
+@pytest.mark.versions
 def test_inactive_is_silent(peer, harness, reference, make_bridge):
     """A configured bridge that is not active neither publishes states nor passes commands on."""
     node = make_bridge({'robot_description': reference.URDF})
@@ -139,6 +142,7 @@ def test_what_was_known_is_forgotten(peer, reference, active_bridge):
     assert state.names == ('finger',)
 
 
+@pytest.mark.versions
 def test_transitions_out_of_turn(peer, active_bridge):
     """Asking twice, or for what is not possible, is refused and changes nothing."""
     active_bridge()
@@ -155,13 +159,14 @@ def put_bug(*args, **kwargs):
     raise ZeroDivisionError(BUG)
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize(
     ('step', 'broken'),
     [
         ('configure', 'transmission_bridge.ros.session.Session.__init__'),
         ('configure', 'transmission_bridge.ros.channels.Inputs.joint_state'),
         ('activate', 'transmission_bridge.ros.session.Session.open'),
-        ('deactivate', 'transmission_bridge.bridge.commands.CommandPath.stop'),
+        ('deactivate', 'transmission_bridge.bridge.bridge.Bridge.stop'),
     ],
 )
 def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, capfd, step, broken):
@@ -198,7 +203,8 @@ def test_bug_in_a_message(peer, reference, active_bridge, monkeypatch, capfd, pa
     del heard[:]
     inputs = node._session.inputs.statistics[topic]
     with monkeypatch.context() as patch:
-        patch.setattr(type(getattr(node._session, path)), path_method(path), put_bug)
+        broken = node._session.states if path == 'states' else node._session.bridge
+        patch.setattr(type(broken), 'update' if path == 'states' else 'command', put_bug)
         for count in range(1, 4):
             peer.send(publisher, message)
             peer.spin_until(lambda: inputs.rejected['bug'] == count, 'the bug')
@@ -207,11 +213,7 @@ def test_bug_in_a_message(peer, reference, active_bridge, monkeypatch, capfd, pa
     peer.exchange(publisher, message, heard)
 
 
-def path_method(path):
-    """Return what is broken in a path."""
-    return 'update' if path == 'states' else 'command'
-
-
+@pytest.mark.versions
 def test_shutdown_from_every_state(peer, reference, make_bridge):
     """The shutdown transition works in every state, and releases everything."""
     for number, steps in enumerate(((), ('configure',), ('configure', 'activate'))):
@@ -226,6 +228,7 @@ def test_shutdown_from_every_state(peer, reference, make_bridge):
         peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
 
 
+@pytest.mark.versions
 def test_a_finalized_node_stays_that(peer, reference, make_bridge):
     """After the shutdown transition a description does not start anything, autostart or not."""
     node = make_bridge({'autostart': True})
@@ -304,6 +307,7 @@ OUTCOMES = st.sampled_from([None, MessageError('test', 'a mistake'), ZeroDivisio
 STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
 
 
+@pytest.mark.versions
 @settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(st.tuples(st.sampled_from(STEPS), OUTCOMES, OUTCOMES), max_size=12),

@@ -148,6 +148,7 @@ def check_traffic(sent, heard, generations, matches):
     return counts
 
 
+@pytest.mark.versions
 @executors
 def test_tuning_under_traffic(meet, reference, robot, bridge_process, executor):
     """While parameters change, every message is made with the old set or with the new one."""
@@ -206,6 +207,7 @@ def test_tuning_under_traffic(meet, reference, robot, bridge_process, executor):
         assert list(each.position) == list(each.effort) == []
 
 
+@pytest.mark.versions
 def test_with_the_simulated_driver(meet, reference, start_process, bridge_process, robot_file):
     """Two processes and a controller: what is commanded is reached, by the formulas, all along."""
     driver = start_process(DRIVER, '--ros-args', '--params-file', robot_file, '-p', 'rate:=200.0')
@@ -319,7 +321,6 @@ def check_end(peer, actuators):
     ] == ENDS
 
 
-@executors
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_while_active(meet, command_each_mode, bridge_process, executor, number):
     """A signal sends zero rates to what was commanded a rate, then the process ends with 0."""

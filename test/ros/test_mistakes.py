@@ -214,7 +214,6 @@ def stand(meet, start_process, harness, reference, tmp_path):
 # -- no driver -----------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (0.5, ERROR), (-1.0, ERROR)])
 def test_no_driver(stand, timeout, level):
     """That no driver is there is said with what to do, once in the log, until there is one."""
@@ -244,7 +243,6 @@ def test_driver_in_another_namespace(stand):
     assert "'/actuator_torque_sensors'" not in message
 
 
-@pytest.mark.once
 def test_driver_of_other_names(stand):
     """Where every message is refused, the status says why as long as it is so."""
     stand.start()
@@ -255,7 +253,6 @@ def test_driver_of_other_names(stand):
     stand.is_said('actuator_states', words)
 
 
-@pytest.mark.once
 def test_an_actuator_that_no_driver_gives(stand):
     """An actuator that no driver gives, and the unknown name that it may have, are named."""
     stand.start()
@@ -269,7 +266,6 @@ def test_an_actuator_that_no_driver_gives(stand):
 # -- a driver that ends --------------------------------------------------------------------------
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ('number', 'timeout', 'level'),
     [(signal.SIGKILL, 0.0, WARN), (signal.SIGINT, 0.0, WARN), (signal.SIGKILL, 0.5, ERROR)],
@@ -299,7 +295,6 @@ def test_driver_ends(stand, number, timeout, level):
     stand.is_fine(5.0)
 
 
-@pytest.mark.once
 def test_one_of_two_drivers_ends(stand):
     """Of two drivers on one topic, whose are disjoint, that one ended is said with its motors."""
     stand.start()
@@ -312,7 +307,6 @@ def test_one_of_two_drivers_ends(stand):
     stand.is_said('actuators', 'no longer heard of hip, crank, finger')
 
 
-@pytest.mark.once
 def test_a_slow_driver(stand):
     """A driver of 1 Hz is no trouble, and neither is one that sends when something changes."""
     stand.start_process(DRIVER, **{'rate': 1.0})
@@ -321,7 +315,6 @@ def test_a_slow_driver(stand):
     stand.is_fine(15.0)
 
 
-@pytest.mark.once
 def test_a_driver_that_sends_on_change(stand):
     """A driver that sends when something changes is no trouble while it stands still."""
     stand.start()
@@ -336,7 +329,6 @@ def test_a_driver_that_sends_on_change(stand):
         stand.is_fine(5.0)
 
 
-@pytest.mark.once
 def test_a_simulator_that_pauses(stand):
     """A simulator that stands still, and its driver with it, is no trouble."""
     from rosgraph_msgs.msg import Clock
@@ -362,7 +354,6 @@ def test_a_simulator_that_pauses(stand):
 # -- two of a kind -------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 def test_two_drivers_on_two_topics(stand):
     """Two topics that give one actuator are said with their drivers."""
     stand.start(actuator_state_topics='[a, b]')
@@ -374,7 +365,6 @@ def test_two_drivers_on_two_topics(stand):
     assert stand.in_log("'winch', 'hip' on 'a'") == 1
 
 
-@pytest.mark.once
 def test_two_drivers_in_turn_on_one_topic(stand):
     """Two drivers of one topic that give one actuator in turn are said, until one ends."""
     stand.start()
@@ -390,7 +380,6 @@ def test_two_drivers_in_turn_on_one_topic(stand):
     stand.is_over('actuator_states')
 
 
-@pytest.mark.once
 def test_two_drivers_of_one_topic(stand):
     """Two drivers of one topic that have motors of their own, and an idle third, are fine."""
     from sensor_msgs.msg import JointState
@@ -422,7 +411,6 @@ def test_another_publisher(stand, topic):
     stand.is_over(topic)
 
 
-@pytest.mark.once
 def test_two_bridges_of_one_name(stand):
     """Another bridge of one name is said, until it ends; one that was killed is not."""
     stand.start()
@@ -444,7 +432,6 @@ def test_two_bridges_of_one_name(stand):
 # -- clock and listeners -------------------------------------------------------------------------
 
 
-@pytest.mark.once
 def test_no_clock(stand):
     """That nobody publishes the clock is said, until somebody does."""
     from rosgraph_msgs.msg import Clock
@@ -458,7 +445,6 @@ def test_no_clock(stand):
     stand.is_over('life cycle')
 
 
-@pytest.mark.once
 def test_nobody_listens_to_commands(stand):
     """That nobody listens is said when a command is accepted."""
     from sensor_msgs.msg import JointState
@@ -477,7 +463,6 @@ def test_nobody_listens_to_commands(stand):
     stand.is_over(name)
 
 
-@pytest.mark.once
 def test_a_refused_command_is_seen(stand):
     """One refused command is shown for five seconds, with what its reason means."""
     stand.start()

@@ -58,6 +58,7 @@ def test_every_number_of_the_robot_is_a_parameter(peer, reference, active_bridge
     assert peer.parameters(list(expected)) == expected
 
 
+@pytest.mark.versions
 def test_descriptors(peer, active_bridge):
     """Each parameter has a description; live ones a range, structural ones are read-only."""
     active_bridge()
@@ -86,6 +87,7 @@ def test_descriptors(peer, active_bridge):
 NOT_OURS = ('use_sim_time', 'start_type_description_service')
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('name', ['on_stop', 'autostart', 'actuator_state_topics'])
 def test_structural_parameters_are_read_only(peer, active_bridge, name):
     """A structural parameter cannot be set, and keeps its value."""
@@ -98,6 +100,7 @@ def test_structural_parameters_are_read_only(peer, active_bridge, name):
     assert peer.parameters([name]) == before
 
 
+@pytest.mark.versions
 def test_life(peer, active_bridge, lift_of):
     """URDF, then what the file says, then what was set since the start, also after a cleanup."""
     active_bridge({LIFT: 8.0})
@@ -110,6 +113,7 @@ def test_life(peer, active_bridge, lift_of):
     assert lift_of() == 2.0 / -16.0 + 0.3
 
 
+@pytest.mark.versions
 def test_undeclared_after_cleanup(peer, active_bridge):
     """The robot's parameters are there between configure and cleanup only."""
     active_bridge()
@@ -161,6 +165,7 @@ def test_bad_value(peer, active_bridge, lift_of, values, word):
     assert lift_of() == 2.0 / -4.0 + 0.3
 
 
+@pytest.mark.versions
 def test_plain_sets_stand_alone(peer, active_bridge):
     """Several sets in one plain request are judged each by itself."""
     active_bridge()
@@ -185,6 +190,7 @@ def test_setting_publishes_nothing(peer, harness, reference, active_bridge):
     assert (actuators, joints) == ([], [])
 
 
+@pytest.mark.versions
 def test_overrides_at_configure(peer, make_bridge, reference, capfd):
     """An override of the wrong type or value makes configure fail and says what to write."""
     for number, (name, value, words) in enumerate(
@@ -212,6 +218,7 @@ def test_overrides_at_configure(peer, make_bridge, reference, capfd):
         assert peer.state(node.get_fully_qualified_name()) == 'unconfigured'
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('number', [5, -7, 2**53, -(2**53)])
 def test_integer_for_a_number(peer, active_bridge, lift_of, number):
     """An integer sets a parameter that is a double, by either service, and is a double then."""
@@ -228,6 +235,7 @@ def test_integer_for_a_number(peer, active_bridge, lift_of, number):
         assert lift_of() == 2.0 / number + 0.3
 
 
+@pytest.mark.versions
 def test_integers_at_the_start(peer, make_bridge, reference):
     """Integers among the values given to a node are the numbers that are meant."""
     make_bridge(
@@ -300,6 +308,7 @@ def test_value_outside_the_shown_range(peer, active_bridge, lift_of):
     assert span.to_value >= 4e6
 
 
+@pytest.mark.versions
 def test_unmatched_override(peer, active_bridge, capfd):
     """Overrides that match nothing are named in warnings, those that match are not."""
     names = (
@@ -386,6 +395,7 @@ def test_a_number_that_is_hardly_meant_is_a_warning(make_bridge, peer, capfd):
     assert "the reduction of 'm' is implausible" in capfd.readouterr().err
 
 
+@pytest.mark.versions
 def test_parameter_file(meet, harness, reference, start_process, tmp_path):
     """What a real file says arrives, the words ``nan`` and ``off`` without quotes included."""
     path = harness.parameter_file(
@@ -414,6 +424,7 @@ def test_parameter_file(meet, harness, reference, start_process, tmp_path):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('executor', available_executors())
 def test_integers_from_a_file_and_the_command_line(
     meet, harness, reference, start_process, tmp_path, executor
@@ -463,6 +474,19 @@ def test_out_of_range_on_the_command_line(start_process, name, value, span):
     assert 'Traceback' not in process.output
 
 
+def test_a_removed_parameter_is_an_error_that_names_its_successor(start_process):
+    """The process ends with a sentence and code 1, without a traceback."""
+    process = start_process(
+        'transmission_bridge.ros.bridge_main', '--ros-args', '-p', 'tip_frames:=[hand]'
+    )
+    assert process.ended() == 1
+    assert (
+        'tip_frames was removed: use transmission_bridge.kinematics.JointDevice' in process.output
+    )
+    assert 'Traceback' not in process.output
+
+
+@pytest.mark.versions
 def test_parameter_file_with_a_wrong_type(harness, start_process, tmp_path):
     """A structural parameter of the wrong type ends the process with a sentence and code 1."""
     path = harness.parameter_file(tmp_path / 'bridge.yaml', {'state_timeout': "'10'"})

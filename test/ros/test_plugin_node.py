@@ -18,7 +18,7 @@ import pytest
 from transmission_bridge.messages.joint_state import JointStateRecord
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'custom_transmission'
 

@@ -87,6 +87,7 @@ def start_bridge(harness, start_process, tmp_path):
     return start
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('name', NAMES)
 def test_the_bridge_works_without(without, start_bridge, peer, name):
     """States are mapped, parameters can be set, and the process ends in order."""
@@ -120,6 +121,7 @@ def output_of(script, harness):
     ).stdout
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('is_there', [True, False])
 def test_parameter_overrides(without, start_bridge, peer, is_there):
     """Values of the file count all the same; only names that match no parameter stay unsaid."""
@@ -133,6 +135,7 @@ def test_parameter_overrides(without, start_bridge, peer, is_there):
     assert ("'publishh' matches no parameter" in process.output) == is_there
 
 
+@pytest.mark.versions
 def test_wrong_values_without_parameter_overrides(without, start_bridge):
     """A value of the wrong type still ends the start with a sentence."""
     without('_parameter_overrides')
@@ -142,6 +145,7 @@ def test_wrong_values_without_parameter_overrides(without, start_bridge):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.versions
 def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
     """The bridge warns at its start, and a request that rclpy raises for ends it."""
     from rcl_interfaces.msg import Parameter, ParameterValue
@@ -190,6 +194,7 @@ rclpy.shutdown()
 """
 
 
+@pytest.mark.versions
 def test_guard_of_the_executor(without, harness):
     """Without it the executor wakes once more for each callback."""
     rounds, _ = map(int, output_of(CALL_BACK, harness).split())
@@ -199,6 +204,7 @@ def test_guard_of_the_executor(without, harness):
     assert more_rounds > 350
 
 
+@pytest.mark.versions
 def test_wait_of_the_executor(without, harness):
     """Without it the executor is rclpy's own, which calls back as well."""
     _, waits = map(int, output_of(CALL_BACK, harness).split())
@@ -235,6 +241,7 @@ rclpy.shutdown()
 """
 
 
+@pytest.mark.versions
 def test_the_half_of_rclpy_in_c(without, harness):
     """Without it a probe hears nothing, and no error is known to be that of rcl."""
     assert output_of(LISTEN, harness).split() == ['5', 'True']
@@ -242,6 +249,7 @@ def test_the_half_of_rclpy_in_c(without, harness):
     assert output_of(LISTEN, harness).split() == ['0', 'False']
 
 
+@pytest.mark.versions
 def test_no_events_executor(without, harness):
     """Without it the single-threaded executor is the one that there is."""
     script = 'from transmission_bridge.ros.executors import available_executors as names\n'
@@ -249,6 +257,7 @@ def test_no_events_executor(without, harness):
     assert output_of(f'{script}print(*names())', harness).split() == ['single_threaded']
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('is_publisher', [True, False])
 def test_publishing_unchecked(monkeypatch, context, is_publisher):
     """It publishes whatever the state; where life-cycle publishers are no publishers, it asks."""
@@ -270,6 +279,69 @@ def test_publishing_unchecked(monkeypatch, context, is_publisher):
         assert sent == ([(publisher, data)] if is_publisher else [])
     finally:
         node.destroy_node()
+
+
+# -- Information on samples ----------------------------------------------------------------------
+
+
+INFO = {'source_timestamp': 3_500_000_000, 'publisher_gid': {'data': b'gid'}}
+
+
+@pytest.mark.parametrize(
+    ('info', 'origin'),
+    [
+        (INFO, (b'gid', 3.5)),
+        ({'source_timestamp': 3_500_000_000}, (None, 3.5)),
+        ({'source_timestamp': 3_500_000_000, 'publisher_gid': None}, (None, 3.5)),
+        ({**INFO, 'source_timestamp': 0}, (None, 0.0)),
+        ({**INFO, 'publisher_gid': b'gid'}, (None, 0.0)),
+        ({}, (None, 0.0)),
+        (None, (None, 0.0)),
+        (object(), (None, 0.0)),
+    ],
+)
+def test_origin_of_a_sample(info, origin):
+    """Writer and source time are unknown where rclpy does not give them, in whatever form."""
+    from transmission_bridge.ros.rclpy_internals import origin_of, with_info
+
+    assert origin_of(info) == origin
+    assert with_info(b'data', info) == (b'data', info)
+    assert with_info((b'data', info), None) == (b'data', info)
+
+
+@pytest.mark.parametrize('has_gid', [True, False])
+def test_writers_of_commands(peer, active_bridge, reference, monkeypatch, has_gid):
+    """Each publisher is a writer; without identities only a single publisher of a topic is."""
+    from transmission_bridge.ros import channels
+
+    checked = []
+    node = active_bridge()
+    monkeypatch.setattr(node._session.inputs, '_check', lambda *args: checked.append(args))
+    if not has_gid:
+        origin_of = channels.origin_of
+        monkeypatch.setattr(channels, 'origin_of', lambda info: (None, origin_of(info)[1]))
+    message = reference.Message(('lift',), velocity=(1.0,))
+    states, first = peer.publisher('actuator_states'), peer.publisher('joint_commands')
+    peer.send(first, message)
+    peer.spin_until(lambda: checked, 'a command')
+    second = peer.publisher('joint_commands')
+    subscription = node._session.inputs.subscriptions['joint_commands']
+    peer.spin_until(lambda: subscription.get_publisher_count() == 2, 'the other publisher')
+    for publisher in (second, first):
+        peer.send(publisher, message)
+        count = len(checked) + 1
+        peer.spin_until(lambda: len(checked) == count, 'a command')
+    peer.send(states, reference.Message(('winch',), position=(1.0,)))
+    statistics = node._session.inputs.statistics['actuator_states']
+    peer.spin_until(lambda: statistics.received, 'a state')
+    writers = [writer for writer, _, _ in checked]
+    if not has_gid:
+        assert writers == ['joint_commands', None, None]
+    elif writers[0] != 'joint_commands':  # this rclpy has identities
+        assert writers == [writers[0], writers[1], writers[0]]
+        assert len(set(writers)) == 2
+    for _, sent, received in checked:
+        assert 0.0 <= received - sent < 5.0
 
 
 # -- Nothing private anywhere else ---------------------------------------------------------------
@@ -327,6 +399,7 @@ def test_private_uses_are_found():
     }  # fmt: skip
 
 
+@pytest.mark.versions
 def test_no_attribute_of_ours_hides_one_of_rclpy(context):
     """What the nodes here keep for themselves has no name that rclpy's nodes have."""
     from rclpy.lifecycle import LifecycleNode

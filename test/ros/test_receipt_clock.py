@@ -16,6 +16,7 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('simulated', [False, True])
 def test_use_sim_time_decides(harness, peer, simulated):
     """It is the steady clock, or ROS time, which is zero as long as no simulator has said one."""

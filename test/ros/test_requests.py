@@ -208,15 +208,14 @@ def check_parameters(peer, node='transmission_bridge'):
     return values
 
 
-@pytest.mark.parametrize('seed', range(3))
-def test_attacked_node(peer, active_bridge, reference, seed, capfd):
+def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     """Requests of every kind are answered, and what the node then has is what it then does."""
     node = active_bridge()
     services = services_of(peer, node.get_name(), len(OURS))
     assert {service.service_name for service in node.services} == set(services)
     assert {name.rpartition('/')[2] for name in services} == OURS
     names = peer.parameter_names()
-    Attacker(peer, services, names, seed).attack()
+    Attacker(peer, services, names, 0).attack(REQUESTS * campaign)
     values = check_parameters(peer)
     state = peer.state()
     if state in ('active', 'inactive'):
@@ -229,7 +228,6 @@ def test_attacked_node(peer, active_bridge, reference, seed, capfd):
     assert '\x1b' not in output
 
 
-@executors
 def test_attacked_process(meet, harness, start_process, reference, tmp_path, executor):
     """The same with a real process: afterwards it is there, answers, and ends properly."""
     path = harness.parameter_file(
@@ -259,6 +257,7 @@ def test_attacked_other_nodes(meet, start_process, module, name):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.versions
 @executors
 def test_unknown_type_in_a_process(meet, harness, start_process, reference, tmp_path, executor):
     """A parameter of an unknown type is refused with a reason, by itself or with all others."""
@@ -283,6 +282,64 @@ def test_unknown_type_in_a_process(meet, harness, start_process, reference, tmp_
     assert 'Traceback' not in process.output
 
 
+def test_a_request_for_too_many_parameters(peer, active_bridge):
+    """It is refused as a whole, with a reason for each: commands and timeouts would wait."""
+    from rcl_interfaces.srv import DescribeParameters
+
+    active_bridge()
+    many = [typed(LIFT, 3, double_value=0.01 * k) for k in range(1001)]
+    results = set_each(peer, many[:101])
+    assert len(results) == 101
+    for result in (results[0], results[-1], set_together(peer, many)):
+        assert not result.successful
+        assert 'parameters in one request, expected' in result.reason
+    assert peer.parameters([LIFT]) == {LIFT: 0.3}
+    assert all(result.successful for result in set_each(peer, many[:100]))
+    assert peer.parameters([LIFT]) == {LIFT: 0.99}
+    assert set_together(peer, [many[3]]).successful
+    response = peer.call(
+        DescribeParameters,
+        'transmission_bridge/describe_parameters',
+        DescribeParameters.Request(names=[LIFT] * 10_001),
+    )
+    assert list(response.descriptors) == []
+
+
+def test_maps_are_built_once_for_a_request(peer, active_bridge):
+    """Parameters that are set one by one are used at the end of their request, all at once."""
+    node = active_bridge()
+    used, use = [], node._session.use
+
+    def count(robot):
+        used.append(robot)
+        use(robot)
+
+    node._session.use = count
+    values = [typed(LIFT, 3, double_value=0.1), typed('none', 3), typed(ROLL, 3, double_value=0.3)]
+    results = set_each(peer, [*values, values[0]])
+    assert [result.successful for result in results] == [True, False, True, True]
+    assert len(used) == 1
+    assert node._session.robot is used[0]
+    tunables = used[0].tunables['hoist'] + used[0].tunables['wrist']
+    found = {'.'.join(each.path): each.value for each in tunables}
+    assert (found['joints.lift.offset'], found['joints.roll.offset']) == (0.1, 0.3)
+
+
+def test_a_bug_at_the_end_of_a_request_is_answered(peer, active_bridge):
+    """Where new maps cannot be used, the node goes on and each parameter has the reason."""
+    node = active_bridge()
+
+    def fail(robot):
+        raise ZeroDivisionError('here')
+
+    node._session.use = fail
+    results = set_each(peer, [typed(LIFT, 3, double_value=0.1)] * 2)
+    assert [result.successful for result in results] == [False, False]
+    assert 'here' in results[0].reason
+    assert peer.state() == 'active'
+
+
+@pytest.mark.versions
 def test_a_parameter_without_a_name(peer, active_bridge):
     """A name of no characters is not declared: rclpy overlooks that it is not there."""
     active_bridge()
@@ -374,6 +431,7 @@ def put_bug(*args):
     raise ZeroDivisionError(BUG)
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('broken', ['check', 'commit', '_apply'])
 def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     """A callback that raises has the request refused; the log has the traceback, once."""
@@ -392,6 +450,7 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     assert node._session.robot.transmissions['wrist'].joint_offset[0] == 0.3
 
 
+@pytest.mark.versions
 def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
     """What cannot be written as a message is answered with the empty response."""
     from rcl_interfaces.msg import ListParametersResult

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 #: By its transmission each joint turns slower than its motor; the gripper has none.
 RATIOS = {'left_hip': 10.0, 'left_knee': -20.0, 'right_hip': -10.0, 'right_knee': 20.0}

@@ -9,8 +9,6 @@ import time
 
 import pytest
 
-from transmission_bridge.ros.executors import available_executors
-
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
@@ -126,7 +124,6 @@ def start_world(harness, meet, reference, start_process, tmp_path):
     return start
 
 
-@pytest.mark.parametrize('executor', available_executors())
 def test_a_clock_that_stands_still(start_world, executor, record_property):
     """Timeouts go on by the steady clock if states come, and stand still in a pause of all."""
     process, world = start_world(executor)

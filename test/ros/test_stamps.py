@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 #: Of 2038, before 1970, and of seconds with too many nanoseconds.
 ODD = {

@@ -24,7 +24,7 @@ from transmission_bridge.resources import resource
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 URDF = resource('urdf', 'topic_based.urdf')
 CONFIG = resource('config', 'topic_based.yaml')

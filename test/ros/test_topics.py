@@ -222,6 +222,7 @@ def test_command_publishers(peer, harness, active_bridge):
     assert best_effort.get_subscription_count() == 0
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize('topic', ['joint_states', 'actuator_commands'])
 def test_outputs_reach_every_reader(peer, harness, active_bridge, topic):
     """Reliable and best-effort readers are both connected to the outputs."""
@@ -232,6 +233,7 @@ def test_outputs_reach_every_reader(peer, harness, active_bridge, topic):
     peer.spin_until(lambda: publisher.get_subscription_count() == 2, 'two readers')
 
 
+@pytest.mark.versions
 def test_quality_of_service_overrides(peer, make_bridge, reference):
     """Depth and reliability of every data topic can be overridden by parameters."""
     make_bridge(

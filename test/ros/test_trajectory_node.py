@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 
@@ -141,7 +141,7 @@ def test_start_in_the_future(peer, active_bridge, wire):
 
     node = active_bridge()
     send, heard = wire(node)
-    commands, time = node._session.commands, node._session.time
+    ledger, time = node._session.gate.ledger, node._session.time
     place = node._session.robot.joint_names.index('lift')
     for ahead, is_there in ((100, False), (0, True), (-100, True)):
         del heard[:]
@@ -151,8 +151,8 @@ def test_start_in_the_future(peer, active_bridge, wire):
         send(message)
         (found,) = peer.spin_until(lambda: heard, 'the trajectory')
         assert found.header.stamp == message.header.stamp
-        assert (commands.held_at(time())[0, place] == 0.25) == is_there
-        assert commands.held_positions[place]
+        assert (ledger.held(time())[0, place] == 0.25) == is_there
+        assert ledger.position_joints()[place]
 
 
 def test_end_is_held(peer, active_bridge, reference, wire):

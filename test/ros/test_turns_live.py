@@ -12,15 +12,24 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
+
+from transmission_bridge.bridge.options import BridgeOptions  # noqa: E402
+from transmission_bridge.bridge.outputs import DriverNames  # noqa: E402
+from transmission_bridge.description import load_description  # noqa: E402
+from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable  # noqa: E402
+from transmission_bridge.ros.optional_topics import Sensors  # noqa: E402
+from transmission_bridge.transmissions import RobotTransmissions  # noqa: E402
 
 URDF = """<robot name="turning"><link name="base"/>
 <link name="l1"/><link name="l2"/><link name="l3"/>
@@ -174,7 +183,7 @@ def test_driver_that_starts_again_in_another_turn(drive, bridge, meet, motion):
     listener.until({'roll', 'pitch'})
     assert "the turn of 'free_motor' is unknown" in status(peer, 'actuators')
     known_by_absolute(peer, motion, listener)
-    for turns in ((3, 0, -1), (-2, 5, 0)):
+    for turns in ((1, 0, -1), (-1, 1, 0)):
         driver.kill()
         driver.wait()
         driver = drive(*turns)
@@ -186,7 +195,7 @@ def test_driver_that_starts_again_in_another_turn(drive, bridge, meet, motion):
 
 def test_bridge_that_starts_again(drive, bridge, meet, motion):
     """It knows what limits tell, and says what is left."""
-    drive(1, 2, 3)
+    drive(1, -1, 3)
     for _ in range(2):
         process = bridge(1.0)
         peer = meet('transmission_bridge', 'wrapped_driver')
@@ -199,7 +208,7 @@ def test_bridge_that_starts_again(drive, bridge, meet, motion):
 
 def test_deactivation(drive, bridge, meet, motion):
     """A short one leaves no turn open; after a long one the last position does not tell."""
-    drive(1, 2, 3)
+    drive(1, -1, 3)
     process = bridge(1.0)
     peer = meet('transmission_bridge', 'wrapped_driver')
     listener = Listener(peer, motion)
@@ -268,3 +277,27 @@ def test_commands_wait_for_the_turn(peer, standing, reference):
     peer.spin_until(
         lambda: 'unknown_turn' in status(peer, 'commands of joint_commands'), 'a refusal'
     )
+
+
+def test_absolute_position_has_the_time_of_its_own_message():
+    """What another actuator's message brings again is not taken for new."""
+    taken, receive = [], {}
+    inputs = SimpleNamespace(joint_state=lambda topic, take, name: receive.setdefault(name, take))
+    maps = RobotTransmissions(load_description(URDF))
+    Sensors(
+        inputs,
+        SimpleNamespace(add=lambda name: SimpleNamespace(publish=lambda message: None)),
+        maps,
+        BridgeOptions(),
+        DriverNames({}, maps.actuator_names),
+        actuator_position=lambda now: np.full(3, np.nan),
+        stamp=lambda topic, stamp, now: (1, 0),
+        take_absolute=lambda positions, now: taken.append((now, *positions.tolist())),
+    )
+    layouts, none = LayoutTable(), np.empty(0)
+    for now, name in ((1.0, 'left'), (1.5, 'right')):
+        message = JointStateRecord((1, 0), '', (name,), np.array([0.5]), none, none)
+        layout = layouts.get(message.names, message.lengths)
+        receive['actuator_absolute_positions'](layout, message, now)
+    assert maps.actuator_names[:2] == ('left', 'right')
+    assert str(taken) == '[(1.0, 0.5, nan, nan), (1.5, nan, 0.5, nan)]'

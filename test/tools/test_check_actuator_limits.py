@@ -117,6 +117,19 @@ def test_what_joints_promise_too_much_is_said(run):
         assert '[/robot/joint' in line
 
 
+def test_ranges_that_exclude_each_other_are_an_error(run):
+    """With the line of the transmission and both ranges, and no warning beside it."""
+    text = ROBOT.replace('lower="-20" upper="30"', 'lower="26" upper="30"')
+    result = run('check', '-', stdin=text.encode())
+    assert result.code == 1
+    (line,) = (each for each in result.out.splitlines() if "'lift'" in each and '-:' in each)
+    number = text[: text.index('<transmission name="hoist">')].count('\n') + 1
+    assert line.startswith(f"-:{number}: error: transmission 'hoist' cannot be used: ")
+    assert '[-50, 25]' in line
+    assert 'found [26, 30]' in line
+    assert '1 joint not bridged (transmission refused): lift' in result.out
+
+
 def test_the_text_has_them_with_their_units(run):
     """A table like that of the joints, then the half-spaces of each coupled transmission."""
     lines = run('check', '-', stdin=ROBOT.encode()).out.splitlines()
@@ -163,16 +176,14 @@ def test_limits_that_two_transmissions_give_one_actuator(run):
         'velocity="5" effort="1.5"/>|velocity="5" effort="1.5"/><limits velocity="3"/>',
     ],
 )
-def test_a_limit_that_nobody_reads_is_said(run, place):
-    """A limit of a motor that stands elsewhere is not ignored in silence."""
+def test_a_limit_that_nobody_reads_is_an_error(run, place):
+    """A motor whose limit stands elsewhere is not run without it."""
     before, after = place.split('|')
     assert before in ROBOT
-    same, other = (
-        run('check', '-', stdin=text.encode()).out.splitlines()
-        for text in (ROBOT, ROBOT.replace(before, after))
-    )
-    assert any('limit' in line and ('warning' in line or 'error' in line)
-               for line in set(other) - set(same))  # fmt: skip
+    result = run('check', '-', stdin=ROBOT.replace(before, after).encode())
+    assert result.code == 1
+    (line,) = (each for each in result.out.splitlines() if ': error: ' in each)
+    assert "transmission 'hoist' cannot be used: parameter 'limit" in line
 
 
 # -- against brute force -------------------------------------------------------------------------

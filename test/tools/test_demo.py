@@ -71,7 +71,6 @@ def sabotaged(tmp_path: Path) -> Callable[[str, str, str], dict[str, object]]:
 
 
 @pytest.mark.ros
-@pytest.mark.once
 @pytest.mark.usefixtures('rclpy')
 def test_the_demo_passes_and_says_so_in_its_last_line():
     """A short run exits with 0 after messages in both directions agreed to rounding."""
@@ -95,7 +94,6 @@ def test_the_demo_passes_and_says_so_in_its_last_line():
 
 
 @pytest.mark.ros
-@pytest.mark.once
 @pytest.mark.usefixtures('rclpy')
 @pytest.mark.parametrize(
     ('factor', 'wrong', 'right'),
@@ -116,7 +114,6 @@ def test_one_wrong_sign_fails_and_names_what_is_wrong(sabotaged, factor, wrong, 
 
 
 @pytest.mark.ros
-@pytest.mark.once
 @pytest.mark.usefixtures('rclpy')
 def test_a_process_that_dies_fails_with_what_it_said(sabotaged):
     """When the bridge dies its output is shown."""
@@ -132,7 +129,6 @@ def test_a_process_that_dies_fails_with_what_it_said(sabotaged):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 @pytest.mark.usefixtures('rclpy')
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_demo_leaves_no_process(number):
@@ -163,7 +159,6 @@ def _children_of(pid: int) -> set[int]:
 
 
 @pytest.mark.ros
-@pytest.mark.once
 @pytest.mark.usefixtures('rclpy')
 def test_on_a_terminal_the_table_stays_in_place():
     """On a terminal the same lines are written over again."""

@@ -268,7 +268,7 @@ def _mangled(draw: st.DrawFn, originals: list[bytes]) -> bytes:
     return data
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_whatever_is_given_ends_in_a_sentence(run, edge_files, tmp_path_factory, data):
     """Mangled files and arguments exit with 0, 1 or 2, and JSON output is JSON."""
@@ -290,7 +290,7 @@ def test_whatever_is_given_ends_in_a_sentence(run, edge_files, tmp_path_factory,
         assert result.out.lstrip().startswith('{') or command not in ('check', 'map', 'plugins')
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_whatever_the_file_check_has_a_verdict_in_json(run, edge_files, data):
     """For any file ``check --json`` prints one strict document that fits its exit code."""

@@ -457,7 +457,6 @@ def test_without_ros_the_user_is_told_in_one_sentence(run, monkeypatch):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_once_shows_what_is_published(run, monkeypatch, harness):
     """States of both sides in another context are heard, and the snapshot ends the command."""
     rclpy = pytest.importorskip('rclpy')
@@ -496,7 +495,6 @@ def test_once_shows_what_is_published(run, monkeypatch, harness):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_silence_is_exit_code_one(run, monkeypatch):
     """Where nothing is published the user is told what was listened to."""
     pytest.importorskip('rclpy')
@@ -508,7 +506,6 @@ def test_silence_is_exit_code_one(run, monkeypatch):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_waiting_is_said_while_it_lasts(run, harness, monkeypatch):
     """After two seconds of silence it is said what for, after three who is missing."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
@@ -571,7 +568,6 @@ def start(harness, monkeypatch):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_a_driver_without_a_bridge_is_exit_code_one(run, start, robot_file):
     """The driver's states are shown, and that it is the bridge that is missing."""
     start('simulated_driver_main', 'alone', robot_file).wait_for('driving')
@@ -582,7 +578,6 @@ def test_a_driver_without_a_bridge_is_exit_code_one(run, start, robot_file):
 
 
 @pytest.mark.ros
-@pytest.mark.once
 def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness, peer):
     """Not active, then without a driver, then in order; its errors while no state has arrived."""
     topics = "['left/states','right/states']"

@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
 import math
 import pickle
+import re
 
 import casadi as ca
+from hypothesis import given, settings
+from hypothesis import strategies as st
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -20,7 +23,9 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.conformance import failures
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
+    Direction,
     DIRECTIONS,
+    FIELDS,
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions.linkage import live, way
@@ -224,6 +229,19 @@ def four_bar_knee(**options: str) -> str:
 #: The loop of a rod's tip and a block that slides.
 LINKAGE = '<loop type="point" frame1="rod_tip" frame2="block"/>'
 
+BODY = (
+    joint('crank', 'base', 'arm')
+    + joint('elbow', 'arm', 'rod', (0, 0, 0.2))
+    + joint('slider', 'base', 'block', (0, 0, 0.4), (0, 0, 1), 'prismatic', (-0.3, 0.3))
+    + joint('tip', 'rod', 'rod_tip', (0, 0, 0.2), kind='fixed')
+)
+
+
+def crank_slider(loop: str, more: str = '', **options: str) -> str:
+    """Return a crank whose rod moves a block."""
+    return robot(BODY, {'motor': 'crank'}, ('slider',), loop, more, **options)
+
+
 #: A linkage with a joint that another transmission moves.
 SHARED = five_bar().replace(
     '</ros2_control>',
@@ -384,18 +402,155 @@ def test_published_joints_close_the_robot(text: str, pairs: list[tuple[str, str]
     assert seen > 0.9 * 180
 
 
-def test_passive_joints_have_no_effort_and_driven_ones_that_of_their_motor() -> None:
-    """What is published beside the commanded joints conserves power by itself."""
-    transmissions = transmissions_of(push_rod_ankle())
-    rows = transmissions.stream(ACTUATOR_TO_JOINT).map_state(
-        np.array([[0.1, -0.05], [1.0, 2.0], [3.0, 4.0]]), MapReport()
+def test_a_driven_joint_has_the_effort_of_its_motor_times_the_reduction(
+    linkages: dict[str, str],
+) -> None:
+    """The crank of the documents' five-bar, which nobody commands, behind a reduction of 9."""
+    transmissions = transmissions_of(linkages['five_bar'])
+    rows, crank = np.full((3, 2), 4.0), transmissions.joint_names.index('knee_crank')
+    rows[0] = 0.0
+    stream = transmissions.stream(ACTUATOR_TO_JOINT)
+    assert [stream.map_state(rows, MapReport())[2, crank] for _ in range(3)] == [36.0] * 3
+
+
+#: Where a crank is that moves a block or is moved by it.
+BENT = ''.join(
+    f'<start joint="{name}" position="{position}"/>'
+    for name, position in (('crank', 0.7), ('elbow', -1.4), ('slider', -0.1))
+)
+
+#: Numbers of an actuator, also in the units of its driver, in place of those of the description.
+RATIOS = st.floats(0.1, 100.0) | st.floats(-100.0, -0.1)
+TURNING_UNITS = {'position_unit': 'deg', 'velocity_unit': 'rpm', 'effort_unit': 'mN m'}
+SLIDING_UNITS = {'position_unit': 'mm', 'velocity_unit': 'mm/s', 'effort_unit': 'A'}
+
+
+def with_actuators(draw: st.DrawFn, text: str) -> str:
+    """Return a linkage whose actuators have other reductions, offsets and units."""
+
+    def drawn(found: re.Match[str]) -> str:
+        driven = re.search(r'<param name="joint">.*?</param>', found[0])
+        slides = driven is not None and '>slider<' in driven[0]
+        units = draw(st.sampled_from([{}, SLIDING_UNITS if slides else TURNING_UNITS]))
+        constant = {'torque_constant': '0.08'} if 'A' in units.values() else {}
+        return (
+            f'{found[1]}<mechanical_reduction>{draw(RATIOS)!r}</mechanical_reduction>'
+            f'<offset>{draw(st.floats(-0.5, 0.5))!r}</offset>{driven[0] if driven else ""}'
+            + ''.join(f'<param name="{k}">{v}</param>' for k, v in (units | constant).items())
+            + '</actuator>'
+        )
+
+    return re.sub(r'(<actuator name=[^>]*>).*?</actuator>', drawn, text, flags=re.DOTALL)
+
+
+def own_linkages() -> dict[str, str]:
+    """Return linkages of all kinds of loops, with a driven joint that is commanded and without."""
+    sliding = BODY + joint('waist', 'base', 'chest', axis=(0, 0, 1))
+    return {
+        'five_bar': five_bar(),
+        'push_rod_ankle': push_rod_ankle(),
+        'hinged ankle': with_far_balls('hinge'),
+        'welded ankle': with_far_balls('weld'),
+        'four_bar_knee': four_bar_knee(),
+        'pump': crank_slider(LINKAGE, BENT),
+        'engine': robot(sliding, {'one': 'slider', 'two': 'waist'}, ('crank', 'waist'),
+                        LINKAGE, BENT),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize('of', ['documents', *own_linkages()])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_published_joints_conserve_power_and_a_stream_is_the_map(
+    linkages: dict[str, str], of: str, data: st.DataObject
+) -> None:
+    """With any reductions, offsets and units, both ways, for each joint that is published."""
+    texts = list(linkages.values()) if of == 'documents' else [own_linkages()[of]]
+    text = with_actuators(data.draw, data.draw(st.sampled_from(texts)))
+    transmissions = transmissions_of(text)
+    assert not [each for each in transmissions.findings if each.severity == 'error']
+    (binding,) = transmissions.bindings
+    linkage = binding.transmission
+    assert isinstance(linkage, LinkageTransmission)
+    n, report = linkage.n_actuators, MapReport()
+    scales = np.ones((3, n)) if transmissions.scales is None else transmissions.scales
+    start = np.empty(n)
+    for part in linkage.parts:
+        start[part.driven] = part.component.structure.start[list(part.component.structure.driven)]
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    forward, back, commands = (
+        transmissions.stream(each)
+        for each in (ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR, JOINT_TO_ACTUATOR)
     )
-    effort = dict(zip(transmissions.joint_names, rows[2].tolist(), strict=True))
-    assert (effort['crank_a'], effort['crank_b']) == (3.0, 4.0)
-    assert all(effort[name] == 0.0 for name in effort if name.startswith('ball'))
-    speed = dict(zip(transmissions.joint_names, rows[1].tolist(), strict=True))
-    power = sum(effort[name] * speed[name] for name in ('pitch', 'roll'))
-    assert power == pytest.approx(3.0 * 1.0 + 4.0 * 2.0, rel=1e-9)
+    # The first sample is sought from the table, those after it are near the last solution.
+    for driven in start + np.cumsum(random.uniform(-0.01, 0.01, (5, n)), axis=0):
+        a, other = (
+            linkage.actuator_reduction * (each - linkage._offset) / scales[0]
+            for each in (driven, driven + 0.01)
+        )
+        given = np.array([a, *random.normal(size=(2, n))])
+        joints = forward.map_state(given, report).copy()
+        assert_maps(transmissions, ACTUATOR_TO_JOINT, joints, given, [a] * 3)
+        powers = given[1] * given[2] * scales[1] * scales[2]
+        found = joints[1] * joints[2]
+        assert found[list(binding.joints)].sum() == pytest.approx(powers.sum(), rel=1e-7)
+        # A driven joint that nobody commands has its motor's power, a passive one has none.
+        names = [transmissions.joint_names[place] for place in binding.passive]
+        motors = [
+            powers[linkage._spec.driven.index(name)] if name in linkage._spec.driven else 0.0
+            for name in names
+        ]
+        assert found[list(binding.passive)] == pytest.approx(motors, rel=1e-12, abs=0.0)
+        rows = np.full(joints.shape, math.nan)
+        rows[:, list(binding.joints)] = random.normal(size=(3, n))
+        rows[0] = joints[0]
+        moved = back.map_state(rows, report)
+        assert_maps(transmissions, JOINT_TO_ACTUATOR, moved, rows, [joints[0]] * 3)
+        assert np.nansum(rows[1] * rows[2]) == pytest.approx(
+            (moved[1] * moved[2] * scales[1] * scales[2]).sum(), rel=1e-7
+        )
+        measured = transmissions.actuator_to_joint('position', other)
+        assert np.isfinite(measured).all()
+        for row in (None, 0, 1, 2):
+            asked = rows.copy()
+            if row is not None:
+                asked[row] = math.nan
+            at = np.where(np.isnan(asked[0]), measured, asked[0])
+            moved = commands.map_command(asked, measured, report)
+            assert_maps(transmissions, JOINT_TO_ACTUATOR, moved, asked, [at, at, measured])
+    assert not report.counts
+
+
+def assert_maps(
+    transmissions: RobotTransmissions,
+    direction: Direction,
+    found: Array,
+    given: Array,
+    places: Sequence[Array],
+) -> None:
+    """Hold rows of a stream against the map of each interface by itself."""
+    for row, (interface, place) in enumerate(zip(FIELDS, places, strict=True)):
+        expected = transmissions.mapper.map(direction, interface, given[row], at=place)
+        assert found[row] == pytest.approx(expected, rel=1e-8, abs=1e-10, nan_ok=True), interface
+
+
+def test_what_a_stream_does_not_know_is_what_the_map_does_not_know(
+    linkages: dict[str, str],
+) -> None:
+    """Efforts where a rod is almost stretched, and angles of a ball that is locked."""
+    narrow = linkages['five_bar'].replace('<loop', '<param name="max_gain">1.02</param><loop')
+    for text, positions in (
+        (narrow, 9.0 * np.random.default_rng(0).uniform(-0.5, 0.5, (200, 2))),
+        (locked_ankle(), np.linspace(0.0, 2.0, 41)[:, np.newaxis] * LOCKED),
+    ):
+        transmissions, lost = transmissions_of(text), 0
+        for a in positions:
+            stream = transmissions.stream(ACTUATOR_TO_JOINT)
+            for _ in range(2):
+                rows = stream.map_state(np.array([a, a, a]), MapReport())
+                assert_maps(transmissions, ACTUATOR_TO_JOINT, rows, [a, a, a], [a] * 3)
+            lost += bool(np.isnan(rows).any())
+        assert 0 < lost < len(positions)
 
 
 @pytest.mark.parametrize(
@@ -602,10 +757,10 @@ def test_a_robot_answers_its_linkage_beside_all_else(
             )
             rates, efforts = random.normal(size=(2, len(at)))
             found = stream.map_state(np.array([at, rates, efforts]), report)
-            for row, (name, given) in enumerate(
+            for row, (name, values) in enumerate(
                 (('position', at), ('velocity', rates), ('effort', efforts))
             ):
-                alone_found = transmissions.mapper.map(direction, name, given, at=at)
+                alone_found = transmissions.mapper.map(direction, name, values, at=at)
                 assert found[row] == pytest.approx(alone_found, rel=1e-8, abs=1e-8)
         assert not report.counts
 
@@ -678,6 +833,21 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
         assert longer.actuator_to_joint('position', [angle]) == pytest.approx(expected, abs=1e-10)
     with pytest.raises(Exception, match='positive'):
         transmissions.with_parameters({'linkage.loops.1.length': -1.0})
+
+
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_stream_closes_rods_of_the_length_that_was_tuned(direction: Direction) -> None:
+    """Also where the compiled function leaves a sample open: the first one, and after jumps."""
+    transmissions = transmissions_of(four_bar_knee())
+    n, report = len(transmissions.joint_names), MapReport()
+    transmissions.stream(direction)
+    longer = transmissions.with_parameters({'linkage.loops.1.length': 0.303})
+    stream = longer.stream(direction)
+    for a in (0.0, 0.0, 0.4, -0.3, 0.01):
+        at = np.array([a]) if direction == ACTUATOR_TO_JOINT else np.full(n, a)
+        rows = np.array([at, at, at])
+        assert_maps(longer, direction, stream.map_state(rows, report), rows, rows[:1].repeat(3, 0))
+    assert not report.counts
 
 
 def test_what_was_found_of_a_linkage_is_said() -> None:
@@ -756,18 +926,6 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
 
 
 # -- what is refused -----------------------------------------------------------------------------
-
-BODY = (
-    joint('crank', 'base', 'arm')
-    + joint('elbow', 'arm', 'rod', (0, 0, 0.2))
-    + joint('slider', 'base', 'block', (0, 0, 0.4), (0, 0, 1), 'prismatic', (-0.3, 0.3))
-    + joint('tip', 'rod', 'rod_tip', (0, 0, 0.2), kind='fixed')
-)
-
-
-def crank_slider(loop: str, more: str = '', **options: str) -> str:
-    """Return a crank whose rod moves a block."""
-    return robot(BODY, {'motor': 'crank'}, ('slider',), loop, more, **options)
 
 
 @pytest.mark.parametrize(

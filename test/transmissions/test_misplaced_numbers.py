@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions and offsets that stand where nobody reads them: no robot runs at a wrong ratio."""
+"""Numbers that stand where nobody reads them: no wrong ratio, and no limit that is not kept."""
 
 from __future__ import annotations
 
@@ -255,6 +255,50 @@ def test_reversed_is_an_error_that_says_what_to_write(text: str, expected: str) 
     finding = refusal(built(text))
     assert finding.message.endswith('write a negative mechanical_reduction')
     assert finding.expected == f'a negative {expected}'
+
+
+OF_MOTOR = '<limit> inside <actuator name="a1">'
+OF_JOINT = 'the URDF\'s <limit> inside <joint name="j1">'
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        (ros2(SIMPLE, [''], ['<limits velocity="1"/>']), OF_MOTOR),
+        (ros2(SIMPLE, [''], ['<Limit velocity="1"/>']), OF_MOTOR),
+        (ros2(SIMPLE, [''], ['<limit><velocity>1</velocity></limit>']), OF_MOTOR),
+        (ros2(SIMPLE, [''], [param('max_velocity', '1')]), OF_MOTOR),
+        (ros2(SIMPLE, [''], [' maxVelocity="1">']), OF_MOTOR),
+        (ros2(SIMPLE, [''], [param('velocty', '1')]), OF_MOTOR),
+        (ros2(SIMPLE, [''], [tag('upper_limit', '1')]), OF_MOTOR),
+        (ros1(SIMPLE, [''], [READ + tag('effort_limit', '1')]), OF_MOTOR),
+        # That the motor has another limit changes nothing.
+        (ros2(SIMPLE, [''], ['<limit upper="3"/>' + param('max_velocity', '1')]), OF_MOTOR),
+        (ros2(SIMPLE, ['<limit velocity="1"/>'], ['']), OF_JOINT),
+        (ros2(SIMPLE, [' upper="1">'], ['']), OF_JOINT),
+        (ros1(SIMPLE, [param('min', '1')], [READ]), OF_JOINT),
+        (ros2(SIMPLE, [''], [''], '<limit velocity="1"/>'), f'{OF_JOINT}, or {OF_MOTOR}'),
+        (ros2(SIMPLE, [''], [''], param('max_effort', '1')), f'{OF_JOINT}, or {OF_MOTOR}'),
+        # A type that reads an end of its joint.
+        (
+            ros2(CRANK, [param('Lower', '1')], [''], CRANK_SIZES),
+            OF_JOINT,
+        ),
+    ],
+)  # fmt: skip
+def test_a_limit_that_nobody_reads_is_refused(text: str, expected: str) -> None:
+    """However it is written, the robot is not run without it."""
+    finding = refusal(built(text))
+    assert finding.expected == expected
+    assert 'is not used by' in finding.message
+
+
+def test_limits_that_are_read_are_not_refused() -> None:
+    """Those of a motor, and those that the type itself reads."""
+    t = built(ros2(SIMPLE, [''], ['<limit velocity="1"/>' + param('upper', '1')]))
+    assert t.findings == ()
+    ends = param('lower', '-1') + param('upper', '1')
+    assert built(ros2(CRANK, [ends], [''], CRANK_SIZES)).findings == ()
 
 
 def test_reversed_false_changes_nothing() -> None:

@@ -251,18 +251,44 @@ def test_what_is_refused_for_other_reasons_costs_its_own_joints(wrong):
 
 
 def test_another_block_passes_through():
-    """A misnamed joint concerns its own block only, and so does a joint in the style of ROS 1."""
-    old = (
-        '<transmission name="old"><type>transmission_interface/SimpleTransmission</type>'
-        '<joint name="j22"/><actuator name="m"><mechanicalReduction>2</mechanicalReduction>'
-        '</actuator></transmission>'
-    )
+    """A misnamed joint concerns its own block only."""
     other = (
         '<ros2_control name="other" type="system"><hardware><plugin>p</plugin></hardware>'
         f'<joint name="free"/>{simple("bad", joint("fre"), "m2")}</ros2_control>'
     )
-    t = RobotTransmissions(in_block(extra=other + old))
+    t = RobotTransmissions(in_block(extra=other))
     assert t.withheld == {'free': 'bad'}
     assert t.pass_through == ('j1', 'j2', 'j3')
     (finding,) = [each for each in t.findings if 'passed through' in each.message]
     assert "joint 'free' is not passed through" in finding.message
+
+
+@pytest.mark.parametrize('wrong', ['<joint name="j22"/>', '<joint/>', ''])
+def test_a_misnamed_joint_of_ros_1_does_not_pass_through(wrong):
+    """There is no block then, so that any joint without a transmission may be meant."""
+    old = (
+        '<transmission name="old"><type>transmission_interface/SimpleTransmission</type>'
+        f'{wrong}<actuator name="m"><mechanicalReduction>2</mechanicalReduction>'
+        '</actuator></transmission>'
+    )
+    robot = in_block(simple('good', joint('j1'), 'm1'), joints=('j1', 'j3'), extra=old)
+    t = RobotTransmissions(robot)
+    assert t.withheld == {'j2': 'old', 'j3': 'old', 'free': 'old'}
+    assert (t.joint_names, t.actuator_names) == (('j1',), ('m1',))
+    assert t.lost_joints['j2'] == "transmission 'old' may be meant for it"
+    finding = t.findings[-1]
+    assert (finding.severity, finding.subject) == ('error', 'old')
+    assert finding.expected == 'joints of the URDF in the transmission'
+
+
+def test_the_closest_name_of_a_misnamed_joint_is_suggested():
+    """In both dialects, as everywhere else that a name is not known."""
+    old = (
+        '<transmission name="old"><type>transmission_interface/SimpleTransmission</type>'
+        '<joint name="fre"/><actuator name="m"><mechanicalReduction>2</mechanicalReduction>'
+        '</actuator></transmission>'
+    )
+    robot = in_block(simple('bad', joint('fre'), 'm2'), joints=('free',), extra=old)
+    messages = [each.message for each in robot.errors]
+    assert any("<ros2_control> block (closest: 'free')" in each for each in messages)
+    assert "the robot has no joint 'fre' (closest: 'free')" in messages

@@ -10,6 +10,7 @@ import pytest
 
 from transmission_bridge import MapReport, RobotTransmissions
 from transmission_bridge.description import ParameterSpec
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import (
     Domain,
     LinearTransmission,
@@ -66,6 +67,8 @@ class Opaque(Transmission):
             raise ZeroDivisionError('inside the plugin')
         if self.fault == 'wrong shape':
             return np.ones(())
+        if self.fault == 'complex':
+            return np.full((*np.shape(actuator_position)[:-1], 1, 1), 0.5 + 0.1j)
         return np.full((*np.shape(actuator_position)[:-1], 1, 1), 0.5)
 
     def _answer(self, values, factor):
@@ -75,6 +78,8 @@ class Opaque(Transmission):
             raise ZeroDivisionError('inside the plugin')
         if self.fault == 'wrong shape':
             return np.zeros(7)
+        if self.fault == 'complex':
+            return np.asarray(values) * (factor + 0.1j)
         if self.fault == 'writes':
             values *= factor
             return values
@@ -139,10 +144,10 @@ def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading, fault):
     assert not report.counts
 
 
-@pytest.mark.parametrize('fault', ['raises', 'wrong shape'])
+@pytest.mark.parametrize('fault', ['raises', 'wrong shape', 'complex'])
 @pytest.mark.parametrize('leading', [(), (3,), (2, 2)])
 def test_a_failing_plugin_costs_its_own_joints(with_plugin, leading, fault):
-    """A plugin that raises or answers in another shape makes its joints NaN and is reported."""
+    """A plugin that raises, or answers in another shape or in complex numbers, is reported."""
     t = with_plugin(Opaque, fault)
     x = np.full((*leading, 3), 16.0)
     for report in (None, MapReport()):
@@ -155,7 +160,7 @@ def test_a_failing_plugin_costs_its_own_joints(with_plugin, leading, fault):
         assert 'inside the plugin' in report.errors['plugin']
 
 
-@pytest.mark.parametrize('fault', ['raises', 'wrong shape'])
+@pytest.mark.parametrize('fault', ['raises', 'wrong shape', 'complex'])
 @pytest.mark.parametrize('leading', [(), (3,)])
 def test_a_failing_jacobian_costs_its_own_entries(with_plugin, leading, fault):
     """A plugin whose Jacobian cannot be had makes its entries NaN and is reported."""
@@ -168,8 +173,8 @@ def test_a_failing_jacobian_costs_its_own_entries(with_plugin, leading, fault):
             equal_nan=True,
         )
     assert report.counts == {('plugin', 'exception'): 1}
-    said = 'inside the plugin' if fault == 'raises' else 'ShapeError: jacobian'
-    assert said in report.errors['plugin']
+    said = {'raises': 'inside the plugin', 'complex': 'found complex ones'}
+    assert said.get(fault, 'ShapeError: jacobian') in report.errors['plugin']
 
 
 def test_a_plugin_that_wants_to_exit_costs_its_own_joints(with_plugin):
@@ -316,3 +321,30 @@ def test_a_stream_has_what_the_plugin_says_of_an_interface(with_plugin):
         assert np.abs(state.map_state(values, report)[:, 1] - expected).max() <= 1e-14
         assert np.abs(state.map_command(values, values[0], report)[:, 1] - expected).max() <= 1e-14
         assert not report.counts
+
+
+class Rooted(Bent):
+    """The same with a square root that is complex beyond zero."""
+
+    def evaluate(self, x):
+        """Return half, and the ratio, in complex numbers for negative positions."""
+        y, slope = super().evaluate(x)
+        return y + 0.0 * np.emath.sqrt(x), slope
+
+
+def test_complex_numbers_of_an_equation_cost_its_own_joints(with_plugin):
+    """An answer that is complex at some position is unknown there, not its real part."""
+    t, report = with_plugin(Rooted), MapReport()
+    assert t.findings == ()
+    values = np.array([2.0, 2.0, 2.0])
+    assert t.actuator_to_joint('position', values, report=report)[1] == 1.0
+    assert not report.counts
+    mapped = t.actuator_to_joint('position', -values, report=report)
+    assert np.isnan(mapped).tolist() == [False, True, False]
+    assert 'found complex ones' in report.errors['plugin']
+
+
+def test_complex_matrix_is_refused():
+    """A linear transmission has real coefficients."""
+    with pytest.raises(TransmissionError, match='expected real numbers, found complex ones'):
+        LinearTransmission([[1.0 + 1.0j]])

@@ -115,6 +115,11 @@ def any_units(of: dict[str, tuple[str, ...]]):
 
     def needed(texts):
         words = ' '.join(texts.values())
+        follows = {'turn', 'rad', 'deg', 'tick', 'm', 'mm'}
+        for name, other in (('position', 'velocity'), ('velocity', 'position')):
+            unit = texts.get(f'{name}_unit', 'rad')
+            if unit.removesuffix('/s') not in follows:
+                texts = {f'{other}_unit': of[f'{other}_unit'][1]} | texts
         return texts | {
             name: CONSTANTS[name]
             for name, unit in (
@@ -310,6 +315,20 @@ def test_a_torque_constant_is_live(mixed):
         robot.with_parameters({'swivel_t.actuators.swivel_m.torque_constant': -0.1})
 
 
+@pytest.mark.parametrize('unit', ['rad', 'deg', 'turn', 'tick', 'm', 'mm'])
+def test_the_units_of_position_and_velocity_follow_from_each_other(mixed, unit):
+    """A unit of one of them alone is no SI for the other, in the description and the parameter."""
+    more = {'ticks_per_turn': '4096'} if unit == 'tick' else {}
+    both = read_units({'position_unit': unit, 'velocity_unit': f'{unit}/s', **more})
+    assert read_units({'position_unit': f' {unit} ', **more}) == both
+    assert read_units({'velocity_unit': f'{unit}/s', **more}) == both
+    assert both.position.scale == both.velocity.scale
+    name = 'cylinder' if unit in ('m', 'mm') else 'swivel_m'
+    assert robot_of(with_units(mixed, {name: {'position_unit': unit, **more}})).units[name] == both
+    text = ', '.join(f'{key}:{value}' for key, value in {'position_unit': unit, **more}.items())
+    assert units_from_text(text) == both
+
+
 #: Parameters of an actuator that cannot be used, and what the error says.
 WRONG = [
     ({'position_unit': 'turns'}, r"position_unit is not a unit.*closest: 'turn'"),
@@ -325,6 +344,9 @@ WRONG = [
     ({'position_unit': 'tick', 'ticks_per_turn': 'many'}, r'not a number'),
     ({'position_unit': '1e300 turn'}, r'position_unit cannot be used'),
     ({'position_unit': '-1 turn'}, r'position_unit cannot be used'),
+    ({'velocity_unit': 'rpm'}, r"position_unit is missing, and .* 'rpm'.* one of rad, .*, tick,"),
+    ({'position_unit': '0.5 turn'}, r'velocity_unit is missing.*one of rad/s, deg/s, .*, tick/s,'),
+    ({'velocity_unit': '2 mm/s'}, r'position_unit is missing.*one of m, mm, a number before it'),
     ({'position_unit': 'turn', 'velocity_unit': 'm/s'}, r'do not belong to one actuator'),
     ({'velocity_unit': 'rpm', 'effort_unit': 'N'}, r'do not belong to one actuator'),
     ({'positionUnit': 'turn'}, r"'positionUnit' of 'swivel_m' .*is not read"),
@@ -535,6 +557,7 @@ def test_units_of_a_joint_that_passes_through_come_from_a_parameter(mixed):
         ({'alone': 'turn'}, ParameterError, 'cannot be read'),
         ({'alone': 'position_units:turn'}, ParameterError, "closest: 'position_unit'"),
         ({'alone': 'ticks_per_turn:4096'}, ParameterError, 'no unit is given'),
+        ({'alone': 'velocity_unit:rpm'}, ParameterError, 'position_unit is missing'),
         ({'alone': ''}, ParameterError, 'cannot be read'),
         ({'alone': 'position_unit:tick'}, ParameterError, 'needs ticks_per_turn'),
         ({'alone': 'position_unit:deg,position_unit:rad'}, ParameterError, 'at most once'),
@@ -592,7 +615,7 @@ NAMES = st.one_of(
     params=st.lists(st.tuples(NAMES, XML_TEXT), max_size=6),
     entries=st.dictionaries(st.sampled_from(['alone', 'left', 'x']), XML_TEXT, max_size=2),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_any_units_in_a_description_are_findings_or_units(mixed, params, entries):
     """A description is loaded whatever stands there, without the traceback of a bug."""
     elements = ''.join(

@@ -569,6 +569,13 @@ def command_names(robot: RobotTransmissions) -> CommandNames:
         for member in binding.spec.joints
         if not all(binding.owned)
         or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
+        # A block without any interface does not tell whether its joints are only measured.
+        or (
+            not binding.spec.can_command
+            and any(
+                each.command_interfaces or each.state_interfaces for each in binding.spec.joints
+            )
+        )
     }
     reading |= {
         robot.joint_names[place]: f"passive, it is moved by transmission '{binding.spec.name}'"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.description.specs import Finding
@@ -22,27 +23,6 @@ from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Mask
-
-__all__ = [
-    'ERROR',
-    'NAME_LENGTH',
-    'OK',
-    'REASONS',
-    'UNITS_OF',
-    'WARN',
-    'Status',
-    'Trouble',
-    'TroubleLog',
-    'Window',
-    'actuator_status',
-    'command_status',
-    'input_status',
-    'judged',
-    'left_effort_status',
-    'output_status',
-    'transmission_statuses',
-]
-
 
 # Counts are totals since the node was configured. Levels describe the present: an event, such as a
 # refused message, is shown for a few seconds.
@@ -81,7 +61,7 @@ REASONS = {
     'partial': 'a coupled joint is missing and cannot hold, see partial_commands',
     'limit': 'outside the joint limits, see limits',
     'actuator_limit': 'outside the limits of an actuator, see its <limit>',
-    'stalled': 'handled after the node itself stood still',
+    'stalled': 'sent before the node itself stood still',
     'too_old': 'the stamp is older than max_command_age',
     'too_many_points': 'more waypoints than max_waypoints',
     'unmapped': 'the transmission has no solution there',
@@ -173,6 +153,10 @@ class Window:
     def lately(self, key: Hashable, total: int) -> bool:
         """Return whether a count has grown in the last 5 s."""
         return self.was_so(key, self.grown(key, total) > 0)
+
+    def grown_lately(self, kind: tuple[str, str], counts: Mapping[str, int]) -> list[str]:
+        """Return the keys of counts of one kind that have grown in the last 5 s."""
+        return [key for key, count in counts.items() if self.lately((*kind, key), count)]
 
     def was_so(self, key: Hashable, is_so: bool) -> bool:
         """Return whether something is so at this look, or was in the last 5 s."""
@@ -306,11 +290,7 @@ def input_status(
         *troubles,
         *_rejections(statistics, window, 'input'),
     ]
-    replaced = [
-        reason
-        for reason, count in statistics.replaced_stamps.items()
-        if window.lately(('stamp', topic, reason), count)
-    ]
+    replaced = window.grown_lately(('stamp', topic), statistics.replaced_stamps)
     if replaced:
         words = f'stamps replaced by the time of receipt: {_explained(replaced)}'
         found.append(Trouble(WARN, words))
@@ -366,6 +346,24 @@ def _incompatibilities(peers: Sequence[str]) -> list[Trouble]:
     return [Trouble(WARN, words, 'quality of service')]
 
 
+#: Counts of commands by joint: name in diagnostics, and words if they are a trouble of their own.
+_COMMAND_COUNTS = {
+    'clamped': ('clamped', 'clamped to the limits'),
+    'limited': ('outside limits', ''),
+    'contested': ('contested', 'commanded by another source too'),
+    'stopped': (
+        'stopped beyond limits',
+        'beyond a position limit and commanded further out, velocity or effort set to zero',
+    ),
+    'outward': (
+        'outward effort passed',
+        'beyond a position limit, an effort that leads further out passes as it may hold a load',
+    ),
+    'scaled': ('scaled', 'scaled down to the limits of actuators'),
+    'jumped': ('jumped', 'the first position asks for more than half the range'),
+}
+
+
 def command_status(
     statistics: TopicStatistics, counts: CommandCounts, window: Window, unheard: str = ''
 ) -> Status:
@@ -384,74 +382,48 @@ def command_status(
             'that it listens to'
         )
         troubles.append(Trouble(WARN, words, 'unheard'))
-    for kind, words, by_joint in (
-        ('clamped', 'clamped to the limits', counts.clamped),
-        ('contested', 'commanded by another source too', counts.contested),
-        (
-            'stopped',
-            'beyond a position limit and commanded further out, velocity or effort set to zero',
-            counts.stopped,
-        ),
-        (
-            'outward',
-            'beyond a position limit, an effort that leads further out passes as it may hold a '
-            'load',
-            counts.outward,
-        ),
-        ('scaled', 'scaled down to the limits of actuators', counts.scaled),
-        ('jumped', 'the first position asks for more than half the range', counts.jumped),
-    ):
-        grown = [
-            joint
-            for joint, count in by_joint.items()
-            if window.lately((kind, topic, joint), count)
-        ]
-        if grown and kind == 'scaled':
+    values = {'accepted': statistics.accepted, **_by('rejected', statistics.rejected)}
+    for kind, (key, words) in _COMMAND_COUNTS.items():
+        by_joint: Counter[str] = getattr(counts, kind)
+        values |= _by(key, by_joint)
+        grown = window.grown_lately((kind, topic), by_joint) if words else []
+        if kind == 'scaled':
             grown = [
                 f'{joint} (effort {counts.shares[joint]:.0%})' if joint in counts.shares else joint
                 for joint in grown
             ]
         if grown:
             troubles.append(Trouble(WARN, f'{words}: {", ".join(grown)}', kind))
-    return judged(
-        f'commands of {topic}',
-        troubles,
-        {
-            'accepted': statistics.accepted,
-            **_by('rejected', statistics.rejected),
-            **_by('clamped', counts.clamped),
-            **_by('outside limits', counts.limited),
-            **_by('contested', counts.contested),
-            **_by('stopped beyond limits', counts.stopped),
-            **_by('outward effort passed', counts.outward),
-            **_by('scaled', counts.scaled),
-            **_by('jumped', counts.jumped),
-        },
-    )
+    return judged(f'commands of {topic}', troubles, values)
 
 
-def left_effort_status(joints: Sequence[str]) -> Status:
-    """
-    Return the status of efforts that stay in force after their timeout.
-
-    :param joints: Those whose last effort was not ended.
-    """
+def gate_status(gate: Gate) -> Status:
+    """Return the status of what is sent to the drivers, and of how it ends."""
     troubles = []
-    if joints:
+    if kept := gate.ledger.kept_efforts:
         words = (
-            f'the last effort of {shortened(joints)} stays in force, though nobody commands it: '
-            'command it, or set zero_effort where no load can fall'
+            f'the last effort of {shortened(kept)} stays active, though nobody commands it: '
+            'command it, or set zero_effort if no load can fall'
         )
-        troubles.append(Trouble(ERROR, words, 'left effort'))
-    return judged('efforts in force', troubles, {'left': len(joints)})
+        troubles.append(Trouble(ERROR, words, 'kept effort'))
+    for topic, actuators in gate.missing.items():
+        words = (
+            f'the last array was not sent on {topic}: {shortened(actuators)} had no active '
+            'command of that mode, or is silent, beyond a limit, or in an unknown turn'
+        )
+        troubles.append(Trouble(WARN, words, f'unsent {topic}'))
+    endless = gate.ledger.endless
+    values = {
+        'kept efforts': len(kept),
+        **_by('arrays not sent', gate.unsent_arrays),
+        'joints without a timeout': shortened(endless) if endless else 'none',
+    }
+    return judged('commands in force', troubles, values)
 
 
 def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[Trouble]:
-    grown = [
-        reason
-        for reason, count in statistics.rejected.items()
-        if window.lately((view, statistics.topic, reason), count) and statistics.is_trouble(reason)
-    ]
+    lately = window.grown_lately((view, statistics.topic), statistics.rejected)
+    grown = [reason for reason in lately if statistics.is_trouble(reason)]
     return [Trouble(WARN, f'messages rejected: {_explained(grown)}')] if grown else []
 
 
@@ -493,26 +465,16 @@ def transmission_statuses(
     :param reports: What became NaN in the maps, and why.
     :param stale: Actuators that timed out, shape ``(n_actuators,)``.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    errors: dict[str, str] = {}
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    errors: defaultdict[str, str] = defaultdict(str)
     for report in reports:
-        counts.update(report.counts)
+        for (name, reason), count in report.counts.items():
+            counts[name][reason] += count
         errors.update(report.errors)
-    reasons: dict[str, dict[str, int]] = {}
-    for (name, reason), count in counts.items():
-        reasons.setdefault(name, {})[reason] = count
-    loaded = [
-        _loaded(
-            robot,
-            binding,
-            merged,
-            reasons.get(binding.spec.name, {}),
-            errors.get(binding.spec.name, ''),
-            window,
-            stale,
-        )
-        for binding in robot.bindings
-    ]
+    loaded = []
+    for binding in robot.bindings:
+        name = binding.spec.name
+        loaded.append(_loaded(robot, binding, merged, counts[name], errors[name], window, stale))
     refused = (_failed(*each, robot.findings) for each in _refused(robot))
     return [*loaded, *refused]
 
@@ -543,7 +505,7 @@ def _loaded(
     silent = tuple(robot.actuator_names[place] for place in actuators if stale[place])
     # NaN positions make joints unknown; NaN rates are how drivers say that they have none.
     is_nan = window.lately(('NaN', name), not_finite[0])
-    grown = tuple(r for r, count in counts.items() if window.lately(('map', name, r), count))
+    grown = tuple(window.grown_lately(('map', name), counts))
 
     def make() -> Status:
         troubles = []
@@ -633,10 +595,13 @@ def actuator_status(
     found = list(troubles)
     if silent:
         found.append(Trouble(ERROR, f'no fresh state of {silent}', '' if is_told else 'stale'))
-    for turn in merged.turns.open_turns() if merged.turns is not None else ():
-        level = ERROR if turn.reason == 'none' else WARN
-        found.append(Trouble(level, str(turn), f'turn of {turn.actuators}'))
-        values[f'turn unknown {shortened(turn.actuators, show=str)}'] = turn.reason
+    if merged.turns is not None:
+        for turn in merged.turns.open_turns():
+            level = ERROR if turn.reason in ('none', 'wrong', 'fast') else WARN
+            found.append(Trouble(level, str(turn), f'turn of {turn.actuators}'))
+            values[f'turn unknown {shortened(turn.actuators, show=str)}'] = turn.reason
+        beyond = merged.turns.take_beyond().items()
+        found += [Trouble(ERROR, words, f'beyond {joint}') for joint, words in beyond]
     fine = 'not all known' if unknown else 'all known'
     refused = [name for name, _ in _refused(robot)]
     if refused:

@@ -11,20 +11,12 @@ import math
 
 import numpy as np
 
-from transmission_bridge.bridge.diagnostics import (
-    ERROR,
-    Trouble,
-    WARN,
-    Window,
-)
+from transmission_bridge.bridge.diagnostics import ERROR, Trouble, WARN, Window
 from transmission_bridge.bridge.inputs import TopicStatistics
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.errors import shortened, shown
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
-
-__all__ = ['GRACE', 'ActuatorWatch', 'DriverWatch', 'Rhythm']
-
 
 # -- Drivers -------------------------------------------------------------------------------------
 
@@ -57,21 +49,17 @@ class Rhythm:
 
     def __init__(self) -> None:
         self._received = 0
-        self._heard = -math.inf
         self._numbers: Array = np.empty(0)
-        self._begin()
+        self.restart()
 
-    def _begin(self) -> None:
+    def restart(self) -> None:
+        """Forget the driver, because another one has come or may come."""
+        self._heard = -math.inf
         self.silence = 0.0
         self._looks = 0
         self._periods: deque[float] = deque(maxlen=_LOOKS_CHANGING)
         self._repeats: deque[bool] = deque(maxlen=_LOOKS)
         self._longest = 0.0
-
-    def restart(self) -> None:
-        """Forget the driver, because another one has come or may come."""
-        self._begin()
-        self._heard = -math.inf
 
     def look(self, received: int, heard: float, elapsed: float, numbers: Array) -> None:
         """

@@ -15,9 +15,6 @@ from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-__all__ = ['absolute_targets', 'calibration_offsets', 'counted_twice']
-
-
 # -- <calibration rising> ------------------------------------------------------------------------
 #
 # The position of the joint at which its reference switch gives a rising edge

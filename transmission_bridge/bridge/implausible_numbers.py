@@ -16,8 +16,6 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.types import Array
 
-__all__ = ['implausible_numbers']
-
 #: Magnitudes that gears have.
 _RATIOS = (1e-4, 1e5)
 #: Condition of a matrix above which positions lose six digits on the way back.
@@ -111,13 +109,9 @@ def _numbers(
     robot: RobotTransmissions, binding: Binding, name: str
 ) -> Iterator[tuple[TransmissionEnd, float]]:
     """Yield the joint or actuator and the value of each number of this name that is read."""
+    sides = {'joints': binding.spec.joints, 'actuators': binding.spec.actuators}
     members: dict[tuple[str, ...], TransmissionEnd] = {
-        (side, member.name): member
-        for side, all_of_it in (
-            ('joints', binding.spec.joints),
-            ('actuators', binding.spec.actuators),
-        )
-        for member in all_of_it
+        (side, member.name): member for side, ends in sides.items() for member in ends
     }
     for tunable in robot.tunables[binding.spec.name]:
         member = members.get(tunable.path[:2])

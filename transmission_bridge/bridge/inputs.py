@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 import math
-import time
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -20,22 +19,6 @@ from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import Layout, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Index
-
-__all__ = [
-    'MOST_UNKNOWN',
-    'CommandCounts',
-    'Places',
-    'PlanCache',
-    'StallWatch',
-    'Stamp',
-    'StampJudge',
-    'TopicStatistics',
-    'as_slice',
-    'check_age',
-    'find_places',
-    'is_possible',
-]
-
 
 # -- Names to indices, once per layout -----------------------------------------------------------
 
@@ -103,15 +86,6 @@ def as_slice(places: list[int]) -> Index | slice:
     return np.array(places, dtype=np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """The text of a :class:`MessageError`, which itself would keep its traceback alive."""
-
-    reason: str
-    message: str
-    about: str
-
-
 class PlanCache(Generic[Plan]):
     """
     The plan of each layout, or why its messages are refused.
@@ -121,9 +95,9 @@ class PlanCache(Generic[Plan]):
 
     def __init__(self, make: Callable[[Layout], Plan]) -> None:
         self._make = make
-        self._plans: WeakKeyDictionary[Layout, Plan | _Refusal] = WeakKeyDictionary()
+        self._plans: WeakKeyDictionary[Layout, Plan | MessageError] = WeakKeyDictionary()
         self._last_layout: Layout | None = None
-        self._last: Plan | _Refusal | None = None
+        self._last: Plan | MessageError | None = None
 
     def get(self, layout: Layout) -> Plan:
         """
@@ -139,12 +113,13 @@ class PlanCache(Generic[Plan]):
                 try:
                     plan = self._make(layout)
                 except MessageError as error:
-                    plan = _Refusal(error.reason, str(error), error.about)
+                    # A traceback would keep the message alive.
+                    plan = error.with_traceback(None)
                 self._plans[layout] = plan
             if layout.is_kept:
                 self._last_layout, self._last = layout, plan
-        if isinstance(plan, _Refusal):
-            raise MessageError(plan.reason, plan.message, about=plan.about)
+        if isinstance(plan, MessageError):
+            raise MessageError(plan.reason, str(plan), about=plan.about)
         assert plan is not None
         return plan
 
@@ -239,13 +214,11 @@ class StampJudge:
             )
             return time
         if stamp > limit:
-            ahead = _nanoseconds(stamp) - _nanoseconds(time)
             self._note(
                 topic,
                 'future_stamp',
-                f"header.stamp is {ahead / _BILLION:.3f} s ahead of this node's clock, expected "
-                f'{_TOLERANCE / _BILLION:g} s at most; the time of receipt counts instead. '
-                'Synchronise the clocks, and give both nodes the same use_sim_time',
+                f'{_ahead(_nanoseconds(stamp) - _nanoseconds(time))}; the time of receipt counts '
+                'instead. Synchronise the clocks, and give both nodes the same use_sim_time',
             )
             return time
         return stamp
@@ -254,83 +227,36 @@ class StampJudge:
 def _limit_at(time: Stamp) -> Stamp:
     if time == _NONE:
         return _LAST
-    seconds, nanoseconds = divmod(_nanoseconds(time) + _TOLERANCE, _BILLION)
-    return seconds, nanoseconds
+    return divmod(_nanoseconds(time) + _TOLERANCE, _BILLION)
 
 
 def _nanoseconds(stamp: Stamp) -> int:
     return stamp[0] * _BILLION + stamp[1]
 
 
-# -- Commands that waited while the node stood still ---------------------------------------------
-
-
-class StallWatch:
-    """
-    Tells whether the node itself stood still, so that commands have waited in its queues.
-
-    The receipt time of the middleware does not tell: its threads stand still as well.
-
-    :param limit: Seconds without a look that are a stall.
-    :param time: Returns the time of the steady clock [s].
-    """
-
-    def __init__(self, limit: float, time: Callable[[], float] = time.monotonic) -> None:
-        self.limit = limit
-        self._time = time
-        self.reset()
-
-    @property
-    def period(self) -> float:
-        """Seconds between two looks of a timer: enough that only a stall is late."""
-        return 0.25 * self.limit
-
-    def reset(self) -> None:
-        """Begin anew: nothing waits."""
-        self._alive = self._time()
-        self._until = -math.inf
-        self._stalled = 0.0
-
-    def look(self) -> float:
-        """Look whether the node stood still since the last look; return the time [s]."""
-        now = self._time()
-        gap, self._alive = now - self._alive, now
-        if gap > self.limit:
-            self._stalled = gap
-            self._until = now + self.period
-        return now
-
-    def check(self) -> None:
-        """
-        Look before a command.
-
-        :raises MessageError: If the node stood still lately (``stalled``).
-        """
-        if self.look() < self._until:
-            raise MessageError(
-                'stalled',
-                f'the node stood still for {self._stalled:.2f} s (a loaded or paused machine), '
-                'and this may have waited as long; commands are taken again after '
-                f'{self.period:g} s',
-            )
-
-
 def check_age(stamp: Stamp, now: Stamp, limit: float) -> None:
     """
-    Refuse a command that is too old by its stamp.
+    Reject a command that is too old by its stamp, or too far ahead to tell.
 
     :param stamp: Its stamp; zero: it has none.
     :param now: The time by the clock of stamps.
     :param limit: Seconds; 0: any age will do.
-    :raises MessageError: If it is older (``too_old``).
+    :raises MessageError: If it is older (``too_old``), or more than 0.5 s ahead
+        (``future_stamp``).
     """
     if not limit or stamp == _NONE or now == _NONE:
         return
-    age = (_nanoseconds(now) - _nanoseconds(stamp)) / _BILLION
-    if age > limit:
-        raise MessageError(
-            'too_old', f'header.stamp is {age:.3f} s old, max_command_age is {limit:g} s'
-        )
+    age = _nanoseconds(now) - _nanoseconds(stamp)
+    if age > limit * _BILLION:
+        old = f'{age / _BILLION:.3f} s old'
+        raise MessageError('too_old', f'header.stamp is {old}, max_command_age is {limit:g} s')
+    if age < -_TOLERANCE:
+        raise MessageError('future_stamp', f'{_ahead(-age)}, so that its age is unknown')
+
+
+def _ahead(nanoseconds: int) -> str:
+    found = f"header.stamp is {nanoseconds / _BILLION:.3f} s ahead of this node's clock"
+    return f'{found}, expected {_TOLERANCE / _BILLION:g} s at most'
 
 
 # -- Counts --------------------------------------------------------------------------------------

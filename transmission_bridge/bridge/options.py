@@ -17,28 +17,6 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
 
-__all__ = [
-    'AUTO',
-    'COMMAND_TIMEOUT',
-    'PREFIX',
-    'WRAP_PERIOD',
-    'BridgeOptions',
-    'ParameterNames',
-    'Range',
-    'by_number',
-    'choices_of',
-    'description_of',
-    'names_of_lost',
-    'pairs',
-    'parameter_name',
-    'parameter_names',
-    'range_of',
-    'split_topic',
-    'unused_aliases',
-    'yaml_number',
-]
-
-
 # One table: the node declares its parameters from it, and the documentation is tested against it.
 
 
@@ -95,6 +73,13 @@ COMMAND_TIMEOUT = 0.5
 
 #: In any unit of position: counts of a 32-bit encoder are more than four thousand million.
 WRAP_PERIOD = Range(1e-6, 1e10)
+
+
+#: Parameters of former versions, with the successor of each.
+REMOVED = {
+    'tip_frames': 'use transmission_bridge.kinematics.JointDevice for twists and wrenches of '
+    'links (docs/kinematics.md)',
+}
 
 
 def _option(
@@ -179,11 +164,6 @@ class BridgeOptions:
         'Order of the actuators in actuator_position_commands, actuator_velocity_commands and '
         'actuator_effort_commands, for drivers that want plain arrays; these topics are there if '
         'it is not empty.',
-    )
-    tip_frames: tuple[str, ...] = _option(
-        (),
-        'Links whose twist and wrench are published as ~/tip_twist and ~/tip_wrench, in the axes '
-        'of the root link.',
     )
     state_timeout: float = _option(
         AUTO,
@@ -298,6 +278,9 @@ class BridgeOptions:
                     expected=' or '.join(repr(choice) for choice in allowed),
                     found=repr(value),
                 )
+            span = range_of(option)
+            if span is not None and isinstance(option.default, float | int):
+                span.check(option.name, value)
         if not self.actuator_state_topics or not all(self.actuator_state_topics):
             raise ParameterError(
                 'actuator_state_topics cannot be accepted',
@@ -308,25 +291,16 @@ class BridgeOptions:
         for name in ('plugin_aliases', 'wrap_period', 'actuator_units'):
             pairs(name, getattr(self, name))
         for driver_name in pairs('actuator_names', self.actuator_names):
-            self._check_topic(driver_name)
-        for option in fields(self):
-            span = range_of(option)
-            if span is not None and isinstance(option.default, float | int):
-                span.check(option.name, getattr(self, option.name))
-
-    def _check_topic(self, driver_name: str) -> None:
-        if ':' not in driver_name:
-            return
-        topic, name = split_topic(driver_name)
-        if topic not in self.actuator_state_topics or not name:
-            raise ParameterError(
-                'actuator_names cannot be accepted',
-                parameter='actuator_names',
-                expected="'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
-                f'({", ".join(self.actuator_state_topics)}); a name with a colon in it stands '
-                'behind its topic',
-                found=repr(driver_name),
-            )
+            topic, name = split_topic(driver_name)
+            if ':' in driver_name and not (topic in self.actuator_state_topics and name):
+                raise ParameterError(
+                    'actuator_names cannot be accepted',
+                    parameter='actuator_names',
+                    expected="'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
+                    f'({", ".join(self.actuator_state_topics)}); a name with a colon in it stands '
+                    'behind its topic',
+                    found=repr(driver_name),
+                )
 
 
 def description_of(option: Field[Any]) -> str:

@@ -10,8 +10,6 @@ from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['robot_of']
-
 
 def robot_of(
     description: RobotDescription, options: BridgeOptions

@@ -146,15 +146,6 @@ class StateBuffer:
         """
         return {name: self._names[place] for name, place in self._index_of(source).items()}
 
-    def places(self, source: str, layout: Layout) -> Places:
-        """
-        Return where the entries of a message go.
-
-        :param source: A driver that has sent a message.
-        :raises MessageError: If messages of this layout are refused.
-        """
-        return self._sources[source].plans.get(layout)
-
     def update(
         self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float
     ) -> None:
@@ -258,6 +249,10 @@ class StateBuffer:
         if self.turns is not None:
             self.version += 1
             self.turns.take_absolute(positions, self._values[0], self._timeouts[0], now)
+
+    def reopen_turns(self, joints: Array) -> bool:
+        """Open turns by the positions of joints; see :meth:`TurnCounter.reopen`."""
+        return self.turns is not None and self.turns.reopen(joints, self._values[0])
 
     def settle_turns(self, positions: Mapping[int, float]) -> None:
         """Take positions, by place, for those of actuators whose turn is open."""

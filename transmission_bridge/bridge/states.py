@@ -16,8 +16,6 @@ from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.description.specs import JointSpec, RobotDescription
-from transmission_bridge.errors import ParameterError
-from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -296,12 +294,13 @@ class StatePath:
         """
         self.merged.update(source, layout, data, stamp, now)
 
-    def take_absolute(self, positions: Array, now: float = 0.0) -> None:
+    def take_absolute(self, positions: Array, now: float) -> None:
         """
         Use absolute positions of the actuators where it is not known in which turn they are.
 
-        :param positions: Shape ``(n_actuators,)``, NaN where unknown.
-        :param now: Time of receipt [s].
+        :param positions: Shape ``(n_actuators,)``, NaN where this message has none.
+        :param now: Time of receipt [s], that of :meth:`update`: both count together only if they
+            are of nearly the same time.
         """
         self.merged.take_absolute(positions, now)
 
@@ -398,6 +397,8 @@ class StatePath:
 
     def _map(self, actuators: Array) -> Array:
         joints = self._mapper.map_state(actuators, self.report)
+        if self.merged.reopen_turns(joints[0]):
+            joints = self._mapper.map_state(actuators, self.report)
         self._joints = joints
         self._all_known = self._mapper.all_finite
         self._mapped_version = self.merged.version
@@ -510,84 +511,3 @@ class SensorPath:
         return self._robot.actuator_to_joint(
             self._interface, values, at=actuator_position, report=self.report
         )
-
-
-# -- Twist and wrench at the end of a chain ------------------------------------------------------
-
-
-class Tip:
-    """
-    Twist and wrench of one link with respect to the root of the robot.
-
-    The twist is ``v = J q'``. The wrench is the smallest one that the efforts ``tau = J^T w``
-    hold, ``w = (J^T)^+ tau``. Both are at the link's origin in the axes of the root: linear
-    velocity or force first [m/s, N], then angular velocity or moment [rad/s, N m].
-
-    :param robot: The description.
-    :param frame: Name of the link.
-    :param bridged: Names of the bridged joints.
-    :raises ParameterError: If there is no such link, or a joint between root and link is not
-        bridged.
-    """
-
-    def __init__(self, robot: RobotDescription, frame: str, bridged: Iterable[str]) -> None:
-        self.frame = frame
-        self.root = root_of(robot)
-        if frame not in {link.name for link in robot.links}:
-            raise ParameterError(
-                'tip_frames cannot be accepted',
-                parameter='tip_frames',
-                expected='names of links',
-                found=repr(frame),
-            )
-        self._device = JointDevice.from_description(robot, base=self.root, end=frame)
-        missing = sorted(set(self._device.joint_names) - set(bridged))
-        if missing:
-            raise ParameterError(
-                f"tip frame '{frame}' depends on joints that are not bridged",
-                parameter='tip_frames',
-                found=', '.join(missing),
-            )
-
-    def twist(self, joints: JointStateRecord) -> Array | None:
-        """Return ``[v; omega]``, shape ``(6,)``, or ``None`` where a joint is not known."""
-        position = self._of(joints, joints.position)
-        velocity = self._of(joints, joints.velocity)
-        if position is None or velocity is None:
-            return None
-        twist: Array = self._device.base_j_end(position) @ velocity
-        return twist
-
-    def wrench(self, joints: JointStateRecord) -> Array | None:
-        """Return ``[f; m]``, shape ``(6,)``, or ``None`` where a joint is not known."""
-        position = self._of(joints, joints.position)
-        effort = self._of(joints, joints.effort)
-        if position is None or effort is None:
-            return None
-        jacobian = self._device.base_j_end(position)
-        wrench: Array = np.linalg.pinv(jacobian.T) @ effort
-        return wrench
-
-    def _of(self, joints: JointStateRecord, values: Array) -> Array | None:
-        """Return the values of the joints of the chain, ``None`` where any is unknown."""
-        known = dict(zip(joints.names, values.tolist(), strict=False))
-        try:
-            share: Array = np.array([known[name] for name in self._device.joint_names])
-        except KeyError:
-            return None
-        return share if np.isfinite(share).all() else None
-
-
-def root_of(robot: RobotDescription) -> str:
-    """
-    Return the link that is no joint's child, the first one where there are several.
-
-    :raises ParameterError: If there is none.
-    """
-    children = {joint.child for joint in robot.joints}
-    for link in robot.links:
-        if link.name not in children:
-            return link.name
-    raise ParameterError(
-        'tip_frames needs a kinematic tree', parameter='tip_frames', found='no root link'
-    )

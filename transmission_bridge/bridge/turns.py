@@ -6,9 +6,9 @@ Turns of single-turn encoders: counting them, and finding out in which turn an a
 
 Everything here is in the driver's numbers and before the map: ``total = reading + k * period``
 with an integer ``k``. Counting needs no more than that the actuator moves less than half a period
-between two readings. Which turn it is in is open at first, and again where it could have moved
-further: then the turns are possible that bring the joints of its transmission within their limits,
-and the one of them counts that everything else about the robot agrees with.
+between two readings. At first, and where it could have moved further, its turn is open. Possible
+are the turns that bring the joints of its transmission within their limits; if one of them is
+left, it is used. Readings that no turn explains say that the period is wrong.
 """
 
 from __future__ import annotations
@@ -21,16 +21,23 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.limits import motor_bounds
 from transmission_bridge.bridge.options import WRAP_PERIOD
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.errors import MessageError, ParameterError, shortened, UnknownNameError
+from transmission_bridge.errors import (
+    MessageError,
+    ParameterError,
+    shortened,
+    shown,
+    UnknownNameError,
+)
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
-
-__all__ = ['MOST_TURNS', 'OpenTurn', 'TurnCounter', 'Unwrapper', 'wrap_periods']
 
 #: More turns than an encoder makes; their sum still resolves 1e-7 of a turn.
 MOST_TURNS = 1e9
@@ -83,11 +90,13 @@ class Unwrapper:
     :param places: Indices of the actuators.
     :param periods: Their periods in the unit of the positions, same length.
     :ivar totals: The last known positions, NaN where there is none.
+    :ivar steps: From the totals before to the newest readings, NaN where either is missing.
     """
 
     def __init__(self, places: npt.ArrayLike, periods: npt.ArrayLike) -> None:
         self._places = np.array(places, dtype=np.intp)
         self._periods: Array = np.array(periods, dtype=np.float64)
+        self._most = MOST_TURNS * self._periods
         self.reset()
 
     def reset(self) -> None:
@@ -102,12 +111,13 @@ class Unwrapper:
         """
         readings = positions[self._places]
         # Rounding would be as large as a turn there, and the turns would be lost.
-        readings[np.abs(readings) > MOST_TURNS * self._periods] = np.nan
-        turns: Array = np.round((self.totals - readings) / self._periods)
+        readings[np.abs(readings) > self._most] = np.nan
+        turns: Array = np.rint((self.totals - readings) / self._periods)
         turns[np.isnan(turns)] = 0.0
         totals = readings + turns * self._periods
         positions[self._places] = totals
-        np.copyto(self.totals, totals, where=~np.isnan(totals))
+        self.steps: Array = totals - self.totals
+        self.totals = np.where(np.isnan(totals), self.totals, totals)
         return turns
 
 
@@ -124,14 +134,17 @@ _MOST = 4096
 #: its joints together.
 _GRID, _MOST_POINTS = 5, 700
 
-#: Share of a period by which an absolute position may differ from a reading.
+#: Share of a period by which an absolute position may differ from a reading, by which the
+#: actuator may move between the two, and what a joint moves in which tells that its turn is lost.
 _AGREEMENT = 0.25
 
-#: Share of a period by which actuators that are more than the joints may disagree.
+#: Share of a period by which actuators that are more than the joints may disagree, and by which
+#: an actuator may be moved faster than by its limit.
 _SPREAD = 0.1
 
-#: Seconds for which an absolute position that came before the first reading counts.
-_LONGEST = 1.0
+#: Seconds between measurements of one moment: for an absolute position and a reading where
+#: nothing limits the speed, and by which messages may come late.
+_AT_ONCE = 0.05
 
 #: Difference of two angles of a continuous joint that are the same: a period is given rounded.
 _SAME_ANGLE = 1e-3
@@ -150,35 +163,40 @@ class OpenTurn:
     :param joints: The joints that are unknown for it.
     :param candidates: Positions of these joints in each turn that is possible; empty: none is.
     :param reason: Why there is no choice: ``several``, ``none``, ``unlimited`` (a joint has no
-        limits) or ``many`` (too many to look at).
+        limits), ``many`` (too many to look at), ``fast`` (turns cannot be counted between
+        readings) or ``wrong`` (``wrap_period`` or ``position_unit`` is).
+    :param words: What was found, and of what is wrong what was expected.
     """
 
     actuators: tuple[str, ...]
     joints: tuple[str, ...]
     candidates: tuple[tuple[float, ...], ...]
     reason: str
+    words: str = ''
 
     def __str__(self) -> str:
         """Return a sentence with the candidates and with what settles it."""
-        what = f'the turn of {shortened(self.actuators)} is unknown'
-        if self.reason == 'none':
-            return (
-                f'{what}: no turn brings {shortened(self.joints)} within the limits of the URDF: '
-                'check offset, wrap_period and <limit>, or say by ~/zero where the joints are'
-            )
         settle = (
             'settle it by ~/zero, or publish actuator_absolute_positions, or give <limit>s that '
             'leave one turn'
         )
-        if self.reason == 'unlimited':
-            return f'{what}: {shortened(self.joints)} may be anywhere, without limits: {settle}'
-        if self.reason == 'many':
-            return f'{what}: more than {_MOST} turns fit the limits: {settle}'
+        joints = shortened(self.joints)
         found = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
             for at in self.candidates
         ]
-        return f'{what}: {len(found)} fit, with {shortened(found, 4, show=str)}: {settle}'
+        words = {
+            'none': f'no turn brings {joints} within the limits of the URDF: check offset, '
+            'wrap_period and <limit>, or say by ~/zero where the joints are',
+            'wrong': f'{self.words}: wrap_period or position_unit is wrong; ~/zero or the next '
+            'activation has the readings believed again',
+            'fast': f'it can move {self.words} periods between two readings, expected less than '
+            'one: check wrap_period, position_unit, limits of velocity and the rate of the driver',
+            'unlimited': f'{joints} may be anywhere, without limits: {settle}',
+            'many': f'more than {_MOST} turns fit the limits: {settle}',
+            'several': f'{len(found)} fit, with {shortened(found, 4, show=str)}: {settle}',
+        }
+        return f'the turn of {shortened(self.actuators)} is unknown: {words[self.reason]}'
 
 
 class _Group:
@@ -212,10 +230,12 @@ class _Group:
         types = {joint.name: joint.type for joint in robot.robot.joints}
         self._turns: Mask = np.array([types.get(name) == 'continuous' for name in names])
         # A limit of zero is one that nobody filled in.
-        self._velocity = np.array([each.velocity or math.inf for each in limits])
+        self.velocity = np.array([each.velocity or math.inf for each in limits])
         self._is_constant = all(each.transmission.is_constant for each in bindings)
+        self.haste = _HASTE if self._is_constant else _HASTE_NONLINEAR
         self._points = self._sample_points()
         self._ratios = self._travels(self._points)
+        self._shares = self._inverse_ratios()
         self.forget()
 
     def forget(self) -> None:
@@ -252,55 +272,46 @@ class _Group:
         return points[np.isfinite(points).all(axis=1)]
 
     def _travels(self, points: Array) -> Array:
-        """
-        Return how far each joint moves in one period of each actuator, by the ratio at points.
+        """Return how far joints move in one period of each actuator at points, from the ratios."""
+        whole = np.full((len(points), len(self._robot.actuator_names)), np.nan)
+        whole[:, self.actuators] = points
+        ratios = self._robot.jacobian(whole)[:, self.joints[:, np.newaxis], self.actuators]
+        return ratios[np.isfinite(ratios).all(axis=(1, 2))] * self._scales
 
-        From differences of positions, so that it is in the units of the driver.
+    def _inverse_ratios(self) -> Array:
+        """Return how many periods each actuator moves while a joint moves by one, likewise."""
+        if self._is_constant:
+            count = len(self.joints)
+            moved = self.inverse(np.eye(count)) - self.inverse(np.zeros((1, count)))
+            shares: Array = (moved / self._scales).T[np.newaxis]
+        else:
+            shares = np.linalg.pinv(self._ratios)
+        shares[np.abs(shares) < 1e-9 * np.abs(shares).max(initial=0.0)] = 0.0
+        return shares
 
-        :returns: Shape ``(n_points, n_joints, n_own)``.
+    def most_periods(self, amounts: Array) -> Array:
         """
-        travels = np.empty((len(points), len(self.joints), len(self.actuators)))
-        step = 0.5 if self._is_constant else 1e-4
-        for place, scale in enumerate(self._scales):
-            ahead, back = points.copy(), points.copy()
-            ahead[:, place] += step * scale
-            back[:, place] -= step * scale
-            moved = self._positions(ahead) - self._positions(back)
-            travels[:, :, place] = moved / (2.0 * step)
-        return travels[np.isfinite(travels).all(axis=(1, 2))]
+        Return how many periods each actuator moves at most, shape ``(n_own,)``.
 
-    def speeds(self) -> Array:
+        :param amounts: Of what the joints move meanwhile; infinite where these do not tell.
         """
-        Return how many periods a second each actuator moves at most, shape ``(n_own,)``.
-
-        What the joints move at their velocity limits; infinite where these do not tell.
-        """
-        fastest = np.zeros(len(self.actuators))
-        if not len(self._ratios):
-            return np.full(len(self.actuators), np.inf)
-        for ratios in self._ratios:
-            shares = np.abs(np.linalg.pinv(ratios))
-            shares[shares < 1e-9 * shares.max(initial=0.0)] = 0.0
-            with np.errstate(invalid='ignore'):
-                parts = np.where(shares > 0.0, shares * self._velocity, 0.0)
-            fastest = np.maximum(fastest, parts.sum(axis=1))
+        with np.errstate(invalid='ignore'):
+            parts = np.where(self._shares != 0.0, np.abs(self._shares) * amounts, 0.0)
+        most = parts.sum(axis=2).max(axis=0, initial=0.0)
         # An actuator that moves no joint is not held back by any.
-        moves = np.abs(self._ratios).max(axis=(0, 1)) > 0.0
-        haste = _HASTE if self._is_constant else _HASTE_NONLINEAR
-        return np.where(moves, haste * fastest, np.inf)
+        moves = np.abs(self._ratios).max(axis=(0, 1), initial=0.0) > 0.0
+        return np.where(moves, most, np.inf)
 
     # -- the turns that are left -----------------------------------------------------------------
 
-    def look(self, base: Array, is_open: Mask, low: Array, high: Array, *, exact: bool) -> bool:
+    def look(self, base: Array, is_open: Mask, told: Array) -> bool:
         """
         Find the turns that are possible; :attr:`shifts` are those that are left.
 
         :param base: Positions of the actuators, shape ``(n_own,)``, right but for whole periods
             of those that are open.
         :param is_open: Which are, likewise.
-        :param low: Least turn of each that is possible for other reasons.
-        :param high: Greatest one.
-        :param exact: Whether these are the turns, by absolute positions.
+        :param told: Turns by absolute positions, likewise, NaN where there is none.
         :returns: Whether it is settled: one is left, or all that are left are the same.
         """
         if self._looked is not None:
@@ -309,10 +320,10 @@ class _Group:
                 return False
         self._looked = base.copy()
         if self.shifts is None or not len(self.shifts):
-            self.shifts = self._turns_within(base, is_open, low, high)
+            self.shifts = self._turns_within(base, is_open, told)
         if self.shifts is None:
             return False
-        positions, is_inside = self._judge(base, self.shifts, is_open, exact=exact)
+        positions, is_inside = self._judge(base, self.shifts, is_open, told)
         self.shifts, self.found = self.shifts[is_inside], positions[is_inside]
         self.reason = 'several' if len(self.shifts) else 'none'
         if not len(self.shifts) or not self._are_same(self.found):
@@ -322,12 +333,11 @@ class _Group:
         self.shifts, self.found = self.shifts[[nearest]], self.found[[nearest]]
         return True
 
-    def _turns_within(self, base: Array, is_open: Mask, low: Array, high: Array) -> Array | None:
+    def _turns_within(self, base: Array, is_open: Mask, told: Array) -> Array | None:
         """Return all turns in a box that holds every possible one, ``None`` if that is endless."""
-        bounds = self._box(base, is_open)
-        is_given = low == high
-        low = np.where(is_given, low, np.maximum(np.ceil(bounds[0] - 1e-9), low))[is_open]
-        high = np.where(is_given, high, np.minimum(np.floor(bounds[1] + 1e-9), high))[is_open]
+        low, high = self._box(base, is_open)
+        low = np.where(np.isnan(told), np.ceil(low - 1e-9), told)[is_open]
+        high = np.where(np.isnan(told), np.floor(high + 1e-9), told)[is_open]
         self.found = np.empty((0, len(self.joints)))
         if not np.isfinite([low, high]).all():
             self.reason = 'unlimited'
@@ -344,56 +354,39 @@ class _Group:
 
     def _box(self, base: Array, is_open: Mask) -> Array:
         """Return least and greatest turn of each actuator, ``(2, n_own)``, from the limits."""
-        box = np.array([np.full(len(base), -np.inf), np.full(len(base), np.inf)])
-        if not len(self._ratios):
-            return box
         if not self._is_constant:
             turns = (self._points - base) / self._scales
-            span = turns.max(axis=0) - turns.min(axis=0)
-            box[0] = turns.min(axis=0) - 0.25 * span - 1.0
-            box[1] = turns.max(axis=0) + 0.25 * span + 1.0
-            return box
-        (ratios,) = self._ratios
-        here = self._positions(base[np.newaxis])[0]
-        margin = self._margin(is_open)
-        low, high = self.lower - margin - here, self.upper + margin - here
+            low, high = turns.min(axis=0, initial=np.inf), turns.max(axis=0, initial=-np.inf)
+            pad = 0.25 * (high - low) + 1.0
+            return np.stack([low - pad, high + pad])
+        shares = self._shares[0]
+        zero, here = self._positions(np.stack([np.zeros(len(base)), base]))
         # Turns of a continuous joint that differ are met within a few of its actuators'.
-        reach = math.pi + 4.0 * np.abs(ratios[:, is_open]).sum(axis=1)
-        low, high = np.where(self._turns, -reach, low), np.where(self._turns, reach, high)
-        rows = ratios[:, is_open]
-        if len(self.actuators) > len(self.joints):
-            # Actuators that are more than the joints have to agree with each other.
-            steps = np.concatenate([np.zeros((1, len(base))), np.diag(self._scales)])
-            apart = self._disagreement(base + steps)
-            rows = np.concatenate([rows, (apart[1:] - apart[0]).T[:, is_open]])
-            low = np.concatenate([low, -_SPREAD - apart[0]])
-            high = np.concatenate([high, _SPREAD - apart[0]])
-        shares = np.linalg.pinv(rows)
-        shares[np.abs(shares) < 1e-9 * np.abs(shares).max(initial=0.0)] = 0.0
+        reach = math.pi + 4.0 * np.abs(self._ratios[0][:, is_open]).sum(axis=1)
+        low = np.where(self._turns, here - reach, self.lower) - zero
+        high = np.where(self._turns, here + reach, self.upper) - zero
         with np.errstate(invalid='ignore'):
             ends = shares[..., np.newaxis] * np.stack([low, high], axis=-1)
         ends[shares == 0.0] = 0.0
-        box[0, is_open] = ends.min(axis=-1).sum(axis=-1)
-        box[1, is_open] = ends.max(axis=-1).sum(axis=-1)
-        if np.linalg.matrix_rank(rows) < int(is_open.sum()):
-            box[:, is_open] = [[-np.inf], [np.inf]]
-        return box
+        low, high = ends.min(axis=-1).sum(axis=-1), ends.max(axis=-1).sum(axis=-1)
+        return np.stack([low - 0.5, high + 0.5]) - base / self._scales
 
-    def _margin(self, is_open: Mask) -> Array:
-        return _MARGIN * np.abs(self._ratios[:, :, is_open]).sum(axis=2).max(axis=0, initial=0.0)
+    def margin(self, is_open: Mask, share: float) -> Array:
+        """Return what the joints move in this share of a period of all that are open."""
+        if not len(self._ratios):
+            return np.full(len(self.joints), np.inf)
+        return share * np.abs(self._ratios[:, :, is_open]).sum(axis=2).max(axis=0)
 
     def _disagreement(self, actuators: Array) -> Array:
         """Return how many periods actuators are from where their joints would put them."""
         back = self.inverse(self._positions(actuators))
         return (actuators - back) / self._scales
 
-    def _judge(
-        self, base: Array, shifts: Array, is_open: Mask, *, exact: bool
-    ) -> tuple[Array, Mask]:
+    def _judge(self, base: Array, shifts: Array, is_open: Mask, told: Array) -> tuple[Array, Mask]:
         """Return the joints' positions in each turn, and which are within the limits."""
         actuators = base + shifts * self._scales
         positions = self._positions(actuators)
-        margin = self._margin(is_open) * (_AGREEMENT / _MARGIN if exact else 1.0)
+        margin = self.margin(is_open, _MARGIN if np.isnan(told[is_open]).any() else _AGREEMENT)
         with np.errstate(invalid='ignore'):
             is_inside = (positions >= self.lower - margin) & (positions <= self.upper + margin)
             is_inside |= self._turns & np.isfinite(positions)
@@ -452,15 +445,16 @@ class TurnCounter:
     Counts the turns of the wrapped actuators of a robot, and finds them where they are open.
 
     The turn of an actuator is open at its first reading, and after a gap in which it could have
-    moved so far that its last position does not tell: at its joints' velocity limits, or, where
-    there are none, in a time longer than its driver's timeout (with no timeout its driver is one
-    that is silent while nothing moves). As long as it is, its position is unknown.
+    moved so far that its last position does not tell: at its own velocity limit and those of its
+    joints, or, where there are none, in a time longer than its driver's timeout (with no timeout
+    its driver is one that is silent while nothing moves). It is open again where a joint is
+    measured far beyond its limits and another turn fits, and for good where the readings do not
+    fit the period. As long as it is open, its position is unknown.
 
     :param robot: The maps; replaced by :meth:`use`.
     :param periods: Period by actuator, in the units of its driver.
     :param unknown_turn: ``resolve``, or ``first``: the first reading counts as it is, and a turn
         is never open.
-    :ivar is_open: Actuators whose turn is open, shape ``(n_actuators,)``; ``None``: no one's.
     :ivar waited: Readings that were not used because the turn was open, by actuator.
     """
 
@@ -481,12 +475,13 @@ class TurnCounter:
         self._scales = np.ones(len(self._names))
         self._scales[self._places] = self._periods
         self.waited = dict.fromkeys(periods, 0)
-        #: Each group, and which of the wrapped actuators are its own.
-        self._parts: list[tuple[_Group, Index]] = []
+        #: Each group, which of the wrapped actuators are its own, and which they are in it.
+        self._parts: list[tuple[_Group, Index, Index]] = []
         self._given: Index | slice | None = None
         self._is_given: Mask = np.zeros(len(periods), dtype=bool)
         self._gives_all = False
-        self._robot: RobotTransmissions | None = None
+        self._beyond: dict[str, str] = {}
+        self._robot = robot
         self.forget()
         self.use(robot)
 
@@ -499,43 +494,64 @@ class TurnCounter:
         self._all_at, self._certain_for = -np.inf, -np.inf
         #: Turns between the driver's last reading and the position.
         self._counts: Array = np.zeros(count)
-        self._open: Mask = np.full(count, self._resolves)
-        self._low: Array = np.full(count, -np.inf)
-        self._high: Array = np.full(count, np.inf)
-        #: Periods a second, by the last two readings.
-        self._rates: Array = np.zeros(count)
-        self._absolute: Array = np.full(count, np.nan)
-        self._absolute_at = -np.inf
-        for group, _ in self._parts:
-            group.forget()
-        self._note_open()
+        self._absolute: Array = np.full(len(self._names), np.nan)
+        self._absolute_at: Array = np.full(len(self._names), -np.inf)
+        #: The first readings: zero may stand for none.
+        self._first: Array = np.full(count, np.nan)
+        #: Of actuators whose readings do not fit the period: what was expected and found.
+        self._wrong: dict[int, str] = {}
+        #: Periods that each could move between its last two readings.
+        self._moves: Array = np.zeros(count)
+        self._open: Mask = np.zeros(count, dtype=bool)
+        self._lose(np.full(count, self._resolves))
 
     def reset(self) -> None:
         """Begin again, as after activation; what the gap leaves certain is still known."""
+        self._wrong.clear()
         if not self._resolves:
             self._unwrap.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps; turns that are known stay."""
-        if robot is self._robot:
+        if self._parts and robot is self._robot:
             return
         self._robot = robot
         self._parts = []
-        self._speeds: Array = np.full(len(self._places), np.inf)
+        self._wrong.clear()
+        self._lower = np.full(len(robot.joint_names), -np.inf)
+        self._upper = -self._lower
         if not self._resolves:
             return
+        scale = None if robot.scales is None else robot.scales[0]
+        limits = convert(motor_bounds(robot)[1, FIELDS.index('velocity')], scale, to_si=False)
+        #: The most periods a second, and those that a reading is from zero: a driver may count on
+        #: from where it woke up.
+        self._speeds: Array = _HASTE * limits[self._places] / self._periods
+        self._far: Array = np.full(len(self._places), np.inf)
         for group in _groups(robot, self._scales, self._wraps):
             own = np.flatnonzero(np.isin(self._places, group.actuators))
-            self._parts.append((group, own))
-            of_group = dict(zip(group.actuators.tolist(), group.speeds(), strict=True))
-            self._speeds[own] = [of_group[place] for place in self._places[own].tolist()]
+            spots = np.searchsorted(group.actuators, self._places[own])
+            self._parts.append((group, own, spots))
+            speeds = group.haste * group.most_periods(group.velocity)[spots]
+            self._speeds[own] = np.minimum(self._speeds[own], speeds)
+            travels = group.most_periods(group.upper - group.lower)[spots]
+            self._far[own] = 1.0 + _AGREEMENT + travels
+            margin = group.margin(self._wraps[group.actuators], _AGREEMENT)
+            self._lower[group.joints] = group.lower - margin
+            self._upper[group.joints] = group.upper + margin
+        is_limited = np.isfinite(self._speeds)
+        #: Seconds between an absolute position and a reading that belong together.
+        self._close = np.where(is_limited, _AGREEMENT / self._speeds, _AT_ONCE)
+        #: The most of a usual step.
+        self._usual = self._periods * (_SPREAD + self._speeds * _AT_ONCE)
         self._certain_for = -np.inf
 
-    def _note_open(self) -> None:
-        self.is_open: Mask | None = None
-        if self._open.any():
-            self.is_open = np.zeros(len(self._names), dtype=bool)
-            self.is_open[self._places[self._open]] = True
+    def _lose(self, lost: Mask) -> None:
+        self._open |= lost
+        for group, own, _ in self._parts:
+            if lost[own].any():
+                group.forget()
+        self._any_open = bool(self._open.any())
 
     # -- readings --------------------------------------------------------------------------------
 
@@ -559,13 +575,12 @@ class TurnCounter:
             is_given[given] = True
             self._given, self._is_given = given, is_given[self._places]
             self._gives_all = bool(self._is_given.all())
-        before = self._unwrap.totals.copy()
         turns = self._unwrap(positions)
         if (
             self._gives_all
-            and self.is_open is None
+            and not self._any_open
             and 0.0 <= now - self._all_at <= self._certain_for
-            and math.isfinite(positions[self._places].sum())
+            and b'\0' not in (np.abs(self._unwrap.steps) <= self._usual).tobytes()
         ):
             # Nobody can have gone round since: nearly every message of a driver.
             self._counts, self._all_at = turns, now
@@ -574,50 +589,60 @@ class TurnCounter:
         is_new = self._is_given & np.isfinite(positions[self._places])
         if not is_new.any():
             return
+        lost = self._find_wrong(is_new, turns, now)
         self._counts[is_new] = turns[is_new]
-        lost = is_new & ~self._is_certain(before, timeouts[self._places], now)
+        own_timeouts = timeouts[self._places]
+        reach = self._reach(own_timeouts, now)
+        in_time = np.isfinite(reach) & (now - self._times <= own_timeouts)
+        self._moves = np.where(in_time, reach, 0.0)
+        with np.errstate(invalid='ignore'):
+            moved = self._unwrap.steps / self._periods
+            lost |= is_new & ~(np.abs(moved) + reach < 1.0)
         self._times[is_new] = now
         if is_new.all() or now < self._all_at:
             self._all_at = now if is_new.all() else -np.inf
-        self._certain_for = self._quick(timeouts[self._places])
+        # In that time nobody can move by half a period.
+        seconds = np.where(np.isfinite(self._speeds), 0.5 / self._speeds, own_timeouts)
+        self._certain_for = seconds[np.isfinite(own_timeouts)].min(initial=np.inf)
         if lost.any():
-            self._open |= lost
-            self._note_open()
-        if self.is_open is not None:
+            self._lose(lost)
+        if self._any_open:
             positions[self._places[self._open]] = np.nan
-            self._resolve(positions, lost, timeouts, now)
+            self._resolve(positions, timeouts, now)
             for place in np.flatnonzero(is_new & self._open):
                 self.waited[self._names[self._places[place]]] += 1
+
+    def _find_wrong(self, is_new: Mask, turns: Array, now: float) -> Mask:
+        """Note the readings that do not fit the period; return which turns they open."""
+        gap, steps = now - self._times, self._unwrap.steps / self._periods
+        totals = self._unwrap.totals / self._periods
+        readings, before = totals - turns, totals - steps - self._counts
+        self._first = np.where(is_new & np.isnan(self._first), readings, self._first)
+        with np.errstate(invalid='ignore'):
+            most = _SPREAD + self._speeds * (gap + _AT_ONCE)
+            has_jumped = is_new & (gap > 0.0) & (np.abs(steps) > most)
+            is_far = is_new & self._open & (np.abs(readings) > self._far)
+            # Some drivers give zeros until they have read.
+            is_blank = has_jumped & (np.abs(self._first) + np.abs(before) < 1e-9)
+        for number in np.flatnonzero(has_jumped & ~is_blank | is_far).tolist():
+            period = self._periods[number]
+            read, last, jump, far = period * np.array(
+                [readings[number], before[number], most[number], self._far[number]]
+            )
+            words = (
+                f'reads {read:.6g}, expected at most {far:.6g} from 0'
+                if is_far[number]
+                else f'reads {read:.6g}, {gap[number]:.3g} s after {last:.6g}, expected at most '
+                f'{jump:.6g} from it but for whole turns'
+            )
+            words = f'{shown(self._names[self._places[number]])} {words}, by the limits and '
+            words += f'wrap_period {period:.6g}'
+            self._wrong.setdefault(number, words)
+        return has_jumped
 
     def _note_times(self) -> None:
         """Bring the time of each last reading up to date."""
         np.maximum(self._times, self._all_at, out=self._times)
-
-    def _quick(self, timeouts: Array) -> float:
-        """Return the seconds in which no actuator can move by half a period."""
-        with np.errstate(divide='ignore'):
-            seconds = np.where(np.isfinite(self._speeds), 0.5 / self._speeds, timeouts)
-        seconds[np.isinf(timeouts)] = np.inf
-        return float(seconds.min(initial=np.inf))
-
-    def _is_certain(self, before: Array, timeouts: Array, now: float) -> Mask:
-        """
-        Return whose last position tells the turn; of the others, between which turns they are.
-
-        :param before: The positions before these readings.
-        """
-        reach = self._reach(timeouts, now)
-        with np.errstate(invalid='ignore', divide='ignore'):
-            moved = (self._unwrap.totals - before) / self._periods
-            certain: Mask = np.abs(moved) + reach < 1.0
-            tells = ~self._open & np.isfinite(moved) & np.isfinite(reach)
-            low, high = np.ceil(-reach - moved), np.floor(reach - moved)
-            rates = np.abs(moved) / (now - self._times)
-        self._rates = np.where(np.isfinite(rates), rates, 0.0)
-        lost = ~certain
-        self._low[lost] = np.where(tells, low, -np.inf)[lost]
-        self._high[lost] = np.where(tells, high, np.inf)[lost]
-        return certain
 
     def _reach(self, timeouts: Array, now: float) -> Array:
         """Return how many periods each can have moved since its last reading."""
@@ -648,54 +673,73 @@ class TurnCounter:
         mask[self._places[unknown]] = True
         return mask
 
-    def _resolve(self, positions: Array, lost: Mask, timeouts: Array, now: float) -> None:
-        """Settle what can be settled, and write it to the positions."""
-        settled = False
-        for group, own in self._parts:
-            if lost[own].any():
+    def reopen(self, joints: Array, positions: Array) -> bool:
+        """
+        Open turns where a joint is measured far beyond its limits and another turn fits.
+
+        :param joints: Positions of all joints, shape ``(n_joints,)``.
+        :param positions: Of all actuators; becomes NaN where a turn is opened.
+        :returns: Whether one was.
+        """
+        beyond = (joints < self._lower) | (joints > self._upper)
+        if b'\1' not in beyond.tobytes():  # quicker than any()
+            return False
+        lost: Mask = np.zeros(len(self._places), dtype=bool)
+        for group, own, _ in self._parts:
+            base = positions[group.actuators]
+            if not beyond[group.joints].any() or not np.isfinite(base).all():
+                continue
+            if group.reason != 'none':
                 group.forget()
+            group.look(base, self._wraps[group.actuators], np.full(len(base), np.nan))
+            lost[own] = group.reason != 'none'
+            for joint in group.joints[beyond[group.joints]]:
+                name = self._robot.joint_names[joint]
+                self._beyond[name] = (
+                    f'{shown(name)} was measured at {joints[joint]:.4g}, beyond its limits by '
+                    'more than a quarter of what it moves in one wrap_period, and '
+                    f'{"no other" if group.reason == "none" else "another"} turn fits: '
+                    'check offset, wrap_period and <limit>'
+                )
+        if lost.any():
+            self._lose(lost)
+            positions[self._places[lost]] = np.nan
+        return bool(lost.any())
+
+    def take_beyond(self) -> dict[str, str]:
+        """Return a sentence for each joint that was measured beyond its limits since last time."""
+        beyond, self._beyond = self._beyond, {}
+        return beyond
+
+    def _resolve(self, positions: Array, timeouts: Array, now: float) -> None:
+        """Settle what can be settled, and write it to the positions."""
+        absolute = self._absolutes()
+        for group, own, spots in self._parts:
             is_open = self._open[own]
-            if not is_open.any():
+            if not is_open.any() or not self._wrong.keys().isdisjoint(own.tolist()):
                 continue
             base = positions[group.actuators].copy()
-            whole: Mask = np.zeros(len(base), dtype=bool)
-            spots = np.searchsorted(group.actuators, self._places[own])
-            whole[spots] = is_open
             is_fresh = now - self._times[own] <= timeouts[self._places[own]]
             totals = np.where(is_fresh, self._unwrap.totals[own], np.nan)
             base[spots[is_open]] = totals[is_open]
-            if not np.isfinite(base).all() or not self._find(group, own, base, whole, now):
-                continue
-            assert group.shifts is not None
-            self._settle(own[is_open], group.shifts[0][spots[is_open]])
-            positions[self._places[own[is_open]]] = self._unwrap.totals[own[is_open]]
-            group.forget()
-            settled = True
-        if settled:
-            self._note_open()
+            if np.isfinite(base).all() and self._find(group, own, spots, base, absolute[:, own]):
+                assert group.shifts is not None
+                self._settle(own[is_open], group.shifts[0][spots[is_open]])
+                positions[self._places[own[is_open]]] = self._unwrap.totals[own[is_open]]
+                group.forget()
+        self._any_open = bool(self._open.any())
 
-    def _find(self, group: _Group, own: Index, base: Array, is_open: Mask, now: float) -> bool:
-        spots = np.searchsorted(group.actuators, self._places[own])
-        low, high = np.full(len(base), -np.inf), np.full(len(base), np.inf)
-        low[spots], high[spots] = self._low[own], self._high[own]
-        away = (self._absolute[own] - base[spots]) / self._periods[own]
-        off = np.abs(away - np.round(away)) + self._rates[own] * (now - self._times[own])
-        agrees = (off <= _AGREEMENT) & (now - self._absolute_at <= _LONGEST)
-        self._absolute[own] = np.nan  # it is of this moment
+    def _find(self, group: _Group, own: Index, spots: Index, base: Array, absolute: Array) -> bool:
+        is_open, told = np.zeros(len(base), dtype=bool), np.full(len(base), np.nan)
+        is_open[spots] = self._open[own]
+        away = (absolute[0] - base[spots]) / self._periods[own]
+        times = self._times[own]
+        agrees = np.abs(away - np.rint(away)) <= _AGREEMENT
+        agrees &= np.maximum(times - absolute[1], absolute[2] - times) < self._close[own]
         if agrees.any():
-            # More certain than how far it can have moved.
-            picks = spots[agrees]
-            low[picks] = high[picks] = np.round(away[agrees])
-        exact = bool((agrees | ~is_open[spots]).all())
-        if group.look(base, is_open, low, high, exact=exact):
-            return True
-        if group.reason == 'none' and not agrees.any() and np.isfinite(self._low[own]).any():
-            # Somebody has moved it faster than its limit.
-            self._low[own], self._high[own] = -np.inf, np.inf
+            told[spots[agrees]] = np.rint(away[agrees])
             group.forget()
-            low[:], high[:] = -np.inf, np.inf
-            return group.look(base, is_open, low, high, exact=False)
-        return False
+        return group.look(base, is_open, told)
 
     def _settle(self, places: Index, shifts: Array) -> None:
         self._unwrap.totals[places] += shifts * self._periods[places]
@@ -708,33 +752,33 @@ class TurnCounter:
         self, absolute: Array, positions: Array, timeouts: Array, now: float
     ) -> None:
         """
-        Use absolute positions of actuators.
+        Use absolute positions of actuators, with readings of nearly the same time.
 
-        :param absolute: Shape ``(n_actuators,)``, NaN where there is none; of transmissions that
-            ignore the map (``ignore_absolute_encoder``) those of the joints by role.
+        :param absolute: Shape ``(n_actuators,)``, NaN where this message has none; of
+            transmissions that ignore the map (``ignore_absolute_encoder``) those of the joints by
+            role.
         :param positions: As in :meth:`__call__`; what is settled by it is written there.
         :param timeouts: As in :meth:`__call__`.
         :param now: Time of receipt [s].
         """
-        if self.is_open is None:
-            return
+        is_given = np.isfinite(absolute)
+        self._absolute[is_given], self._absolute_at[is_given] = absolute[is_given], now
+        if self._any_open:
+            self._note_times()
+            self._resolve(positions, timeouts, now)
+
+    def _absolutes(self) -> Array:
+        """Return absolute positions, and the oldest and newest time of what each is from."""
         robot = self._robot
-        assert robot is not None
-        joints = robot.actuator_to_joint('absolute_position', absolute)
+        found = np.stack([self._absolute, self._absolute_at, self._absolute_at])
+        joints = robot.actuator_to_joint('absolute_position', self._absolute)
         back = robot.joint_to_actuator('position', joints)
-        meant = absolute.copy()
         for binding in robot.bindings:
             if binding.spec.name in robot.ignore_absolute_encoder:
                 places = list(binding.actuators)
-                meant[places] = back[places]
-        known = meant[self._places]
-        np.copyto(self._absolute, known, where=np.isfinite(known))
-        self._absolute_at = now
-        self._note_times()
-        for group, own in self._parts:
-            if np.isfinite(known[own]).any():
-                group.forget()
-        self._resolve(positions, np.zeros(len(self._places), dtype=bool), timeouts, now)
+                found[0, places], times = back[places], self._absolute_at[places]
+                found[1, places], found[2, places] = times.min(), times.max()
+        return found[:, self._places]
 
     def nearest(self, wanted: Mapping[str, float], *, oldest: float) -> dict[int, float]:
         """
@@ -747,9 +791,10 @@ class TurnCounter:
         """
         self._note_times()
         found: dict[int, float] = {}
-        for group, own in self._parts:
+        for group, own, spots in self._parts:
             names = group.joint_names
-            is_open = own[self._open[own] & (self._times[own] >= oldest)]
+            is_fresh = self._open[own] & (self._times[own] >= oldest)
+            is_open = own[is_fresh]
             missing = [name for name in names if name not in wanted]
             if not len(is_open) or len(missing) == len(names):
                 continue
@@ -762,9 +807,8 @@ class TurnCounter:
                     'well in zero_joints',
                 )
             meant = group.inverse(np.array([[wanted[name] for name in names]]))[0]
-            spots = np.searchsorted(group.actuators, self._places[is_open])
             totals = self._unwrap.totals[is_open]
-            shifts = np.round((meant[spots] - totals) / self._periods[is_open])
+            shifts = np.round((meant[spots[is_fresh]] - totals) / self._periods[is_open])
             positions = totals + np.nan_to_num(shifts) * self._periods[is_open]
             found |= dict(zip(self._places[is_open].tolist(), positions.tolist(), strict=True))
         return found
@@ -776,25 +820,25 @@ class TurnCounter:
                 away = positions[place] - self._unwrap.totals[number]
                 picks = np.array([number])
                 self._settle(picks, np.round(away / self._periods[picks]))
-        self._note_open()
+                self._wrong.pop(number, None)
+        self._any_open = bool(self._open.any())
 
     # -- what others need to know ----------------------------------------------------------------
 
     def open_turns(self) -> list[OpenTurn]:
         """Return what is not known of which there are readings."""
         found = []
-        for group, own in self._parts:
+        for group, own, _ in self._parts:
             is_open = own[self._open[own]]
-            if not len(is_open) or not group.reason:
-                continue
-            found.append(
-                OpenTurn(
-                    tuple(self._names[place] for place in self._places[is_open]),
-                    group.joint_names,
-                    group.candidates(),
-                    group.reason,
-                )
-            )
+            wrong = [self._wrong[number] for number in is_open.tolist() if number in self._wrong]
+            reason, words = group.reason, f'{self._moves[own].max():.3g}'
+            if wrong:
+                reason, words = 'wrong', '; '.join(wrong)
+            elif reason not in ('', 'none') and (self._moves[own] >= 1.0).any():
+                reason = 'fast'
+            if len(is_open) and reason:
+                names = tuple(self._names[place] for place in self._places[is_open])
+                found.append(OpenTurn(names, group.joint_names, group.candidates(), reason, words))
         return found
 
     @property

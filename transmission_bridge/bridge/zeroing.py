@@ -27,14 +27,6 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
-__all__ = [
-    'OffsetChange',
-    'joints_with_offset',
-    'offsets_of',
-    'wanted_positions',
-    'zero_offsets',
-]
-
 #: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
 #: at most; and where positions are solved for.
 _TOLERANCE, _SOLVED = 1e-12, 1e-9
@@ -136,13 +128,14 @@ def zero_offsets(
                 else f'{shown(joint)} is not bridged, {lost[joint]}',
             )
         if joint in solved:
-            name = solved[joint].spec.name
-            _check_at_rest(robot, name, joint, held, velocity, motor_velocity, max_velocity)
-            continue
-        if joint not in places:
+            transmission = solved[joint].spec.name
+        elif joint in places:
+            transmission, path, old = places[joint]
+        else:
             raise MessageError('no_offset', f'{joint} has no offset{_instead(robot, joint)}')
-        transmission, path, old = places[joint]
         _check_at_rest(robot, transmission, joint, held, velocity, motor_velocity, max_velocity)
+        if joint in solved:
+            continue
         present = float(position[robot.joint_names.index(joint)])
         if not math.isfinite(present):
             raise MessageError(

@@ -176,7 +176,9 @@ def accepted_transmissions(
 def _with_unknown_joints(
     summary: RejectedTransmission, joints: RobotJoints | None
 ) -> RejectedTransmission:
-    unknown = [] if joints is None else [name for name in summary.joints if name not in joints]
+    if joints is None:
+        return summary
+    unknown = [name for name in summary.joints or ('',) if name not in joints]
     return replace(
         summary, unknown_joints=tuple(dict.fromkeys([*summary.unknown_joints, *unknown]))
     )

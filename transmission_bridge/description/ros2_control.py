@@ -31,6 +31,7 @@ from transmission_bridge.description.transmission_element import (
 )
 from transmission_bridge.description.values import boolean, integer, number, ValueFault
 from transmission_bridge.description.xml import Element
+from transmission_bridge.errors import closest
 
 __all__ = [
     'COMPONENT_TAGS',
@@ -204,7 +205,7 @@ def read_ros2_transmission(
     )
     bound = _with_interfaces(element, joints or (), components, findings, name)
     summary = outline(element, plugin, 'ros2_control')
-    unknown = [joint for joint in summary.joints or ('',) if joint not in components]
+    unknown = [joint for joint in summary.joints if joint not in components]
     summary = replace(summary, block=block.name, unknown_joints=tuple(unknown))
     if findings.errors > errors or joints is None or actuators is None:
         return Draft(element, summary, None, lacks_actuator)
@@ -255,7 +256,8 @@ def _with_interfaces(
         if component is None:
             findings.error(
                 elements[joint.path],
-                'the joint is not declared in this <ros2_control> block',
+                'the joint is not declared in this <ros2_control> block'
+                + closest(joint.name, components),
                 expected='a joint of the block',
                 found=f"'{joint.name}'",
                 subject=name,

@@ -24,6 +24,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.values import number, quaternion, ValueFault, vector
 from transmission_bridge.description.xml import Element
+from transmission_bridge.errors import closest
 
 __all__ = [
     'ElementFault',
@@ -72,7 +73,7 @@ class RobotJoints:
         """Return why there is no usable joint of this name."""
         if name in self._lines:
             return f"joint '{name}' of line {self._lines[name]} could not be read"
-        return f"the robot has no joint '{name}'"
+        return f"the robot has no joint '{name}'{closest(name, self._by_name)}"
 
 
 # -- URDF links and joints -----------------------------------------------------------------------

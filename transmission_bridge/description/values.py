@@ -12,6 +12,7 @@ from transmission_bridge.description.xml import XML_SPACE
 
 __all__ = [
     'INFINITE',
+    'LIMIT',
     'MECHANICAL_REDUCTION',
     'OFFSET',
     'ValueFault',
@@ -34,6 +35,9 @@ __all__ = [
 MECHANICAL_REDUCTION = 'mechanical_reduction'
 OFFSET = 'offset'
 
+#: What stands for every limit of a joint or an actuator.
+LIMIT = 'limit'
+
 #: Numbers that only a limit may be: none.
 INFINITE = ('inf', '-inf')
 
@@ -44,6 +48,10 @@ _SEPARATORS = re.compile(r'[\W_]+')
 _CAMEL_CASE = re.compile('(?<=[a-z0-9])(?=[A-Z])')
 _RATIO = re.compile('reduction|ratio(?!n)')
 _MOST_EDITS = 2
+#: Parts of the names of limits, also where no separator is between them.
+_BOUND = re.compile('limit(?!e)|min(?:imum)?|max(?:imum)?|lower|upper')
+_BOUNDS = ('limit', 'lower', 'upper', 'min', 'max', 'minimum', 'maximum')
+_LIMITED = ('velocity', 'speed', 'effort', 'torque', 'force', 'position')
 
 
 def parse_number(text: str) -> float:
@@ -79,14 +87,16 @@ def parse_number(text: str) -> float:
 
 def field_meant(name: str) -> str | None:
     """
-    Return which of the two numbers a misspelt name probably means.
+    Return which number a misspelt name probably means.
 
     A name means ``mechanical_reduction`` or ``offset`` if at most two letters are wrong, missing,
     too many or swapped with the next, whatever its case and separators; or the first if it
     contains ``reduction`` or ``ratio``. ``offset_x`` is the name of another number, and
-    ``acceleration`` does not contain ``ratio`` as a word.
+    ``acceleration`` does not contain ``ratio`` as a word. A name means a limit if it contains
+    ``limit``, a bound and what is bounded (``max_velocity``), or is one of these alone, with at
+    most one wrong letter in each word; ``position`` alone is another number.
 
-    :returns: :data:`MECHANICAL_REDUCTION`, :data:`OFFSET`, or ``None``.
+    :returns: :data:`MECHANICAL_REDUCTION`, :data:`OFFSET`, :data:`LIMIT`, or ``None``.
     """
     words = [word for word in _SEPARATORS.split(_CAMEL_CASE.sub('_', name).lower()) if word]
     if any(_RATIO.search(word) for word in words):
@@ -96,12 +106,31 @@ def field_meant(name: str) -> str | None:
         return MECHANICAL_REDUCTION
     if is_near(letters, OFFSET) and (OFFSET not in words or len(words) == 1):
         return OFFSET
-    return None
+    return LIMIT if _means_limit('_'.join(words)) else None
 
 
-def is_near(text: str, other: str) -> bool:
-    """Return whether at most two edits differ: insert, delete, replace, or swap two letters."""
-    if abs(len(text) - len(other)) > _MOST_EDITS:
+def _means_limit(name: str) -> bool:
+    words = [word for word in _SEPARATORS.split(_BOUND.sub(r'_\g<0>_', name)) if word]
+    bounds = [like for word in words if (like := _like(word, _BOUNDS))]
+    limited = [like for word in words if (like := _like(word, _LIMITED))]
+    return (
+        'limit' in bounds
+        or bool(bounds and limited)
+        or (len(bounds + limited) == len(words) and limited != ['position'] * len(words))
+    )
+
+
+def _like(word: str, known: tuple[str, ...]) -> str:
+    """Return the word that is meant, empty if none is; short words must be equal."""
+    for other in known:
+        if word == other or (len(other) > 4 and word[0] == other[0] and is_near(word, other, 1)):
+            return other
+    return ''
+
+
+def is_near(text: str, other: str, most: int = _MOST_EDITS) -> bool:
+    """Return whether few edits differ: insert, delete, replace, or swap two letters."""
+    if abs(len(text) - len(other)) > most:
         return False
     rows = [list(range(len(other) + 1))]
     for i, letter in enumerate(text, 1):
@@ -112,7 +141,7 @@ def is_near(text: str, other: str) -> bool:
                 edits = min(edits, rows[-2][k - 2] + 1)
             row.append(edits)
         rows.append(row)
-    return rows[-1][-1] <= _MOST_EDITS
+    return rows[-1][-1] <= most
 
 
 # -- Values of attributes and texts --------------------------------------------------------------

@@ -25,6 +25,7 @@ from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions.mapper import Coupling, Mapper
+from transmission_bridge.transmissions.ranges import image_box
 from transmission_bridge.types import Array, Index
 
 __all__ = [
@@ -34,7 +35,6 @@ __all__ = [
     'effort_limits',
     'effort_region',
     'half_spaces',
-    'image_box',
     'limits_from_description',
     'position_bounds',
     'rate_limits',
@@ -173,24 +173,6 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
         low, high = image_box(inverse, lower[list(rows)], upper[list(rows)])
         least, greatest = np.maximum(least, low), np.minimum(greatest, high)
     return least, greatest
-
-
-def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """
-    Return the least box around ``{M x : lower <= x <= upper}``.
-
-    :param matrix: ``M``, shape ``(n, m)``.
-    :param lower: Shape ``(m,)``, infinite where open.
-    :param upper: Shape ``(m,)``, infinite where open.
-    :returns: Least and greatest ``M x``, each of shape ``(n,)``.
-    """
-    with np.errstate(invalid='ignore'):
-        at_lower, at_upper = matrix * lower, matrix * upper
-    for values in (at_lower, at_upper):
-        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
-    is_rising = matrix > 0.0
-    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
-    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)
 
 
 def effort_box(jacobian: Array, effort: Array) -> Array:

@@ -150,7 +150,7 @@ class TransmissionBridge(LifecycleNode):
         take_integers(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        guard_requests(self)
+        guard_requests(self, self._live.together)
         self._tell_unmatched()
         self._starter: Any = None
         if self._autostart:

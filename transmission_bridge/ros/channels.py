@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 import math
+from time import time as wall_time
 import traceback
 from typing import Any
 
@@ -30,6 +31,7 @@ from transmission_bridge.messages.cdr import (
     UnusualMessageError,
 )
 from transmission_bridge.messages.joint_state import JointStateData, Layout, record_from_message
+from transmission_bridge.ros.rclpy_internals import asking_for_info, origin_of, with_info
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
 
@@ -163,6 +165,8 @@ class Inputs:
     :param log: Where refused messages are reported.
     :param names: All names of the robot. A message much larger than one with all of them is
         refused (``too_large``) before it is decoded.
+    :param check: Called before each command with writer, source time and present time, as
+        :meth:`StallWatch.check`; may raise :class:`MessageError`.
     :ivar is_open: Whether messages are accepted. While closed they are dropped unread, because
         rclpy has no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
@@ -175,8 +179,10 @@ class Inputs:
         time: Callable[[], float],
         log: ThrottledLog,
         names: Iterable[str],
+        check: Callable[[Hashable | None, float, float], None],
     ) -> None:
         self._node = node
+        self._check = check
         of_robot = JointStateWriter(dict.fromkeys(names)).write(0, 0)
         self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
         self.is_open = False
@@ -192,6 +198,7 @@ class Inputs:
         *,
         name: str = '',
         time: Callable[[], float] | None = None,
+        commands: bool = False,
     ) -> None:
         """
         Subscribe to a topic of JointState messages, as bytes.
@@ -200,9 +207,11 @@ class Inputs:
         :param take: As in :class:`JointStateInput`.
         :param name: The name that it has, where that is another one.
         :param time: Gives the time of receipt [s] instead of the time of all inputs.
+        :param commands: Whether its messages are commands.
         :raises ParameterError: If there is a subscription of that name.
         """
-        self._subscribe(endpoint(topic, name=name), JointStateInput(take), time or self._time)
+        arguments = endpoint(topic, name=name)
+        self._subscribe(arguments, JointStateInput(take), time or self._time, commands)
 
     def typed(
         self,
@@ -211,7 +220,7 @@ class Inputs:
         check: Callable[[bytes], None] | None = None,
     ) -> None:
         """
-        Subscribe to a topic of other messages, as bytes too, to check their size first.
+        Subscribe to a topic of other commands, as bytes too, to check their size first.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param take: Called with message and time of receipt; may raise :class:`MessageError`.
@@ -225,7 +234,7 @@ class Inputs:
                 check(data)
             take(deserialized(data, message_type), now)
 
-        self._subscribe(arguments, read, self._time)
+        self._subscribe(arguments, read, self._time, commands=True)
 
     def open(self) -> None:
         """Accept messages from now on, and forget when the last ones came."""
@@ -249,6 +258,7 @@ class Inputs:
         arguments: dict[str, Any],
         take: Callable[[bytes, float], None],
         time: Callable[[], float],
+        commands: bool,
     ) -> None:
         topic = arguments['topic']
         if topic in self.statistics:
@@ -256,12 +266,15 @@ class Inputs:
         statistics = self.statistics[topic] = TopicStatistics(topic)
         log, largest = self._log, self._largest
 
-        def receive(data: bytes) -> None:
+        def receive(data: Any, info: Any = None) -> None:
             if not self.is_open:
                 return
             statistics.received += 1
             statistics.heard = now = time()
             try:
+                if commands:
+                    data, info = with_info(data, info)
+                    self._check_sample(topic, info)
                 if len(data) > largest:
                     raise MessageError(
                         'too_large', f'{len(data)} bytes, expected at most {largest}'
@@ -282,8 +295,14 @@ class Inputs:
 
         with overriding(topic):
             self.subscriptions[topic] = self._node.create_subscription(
-                callback=receive, raw=True, **arguments
+                callback=asking_for_info(receive) if commands else receive, raw=True, **arguments
             )
+
+    def _check_sample(self, topic: str, info: Any) -> None:
+        writer, sent = origin_of(info)
+        if sent and writer is None and self.subscriptions[topic].get_publisher_count() == 1:
+            writer = topic  # of the only publisher
+        self._check(writer, sent, wall_time())
 
 
 # -- Publishers ----------------------------------------------------------------------------------

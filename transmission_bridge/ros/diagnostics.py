@@ -21,9 +21,9 @@ from transmission_bridge.bridge.diagnostics import (
     actuator_status,
     command_status,
     ERROR,
+    gate_status,
     input_status,
     judged,
-    left_effort_status,
     NAME_LENGTH,
     output_status,
     Status,
@@ -296,7 +296,7 @@ class Diagnostics:
                 )
                 for topic in session.command_topics
             ),
-            left_effort_status(session.gate.ledger.kept_efforts),
+            gate_status(session.gate),
         ]
 
     def _unheard(self, session: Session, graph: Graph) -> tuple[str, str]:

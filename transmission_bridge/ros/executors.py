@@ -187,9 +187,10 @@ NodeT = TypeVar('NodeT', bound='Node')
 #: load and delivers nothing.
 _PERIOD = 1.0
 
-#: Period of the check whether the events executor keeps up, its longest delay, the time for which
-#: the other one relieves it, and the period of the warning [s].
-_LOOK, _LATE, _RELIEF, _SAID_AGAIN = 0.5, 1.0, 10.0, 60.0
+#: Period of the check whether the events executor keeps up, of looks at callbacks if it may not,
+#: its longest delay, the time for which the other one relieves it, and the period of the warning
+#: [s].
+_CHECK, _LOOK, _LATE, _RELIEF, _SAID_AGAIN = 0.5, 0.1, 1.0, 10.0, 60.0
 
 _NO_ROS = (
     'rclpy is not installed: source a ROS 2 installation, or install the wheels with '
@@ -241,9 +242,8 @@ def _spin_events(node: Node, should_stop: Callable[[], bool]) -> None:
     while _spin_while_keeping_up(node, should_stop):
         node.get_logger().warning(
             f'callbacks wait for more than {_LATE:g} s: messages come faster than they can be '
-            'handled, or one takes long; the single-threaded executor takes over for '
-            f'{_RELIEF:g} s, as it drops what it cannot handle: find out whether somebody floods '
-            'a topic',
+            f'handled; the single-threaded executor takes over for {_RELIEF:g} s, as it drops '
+            'what it cannot handle: find out whether somebody floods a topic',
             throttle_duration_sec=_SAID_AGAIN,
         )
         _spin_single_threaded(node, should_stop, time.monotonic() + _RELIEF)
@@ -254,24 +254,35 @@ def _spin_while_keeping_up(node: Node, should_stop: Callable[[], bool]) -> bool:
     from rclpy.experimental.events_executor import EventsExecutor
     from rclpy.task import Future
 
+    from transmission_bridge.ros.rclpy_internals import callback_of
+
     executor = EventsExecutor(context=node.context)
     executor.add_node(node)
     pause: Future[None] = Future()
     is_over, is_behind = threading.Event(), threading.Event()
 
+    spinning = threading.get_ident(), _spin_while_keeping_up.__code__
+
     def watch() -> None:
-        """Measure again and again how long a new task waits."""
-        answered, asked = threading.Event(), time.monotonic()
+        """
+        Look again and again whether a new task waits while callbacks come and go.
+
+        The task also waits for a single callback that takes long, as at the start of the node.
+        """
+        answered, late, callback = threading.Event(), 0, None
         answered.set()
-        while not is_over.wait(_LOOK):
+        while not is_over.wait(_CHECK if answered.is_set() else _LOOK):
+            former, callback = callback, callback_of(*spinning)
             if answered.is_set():
                 answered.clear()
-                asked = time.monotonic()
+                late = 0
                 executor.create_task(answered.set)
-            elif time.monotonic() - asked > _LATE:
-                is_behind.set()
-                pause.set_result(None)
-                return
+            elif callback is None or callback is not former:
+                late += 1
+                if late * _LOOK > _LATE:
+                    is_behind.set()
+                    pause.set_result(None)
+                    return
 
     watcher = threading.Thread(target=watch, name='keeps up', daemon=True)
     watcher.start()

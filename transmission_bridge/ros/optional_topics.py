@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Topics beside joint_states and actuator_commands: sensors, arrays, trajectories and tips."""
+"""Topics beside joint_states and actuator_commands: sensors, arrays and trajectories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.command_plan import command_names
-from transmission_bridge.bridge.inputs import StallWatch, Stamp
+from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import check_order, DriverNames
 from transmission_bridge.bridge.states import SensorPath
@@ -112,7 +112,7 @@ class Sensors:
         path = self.paths[source]
         joints = path.map(layout, data, position, stamp, now, topic)
         if source == _ABSOLUTE:
-            self._take_absolute(path.measured(now), now)
+            self._take_absolute(path.measured(now, max_age=0.0), now)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode(joints))
 
@@ -194,19 +194,14 @@ class Trajectories:
 
     :param bridge: Maps and sends trajectories.
     :param ros_time: Returns the present time by the clock of stamps.
-    :param stall: Refuses what waited while the node stood still.
     """
 
-    def __init__(
-        self, inputs: Inputs, bridge: Bridge, ros_time: Callable[[], Stamp], stall: StallWatch
-    ) -> None:
+    def __init__(self, inputs: Inputs, bridge: Bridge, ros_time: Callable[[], Stamp]) -> None:
         self._bridge = bridge
         self._ros_time = ros_time
-        self._stall = stall
         inputs.typed(TRAJECTORY_TOPIC, self._take, self._check)
 
     def _check(self, data: bytes) -> None:
-        self._stall.check()
         # Before it is decoded, which takes longer than mapping it.
         self._bridge.trajectories.check_length(waypoint_count(data))
 

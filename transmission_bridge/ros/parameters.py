@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 import math
 from typing import Any
@@ -35,6 +36,7 @@ from transmission_bridge.bridge.options import (
     PREFIX,
     Range,
     range_of,
+    REMOVED,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.rclpy_internals import given_names, given_values
@@ -200,8 +202,12 @@ def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If the node was given a value of the wrong type or out of range.
+    :raises ParameterError: If the node was given a value of the wrong type or out of range, or a
+        parameter that was removed.
     """
+    for name, value in given_values(node, REMOVED).items():
+        if value is not None:  # an empty list
+            raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
     for option in fields(BridgeOptions):
         choices, span = choices_of(option), range_of(option)
         descriptor = ParameterDescriptor(description=description_of(option), read_only=True)
@@ -453,6 +459,18 @@ class LiveParameters:
         self._checked = None
         self._set_since_start.update(values)
         self._apply(self._robot)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Apply what is set in the block once, at its end: to build the maps takes the longest."""
+        apply, before = self._apply, self._robot
+        self._apply = lambda _: None
+        try:
+            yield
+        finally:
+            self._apply = apply
+            if self._robot is not None and self._robot is not before:
+                apply(self._robot)
 
     # -- names -----------------------------------------------------------------------------------
 

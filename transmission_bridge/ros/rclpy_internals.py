@@ -10,10 +10,13 @@ removes each name and checks that. No other module uses private names of rclpy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
+from inspect import Parameter, Signature
+import sys
 import threading
+from types import CodeType, FrameType
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor
@@ -36,12 +39,16 @@ __all__ = [
     'Send',
     'Serve',
     'WaitHook',
+    'asking_for_info',
+    'callback_of',
     'given_names',
     'given_values',
     'intercept',
     'is_rcl_error',
+    'origin_of',
     'publish_unchecked',
     'skip_own_wakes',
+    'with_info',
 ]
 
 
@@ -131,6 +138,45 @@ def publish_unchecked(publisher: LifecyclePublisher[Any]) -> Callable[[bytes], N
     return partial(Publisher.publish, publisher)
 
 
+# -- Messages with information on their sample ---------------------------------------------------
+
+
+Receive = Callable[[Any, Any], None]
+
+
+def asking_for_info(receive: Receive) -> Receive:
+    """
+    Have rclpy pass information on the sample to the callback of a subscription.
+
+    rclpy takes callbacks of two parameters for this, by their signature, which is stated here:
+    the events executor (rclpy up to 9.1) calls them with one, so that they need a default.
+    """
+    sample = Parameter('sample', Parameter.POSITIONAL_ONLY)
+    info = Parameter('info', Parameter.POSITIONAL_ONLY)
+    vars(receive)['__signature__'] = Signature([sample, info])
+    return receive
+
+
+def with_info(data: Any, info: Any) -> tuple[bytes, Any]:
+    """Return message and information; the events executor passes both as one tuple."""
+    return data if isinstance(data, tuple) else (data, info)
+
+
+def origin_of(info: Any) -> tuple[Hashable | None, float]:
+    """
+    Return the identity of a sample's writer, and its source time [s].
+
+    Without identity (rclpy 7) the first is ``None``. Without a source time both are unknown,
+    ``None`` and 0: commands are rejected for a while after each stall.
+    """
+    try:
+        sent = info['source_timestamp'] * 1e-9
+        gid = info.get('publisher_gid')
+        return (gid['data'] if gid and sent else None), sent
+    except (AttributeError, KeyError, TypeError):
+        return None, 0.0
+
+
 # -- Executors -----------------------------------------------------------------------------------
 
 
@@ -153,6 +199,23 @@ def skip_own_wakes(executor: SingleThreadedExecutor, is_own: Callable[[int], boo
             wake()
 
     vars(guard)['trigger'] = trigger
+
+
+def callback_of(thread: int, spinning: CodeType) -> FrameType | None:
+    """
+    Return the frame of the callback that a thread runs for an executor in C++, if it runs one.
+
+    Uses ``sys._current_frames`` of CPython. Without it there is none, and a single long callback
+    counts as a flood of messages.
+
+    :param thread: Its identity.
+    :param spinning: The code that calls the executor.
+    """
+    frames: dict[int, FrameType] = getattr(sys, '_current_frames', dict)()
+    frame = frames.get(thread)
+    while frame is not None and (frame.f_back is None or frame.f_back.f_code is not spinning):
+        frame = frame.f_back
+    return frame
 
 
 class WaitHook(SingleThreadedExecutor):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 import re
 import traceback
@@ -39,6 +41,10 @@ __all__ = ['guard_requests']
 #: Characters of a label; those of all transitions are shorter.
 _LONGEST_LABEL = 64
 
+#: Parameters of one request: set one by one, set together, and looked up. The first take 0.1 s
+#: with 100 joints and 0.03 s with 7 joints, the others less.
+_MOST_EACH, _MOST_TOGETHER, _MOST_NAMES = 100, 1000, 10_000
+
 _TYPES = frozenset(kind.value for kind in Parameter.Type)
 
 #: Requests for parameters by their names.
@@ -47,7 +53,9 @@ _BY_NAME = (DescribeParameters.Request, GetParameters.Request, GetParameterTypes
 _TYPE_HASH = re.compile('RIHS[0-9a-fA-F]{2}_[0-9a-fA-F]{64}')
 
 
-def guard_requests(node: Node) -> None:
+def guard_requests(
+    node: Node, together: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> None:
     """
     Make every service that a node has by now answer all requests.
 
@@ -60,12 +68,13 @@ def guard_requests(node: Node) -> None:
     with an empty response, in which ``success`` is false. The log says why.
 
     :param node: The node; its services of rclpy, for example for parameters, are included.
+    :param together: The parameters of one request are set in this context, one after the other.
     """
     log = ThrottledLog(node)
     exposed = [
         service.srv_name
         for service in node.services
-        if not intercept(service, partial(_guarded, service, node, log))
+        if not intercept(service, partial(_guarded, service, node, log, together))
     ]
     if exposed:
         node.get_logger().warning(
@@ -75,13 +84,21 @@ def guard_requests(node: Node) -> None:
 
 
 def _guarded(
-    service: Service[Any, Any], node: Node, log: ThrottledLog, serve: Serve, send: Send
+    service: Service[Any, Any],
+    node: Node,
+    log: ThrottledLog,
+    together: Callable[[], AbstractContextManager[None]],
+    serve: Serve,
+    send: Send,
 ) -> tuple[Serve, Send]:
     """Return what serves a request and sends its response, in place of rclpy's functions."""
     name, srv_type = service.srv_name, service.srv_type
 
     def guarded(request: Any, response: Any) -> Any:
         try:
+            _check_size(request)
+            if srv_type is SetParameters and len(request.parameters) > 1:
+                return each(request, response)
             _check(request, node)
             if srv_type is SetParametersAtomically and not request.parameters:
                 response.result.successful = True  # rclpy refuses to set nothing
@@ -92,9 +109,10 @@ def _guarded(
 
     def each(request: Any, response: Any) -> Any:
         # Each has its result: a refused one must not keep the others from being set.
-        for parameter in request.parameters:
-            alone = SetParameters.Request(parameters=[parameter])
-            response.results.extend(guarded(alone, SetParameters.Response()).results)
+        with together():
+            for parameter in request.parameters:
+                alone = SetParameters.Request(parameters=[parameter])
+                response.results.extend(guarded(alone, SetParameters.Response()).results)
         return response
 
     def guarded_send(response: Any, header: Any) -> None:
@@ -104,7 +122,25 @@ def _guarded(
             _told(error, name, log)
             send(srv_type.Response(), header)
 
-    return each if srv_type is SetParameters else guarded, guarded_send
+    return guarded, guarded_send
+
+
+def _check_size(request: Any) -> None:
+    """
+    Refuse a request that would keep messages and timeouts waiting.
+
+    :raises MessageError: If it is for too many parameters.
+    """
+    if isinstance(request, SetParameters.Request):
+        count, most = len(request.parameters), _MOST_EACH
+    elif isinstance(request, SetParametersAtomically.Request):
+        count, most = len(request.parameters), _MOST_TOGETHER
+    else:
+        count, most = len(getattr(request, 'names', ())), _MOST_NAMES
+    if count > most:
+        raise MessageError(
+            'size', f'{count} parameters in one request, expected {most} at most: divide it'
+        )
 
 
 def _check(request: Any, node: Node) -> None:

@@ -24,8 +24,9 @@ from rclpy.node import Node
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.gate import Outgoing
-from transmission_bridge.bridge.inputs import check_age, StallWatch, Stamp, StampJudge
+from transmission_bridge.bridge.inputs import check_age, Stamp, StampJudge
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
@@ -195,7 +196,8 @@ class Session:
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = Outputs(node)
-        self.inputs = Inputs(node, self.time, log, (*robot.actuator_names, *robot.joint_names))
+        names = (*robot.actuator_names, *robot.joint_names)
+        self.inputs = Inputs(node, self.time, log, names, self._stall.check)
         forget_stamps = self.states.merged.forget_stamps
         self._stamp = StampJudge(self._now, self.inputs.note_stamp, forget_stamps).judge
         try:
@@ -221,7 +223,7 @@ class Session:
         for topic in self.state_topics:
             take = partial(self._take_state, topic)
             self.inputs.joint_state('actuator_states', take, name=topic, time=self._clock.at_state)
-        self.inputs.joint_state('joint_commands', self._take_command)
+        self.inputs.joint_state('joint_commands', self._take_command, commands=True)
         arrays = JointArrayInputs(
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )
@@ -236,7 +238,7 @@ class Session:
             stamp=self._stamp,
             take_absolute=self.states.take_absolute,
         )
-        Trajectories(self.inputs, self.bridge, self._now, self._stall)
+        Trajectories(self.inputs, self.bridge, self._now)
 
     @property
     def reports(self) -> tuple[MapReport, ...]:
@@ -346,14 +348,12 @@ class Session:
         self._publish(self.time())
 
     def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
-        self._stall.check()
         if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
             check_age(data.stamp, self._now(), self.options.max_command_age)
         stamp = self._stamp('joint_commands', data.stamp, now)
         self.bridge.command(layout, data, stamp, now)
 
     def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self._stall.check()
         self.bridge.command_interface(topic, interface, values, self._now(), now)
 
     def _watch(self) -> None:

@@ -70,9 +70,6 @@ _TRAJECTORY = 'trajectory_msgs/JointTrajectory'
 
 _JOINT_ARRAY = 'Values in the order of `command_joints`.'
 _ACTUATOR_ARRAY = 'Values in the order of `command_actuators`.'
-_TIP = (
-    'Of the link in `tip_frames`, at its origin, in the axes of the root link; with several links '
-)
 
 #: Topics by name.
 TOPICS = MappingProxyType({topic.name: topic for topic in (
@@ -135,14 +132,6 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
     Topic(
         'joint_torque_sensors', _JOINT_STATE, 'out', RELIABLE, '',
         'Joint torques by torque sensors, in the field effort.',
-    ),
-    Topic(
-        '~/tip_twist', 'geometry_msgs/TwistStamped', 'out', RELIABLE, 'tip_frames',
-        f'{_TIP}`~/tip_twist/<link>`.',
-    ),
-    Topic(
-        '~/tip_wrench', 'geometry_msgs/WrenchStamped', 'out', RELIABLE, 'tip_frames',
-        f'{_TIP}`~/tip_wrench/<link>`.',
     ),
     Topic(
         'robot_description', 'std_msgs/String', 'in', LATCHED, '',

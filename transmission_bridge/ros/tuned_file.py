@@ -113,6 +113,9 @@ class TunedFile:
         :returns: Nothing where there is no file.
         :raises ParameterError: If it cannot be read, or was not written by a bridge.
         """
+        if os.path.exists(self._path) and not os.path.isfile(self._path):
+            # To open a pipe would wait for a writer.
+            raise self._error('a regular file', 'a folder, pipe, socket or device')
         try:
             with open(self._path, 'rb') as file:
                 data = file.read(_LARGEST + 1)
@@ -124,8 +127,7 @@ class TunedFile:
             raise self._error(f'at most {_LARGEST} bytes', 'more')
         try:
             root = yaml.safe_load(data.decode('utf-8'))
-        # The loader raises more than YAMLError: of numbers, of times, of nesting.
-        except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError, TypeError) as error:
+        except Exception as error:  # nearly every kind: of numbers, times, nesting, tags
             found = ' '.join(str(error).split()) or type(error).__name__
             raise self._error('YAML', found[:200]) from None
         numbers = self._numbers(root, _NODE, PREFIX)

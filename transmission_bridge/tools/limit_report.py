@@ -19,20 +19,16 @@ from transmission_bridge.kinematics.limits import (
     effort_box,
     effort_limits,
     half_spaces,
-    image_box,
     position_bounds,
     rate_limits,
     tight_box,
     vertices,
 )
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
-from transmission_bridge.transmissions import (
-    PositionDependentTransmission,
-    RobotTransmissions,
-    Transmission,
-)
+from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.transmissions.ranges import allowed_positions, image_box
 from transmission_bridge.types import Array
 
 __all__ = [
@@ -50,9 +46,6 @@ __all__ = [
 Range = tuple[float, float]
 
 _UNKNOWN = (math.nan, math.nan)
-
-#: Samples per coordinate for a ratio that varies, by the number of coordinates; three for more.
-_POINTS = (201, 21, 9, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +254,7 @@ def _varying(
 ) -> tuple[tuple[MemberLimits, ...], tuple[Ratio, ...]]:
     transmission = binding.transmission
     lower, upper, velocity, effort = _columns(limits)
-    a = _allowed(transmission, lower, upper)
+    a = allowed_positions(transmission, lower, upper)
     jacobian = _jacobians(transmission, a)
     m, n = transmission.n_actuators, transmission.n_joints
     speed = np.array([tight_box(each, -velocity, velocity)[1] for each in jacobian])
@@ -294,37 +287,10 @@ def _varying(
     return actuators, ratios
 
 
-def _allowed(transmission: Transmission, lower: Array, upper: Array) -> Array:
-    """Return a grid of actuator positions that joint limits and domain allow."""
-    domain = (
-        transmission.domain if isinstance(transmission, PositionDependentTransmission) else None
-    )
-    if domain is not None:
-        ends = np.array([domain.lower, domain.upper])
-        if domain.space == 'actuator' and transmission.n_joints == transmission.n_actuators == 1:
-            ends = np.sort(transmission.actuator_to_joint('position', ends), axis=0)
-        elif domain.space == 'actuator':
-            a = _grid(*ends)
-            q = transmission.actuator_to_joint('position', a)
-            return a[((q >= lower) & (q <= upper)).all(axis=-1)]
-        lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
-    if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
-        return np.empty((0, transmission.n_actuators))
-    a = transmission.joint_to_actuator('position', _grid(lower, upper))
-    return a[np.isfinite(a).all(axis=-1)]
-
-
 def _jacobians(transmission: Transmission, a: Array) -> Array:
     """Return those of the commanded joints, where they exist: at a dead centre they do not."""
     found = transmission.jacobian(a)[:, : transmission.n_joints]
     return found[np.isfinite(found).all(axis=(-2, -1))]
-
-
-def _grid(lower: Array, upper: Array) -> Array:
-    points = _POINTS[len(lower) - 1] if len(lower) <= len(_POINTS) else 3
-    axes = [np.linspace(low, high, points) for low, high in zip(lower, upper, strict=True)]
-    grid: Array = np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1)
-    return grid.reshape(-1, len(axes))
 
 
 def _columns(limits: Sequence[EffectiveLimits]) -> Array:
@@ -453,7 +419,7 @@ def _varying_box(
 ) -> Array:
     """Return the same where the ratio varies: ranges over what is left of the positions."""
     lower, upper, _, _ = _columns(limits)
-    a = _allowed(transmission, lower, upper)
+    a = allowed_positions(transmission, lower, upper)
     (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]
     box = np.full((4, len(limits), 2), math.nan)
     if transmission.n_joints == transmission.n_actuators == 1 and len(a):

@@ -63,7 +63,7 @@ class RobotLayout:
     :param pass_through: Pairs (joint index, actuator index) of joints without a transmission,
         whose actuator has the joint's name.
     :param withheld: Joints without a transmission that do not pass through, because a refused one
-        of their block may be meant for them, with its name.
+        may be meant for them, with its name.
     """
 
     joint_names: tuple[str, ...]
@@ -83,8 +83,8 @@ def lay_out(
     Joints stand in the order of the URDF's ``<joint>`` elements (in a fragment without any: in the
     order of the transmissions), actuators in the order of the transmissions, then those of
     pass-through joints. A joint whose transmission was refused is left out: passing it through
-    would invent a ratio. So is one that a refused transmission of its block may have meant, and
-    every joint where xacro would have made the transmissions.
+    would invent a ratio. So is one that a refused transmission may have meant (one of its block,
+    or of ROS 1), and every joint where xacro would have made the transmissions.
 
     :param robot: The description.
     :param built: The transmissions that could be built.
@@ -144,16 +144,19 @@ def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str
     withheld: dict[str, str] = {}
     findings = []
     for rejected in robot.rejected:
-        if rejected.dialect != 'ros2_control' or not rejected.unknown_joints:
+        if not rejected.unknown_joints:
             continue
-        declared = {
-            component.name
-            for block in robot.blocks
-            if block.name == rejected.block
-            for component in block.components
-            if component.kind == 'joint'
-        }
-        names = [name for name in passed if name in declared and name not in withheld]
+        place, candidates = 'the URDF', set(passed)
+        if rejected.dialect == 'ros2_control':
+            place = f"<ros2_control> '{rejected.block}'"
+            candidates = {
+                component.name
+                for block in robot.blocks
+                if block.name == rejected.block
+                for component in block.components
+                if component.kind == 'joint'
+            }
+        names = [name for name in passed if name in candidates and name not in withheld]
         if not names:
             continue
         withheld.update(dict.fromkeys(names, rejected.name))
@@ -166,7 +169,7 @@ def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str
                 f'{"any of them" if many else "it"}',
                 line=rejected.line,
                 path=rejected.path,
-                expected=f"joints of <ros2_control> '{rejected.block}' in the transmission",
+                expected=f'joints of {place} in the transmission',
                 found=', '.join(repr(name) for name in rejected.unknown_joints if name) or 'none',
                 subject=rejected.name,
                 fatal_if_strict=True,

@@ -16,6 +16,7 @@ from transmission_bridge.transmissions.position_dependent import (
     PositionDependentTransmission,
     read_max_gain,
 )
+from transmission_bridge.transmissions.ranges import disjoint_ranges
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import Transmission
@@ -76,6 +77,9 @@ def build_all(
                     for doubt in item.transmission.doubts()
                 ]
             findings.extend(unused)
+    disjoint = disjoint_ranges(built, robot)
+    findings += [_failure(robot.transmission(name), error) for name, error in disjoint.items()]
+    built = [item for item in built if item.spec.name not in disjoint]
     return _with_clear_units(built, robot, findings), tuple(findings)
 
 

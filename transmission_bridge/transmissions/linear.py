@@ -23,7 +23,7 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.sparsity import inverse_pattern
-from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
 from transmission_bridge.types import Array
 
 __all__ = ['LinearTransmission', 'ratios', 'reciprocal']
@@ -199,7 +199,7 @@ def reciprocal(number: float) -> float:
 
 
 def _frozen(name: str, values: npt.ArrayLike) -> Array:
-    array: Array = np.array(values, dtype=np.float64)
+    array = as_real(name, values).copy()
     if not np.all(np.isfinite(array)):
         raise TransmissionError(
             f'{name} must be finite; are the ratios so large or small that their product leaves '

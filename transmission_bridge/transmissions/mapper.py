@@ -146,7 +146,8 @@ class Mapper:
             columns = np.array(binding.actuators)
             shape = (*position.shape[:-1], len(rows), len(columns))
             try:
-                block = np.asarray(binding.transmission.jacobian(position[..., columns]))
+                found = binding.transmission.jacobian(position[..., columns])
+                block = as_values('jacobian', found, len(columns))
                 if block.shape != shape:
                     raise ShapeError('jacobian', expected=str(shape), found=block.shape)
                 jacobian[..., rows, columns] = block
@@ -160,18 +161,6 @@ class Mapper:
         """Return what maps position, velocity and effort of one instant after the other."""
         maps = [self.map_of(interface, direction) for interface in FIELDS]
         return Stream(direction, [(each.affine, each.steps) for each in maps])
-
-    def stacked(self, direction: Direction) -> AffineMap | None:
-        """
-        Return position, velocity and effort as one affine map.
-
-        :returns: ``None`` where something has to be called, whose solution may depend on the one
-            before.
-        """
-        maps = [self.map_of(interface, direction) for interface in FIELDS]
-        if any(each.steps for each in maps):
-            return None
-        return AffineMap.stacked([each.affine for each in maps])
 
     @cached_property
     def couplings(self) -> tuple[Coupling, ...]:

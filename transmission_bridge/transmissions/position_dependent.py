@@ -23,7 +23,7 @@ from transmission_bridge.transmissions.interfaces import (
 from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS, Seeds, SURE
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
 from transmission_bridge.types import Array
 
 __all__ = ['LARGEST_MAX_GAIN', 'MAX_GAIN', 'PositionDependentTransmission', 'read_max_gain']
@@ -354,7 +354,7 @@ class PositionDependentTransmission(Transmission):
             if back is not None:
                 answers.append(('inverse', back, (count, n_x)))
             for name, answer, expected in answers:
-                if np.shape(answer) != expected:
+                if as_real(name, answer).shape != expected:
                     raise TransmissionError(
                         f'{type(self).__name__}.{name} answers positions of shape {x.shape} with '
                         'another shape',

@@ -26,6 +26,7 @@ from transmission_bridge.transmissions.interfaces import (
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions.mapper import Mapper
+from transmission_bridge.transmissions.ranges import disjoint_ranges
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.stream import Stream
@@ -174,8 +175,8 @@ class RobotTransmissions:
         """
         Joints without a transmission that do not pass through all the same.
 
-        A refused transmission of their ``<ros2_control>`` block names a joint that does not exist,
-        and may be meant for any of them; its name by joint.
+        A refused transmission of their ``<ros2_control>`` block, or one of ROS 1, names a joint
+        that does not exist, and may be meant for any of them; its name by joint.
         """
         return dict(self._layout.withheld)
 
@@ -298,6 +299,8 @@ class RobotTransmissions:
             (ignored.add if flag else ignored.discard)(name)
         for name, values in numbers.items():
             items[name] = rebuilt(items[name], values, self._robot, self._passive_joints)
+        if disjoint := disjoint_ranges(tuple(items.values()), self._robot):
+            raise next(iter(disjoint.values()))
         other = object.__new__(type(self))
         other._passive_joints = self._passive_joints
         other._actuator_units = self._actuator_units

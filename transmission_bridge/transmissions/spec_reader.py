@@ -6,7 +6,8 @@ How a plugin reads its description: every number asked for becomes a live parame
 
 The reader remembers what was asked for. The rest is reported to the user, so that nothing written
 in a URDF is ignored in silence. A reduction or an offset that was written where nobody reads it,
-while the one that is read is missing, is an error: the robot would run with another ratio.
+while the one that is read is missing, is an error: the robot would run with another ratio. So is a
+limit that nobody reads: the robot would run without it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.description.values import (
     field_meant,
     INFINITE,
+    LIMIT,
     MECHANICAL_REDUCTION,
     OFFSET,
     parse_number,
@@ -55,14 +57,14 @@ ACTUATOR_LIMITS = {
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """
-    A reduction or an offset that the plugin asked for.
+    A reduction, an offset or a limit that the plugin or the host asked for.
 
-    :param field: Which of the two.
+    :param field: Which of the three.
     :param scope: Where it is read: ``('joints', name)``, ``('actuators', name)``, or ``()``.
     :param tag: The element that it is read from.
     :param of_member: Whether it is the member's own, not a parameter of the plugin with such a
         name.
-    :param given: Whether the description has it.
+    :param given: Whether the description has it; a limit may be one of another kind.
     :param value: The number of the description, or the default.
     """
 
@@ -384,6 +386,14 @@ class SpecReader:
         :raises TransmissionError: If a limit is not a number, is given twice, or has another name.
         :raises ParameterError: If a magnitude is negative, or the limits exclude each other.
         """
+        for side, tag, members in (
+            ('joints', "the URDF's <limit>", self.spec.joints),
+            ('actuators', '<limit>', self.spec.actuators),
+        ):
+            self._asked += [
+                _Asked(LIMIT, (side, member.name), tag, True, False, math.inf)
+                for member in members
+            ]
         for member in self.spec.actuators:
             given = self._limits_of(member)
             if not given:
@@ -541,7 +551,8 @@ class SpecReader:
         Return a finding for everything in the description that the plugin did not ask for.
 
         It is an error where the transmission must not be used: a number that is named like a
-        reduction or an offset is not the default that is used in its place. Else a warning.
+        reduction, an offset or a limit is not the default that is used in its place. Else a
+        warning.
         """
         findings = []
         for side, members in (('joints', self.spec.joints), ('actuators', self.spec.actuators)):

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import ShapeError
+from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -42,7 +42,7 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
 
-__all__ = ['API_VERSION', 'Transmission', 'as_values']
+__all__ = ['API_VERSION', 'Transmission', 'as_real', 'as_values']
 
 #: Version of this contract. A plugin states the one it was written for as ``api_version``.
 API_VERSION = 2
@@ -220,13 +220,31 @@ class Transmission(ABC):
         return np.stack(columns, axis=-1)
 
 
+def as_real(name: str, values: npt.ArrayLike) -> Array:
+    """
+    Return ``values`` as float64.
+
+    :raises TransmissionError: If they are complex: numpy would drop their imaginary part.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == 'c':
+        raise TransmissionError(
+            f'{name} cannot be used',
+            parameter=name,
+            expected='real numbers',
+            found='complex ones',
+        )
+    return array.astype(np.float64, copy=False)
+
+
 def as_values(name: str, values: npt.ArrayLike, length: int) -> Array:
     """
     Return ``values`` as float64, its last axis checked.
 
     :raises ShapeError: If the last axis is not ``length`` long, or there is none.
+    :raises TransmissionError: If they are complex.
     """
-    array = np.asarray(values, dtype=np.float64)
+    array = as_real(name, values)
     if array.ndim == 0 or array.shape[-1] != length:
         raise ShapeError(name, expected=f'(..., {length})', found=array.shape)
     return array

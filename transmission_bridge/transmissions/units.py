@@ -74,6 +74,9 @@ CONSTANTS = {
     'rated_effort': 'Effort at 100 percent [N m or N].',
 }
 
+#: The two of which one follows from the other.
+_OF_MOTION = ('position_unit', 'velocity_unit')
+
 #: Units of what slides; these, those that need a constant of effort, and none say nothing else.
 _SLIDING = frozenset({'m', 'mm', 'm/s', 'mm/s', 'N'})
 _EITHER = frozenset({'A', 'percent'})
@@ -142,16 +145,20 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
     """
     Return the units that parameters of an actuator give.
 
-    A unit may have a number before it: ``0.229 rpm``.
+    A unit may have a number before it: ``0.229 rpm``. Where only one of position and velocity has
+    a unit, the other has the same one, per second: ``turn`` and ``turn/s``.
 
     :param texts: Values of the :data:`UNITS` and :data:`CONSTANTS` given, by name.
     :returns: ``None`` where there is no unit.
     :raises TransmissionError: If there is no such unit, a constant that it needs is missing or
-        not a positive number, or one unit is of what turns and another of what slides. Its
-        ``parameter`` is the one at fault.
+        not a positive number, one unit is of what turns and another of what slides, or that of
+        velocity or position does not follow from the other. Its ``parameter`` is the one at fault.
     """
     if not texts.keys() & UNITS.keys():
         return None
+    position, velocity = (texts.get(name, '').strip() for name in _OF_MOTION)
+    inherited = dict(zip(_OF_MOTION, (velocity.removesuffix('/s'), f'{position}/s'), strict=True))
+    texts = {name: text for name, text in inherited.items() if text in UNITS[name]} | dict(texts)
     constants = {name: _positive(name, texts[name]) for name in CONSTANTS if name in texts}
     found, slides, first = {}, None, ''
     for name in UNITS:
@@ -169,6 +176,15 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
                 found=', '.join(repr(texts[each]) for each in UNITS if each in texts),
             )
         slides, first = base in _SLIDING, base
+    for name, missing in zip(_OF_MOTION, _OF_MOTION[::-1], strict=True):
+        if name in texts and missing not in texts:
+            units = [unit for unit in UNITS[missing] if (unit in _SLIDING) == slides]
+            raise TransmissionError(
+                f'{missing} is missing, and does not follow from {name} {texts[name]!r}',
+                parameter=missing,
+                expected=f'{missing}: one of {", ".join(units)}, a number before it if need be',
+                found='none',
+            )
     return ActuatorUnits(**found, slides=slides)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.versions]
 
 PRELUDE = """
 import threading

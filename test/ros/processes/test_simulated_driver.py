@@ -142,7 +142,6 @@ def test_reports_every_actuator_of_the_robot(launch, talker, urdf):
     assert message.header.stamp.sec > 0
 
 
-@pytest.mark.once
 def test_follows_commands_of_every_interface(launch, talker, urdf):
     """Position, velocity and effort commands take effect, for the actuators named only."""
     launch('--urdf', urdf)

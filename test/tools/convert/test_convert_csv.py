@@ -14,7 +14,7 @@ from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.tools.bags.csv_file import nanoseconds, seconds
 
 SETTINGS = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -25,7 +25,7 @@ import pytest
 COUNT = 12000
 MAGIC = b'\x89MCAP0\r\n'
 SETTINGS = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -17,7 +17,7 @@ from transmission_bridge.tools.tune.live import BridgeRobot
 
 ARM = Path(resource('urdf', 'arm.urdf'))
 
-pytestmark = [pytest.mark.ros, pytest.mark.once]
+pytestmark = pytest.mark.ros
 
 OFFSET = '<offset>0.25</offset>'
 PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'

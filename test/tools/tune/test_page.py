@@ -18,7 +18,7 @@ import pytest
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
 
-pytestmark = [pytest.mark.ros, pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 PAN = 'shoulder_pan_transmission.joints.shoulder_pan'
 ARM = Path(__file__).parents[3] / 'urdf' / 'arm.urdf'

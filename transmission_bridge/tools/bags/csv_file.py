@@ -333,7 +333,7 @@ class CsvWriter:
         self._reader = JointStateReader()
         self._head = (TIME, STAMP, TOPIC) if len(self._topics) > 1 else (TIME, STAMP)
         titles = [f'{name}.{field}' for field in FIELDS for name in names]
-        self._places = {title: len(self._head) + at for at, title in enumerate(titles)}
+        self._places = {name: at for at, name in enumerate(names)}
         self._file = open(path, 'x', encoding='utf-8', newline='')  # noqa: SIM115
         self._lines = csv.writer(self._file, lineterminator='\n')
         self._lines.writerow([*self._head, *titles])
@@ -359,17 +359,19 @@ class CsvWriter:
         """Close the file without completing it."""
         self._file.close()
 
-    def _line(self, message: Message) -> list[str]:
+    def _line(self, message: Message) -> list[object]:
         view = self._reader.read(message.data)
-        line = [''] * self._width
+        line: list[object] = [''] * self._width
         sec, nanosec = view.stamp
-        line[: len(self._head)] = [
+        start = len(self._head)
+        line[:start] = [
             seconds(message.time),
             seconds(sec * _BILLION + nanosec),
             message.topic.name,
-        ][: len(self._head)]
-        for field, values in zip(FIELDS, (view.position, view.velocity, view.effort), strict=True):
+        ][:start]
+        for values in (view.position, view.velocity, view.effort):
             if len(values):
                 for name, value in zip(view.names, values.tolist(), strict=True):
-                    line[self._places[f'{name}.{field}']] = repr(value)
+                    line[start + self._places[name]] = value
+            start += len(self._places)
         return line

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 import os
 from typing import Literal
 
@@ -203,7 +202,7 @@ def descriptions_in(messages: Iterable[Message]) -> list[bytes]:
 
 class MessageConverter:
     """
-    Converts batches of messages.
+    Converts messages, one after the other.
 
     Topics with the same target are drivers of one bridge, and their states are merged.
 
@@ -235,55 +234,25 @@ class MessageConverter:
                 bridge.path.merged.names_hint = names_hint
         self.converted = 0
 
-    def convert(self, batch: Sequence[Message]) -> list[Message]:
+    def convert(self, messages: Iterable[Message]) -> Iterator[Message]:
         """
-        Return the messages in the same order, converted where planned.
+        Yield the messages in the same order, converted where planned.
 
         :raises UsageError: If a topic cannot be converted.
         :raises UnusableFileError: If a message needs a decoder that is not installed.
         """
-        target_of = {
-            topic: self._plan.target_of(topic) for topic in {message.topic for message in batch}
-        }
-        results: list[Message | None] = list(batch)
-        for name in self.bridges:
-            places = [
-                place for place, message in enumerate(batch) if target_of[message.topic] == name
-            ]
-            for topic, group in groupby(places, key=lambda place: batch[place].topic):
-                self._convert_some(name, topic, batch, list(group), results)
-        if not self._plan.keep:
-            return [message for message in results if message is not None]
-        both = (
-            (before, None if after is before else after)
-            for before, after in zip(batch, results, strict=True)
-        )
-        return [message for pair in both for message in pair if message is not None]
-
-    def _convert_some(
-        self,
-        name: str,
-        source: Topic,
-        batch: Sequence[Message],
-        places: Sequence[int],
-        results: list[Message | None],
-    ) -> None:
-        """Convert consecutive messages of one driver."""
-        messages = [batch[place] for place in places]
-        outputs = self.bridges[name].convert(
-            source.name,
-            [message.data for message in messages],
-            [message.time for message in messages],
-        )
-        target = self._plan.target(name, source)
-        for place, message, data in zip(places, messages, outputs, strict=True):
-            if data is None:
-                results[place] = None
+        for message in messages:
+            topic, time, published, sequence, data = message
+            name = self._plan.target_of(topic)
+            if name is None or self._plan.keep:
+                yield message
+            if name is None:
                 continue
-            results[place] = Message(
-                target, message.time, message.published, message.sequence, data
-            )
-            self.converted += 1
+            target = self._plan.target(name, topic)
+            converted = self.bridges[name].convert(topic.name, data, time)
+            if converted is not None:
+                self.converted += 1
+                yield Message(target, time, published, sequence, converted)
 
 
 _BILLION = 10**9
@@ -408,7 +377,7 @@ def convert_recording(
     marker = METADATA_FILE if folder else ''
     with safe_output(output.path, force=output.force, folder=folder, marker=marker) as made:
         names = dict.fromkeys(
-            name for bridge in converter.bridges.values() for name in bridge.path.names
+            name for bridge in converter.bridges.values() for name in bridge.names
         )
         try:
             sink = create_sink(
@@ -453,7 +422,7 @@ def _copy(
         if description is not None:
             different = any(text != description for text in descriptions_in(batch))
             done.other_descriptions = done.other_descriptions or different
-        sink.write(converter.convert(batch))
+        sink.write(list(converter.convert(batch)))
         show(source.progress)
     if not done.damage:
         plan.check(source.topics)

@@ -31,7 +31,7 @@ from transmission_bridge.transmissions.linkage.component import (
     components_of,
     LinkageSpec,
 )
-from transmission_bridge.transmissions.linkage.live import LivePart, PartStream
+from transmission_bridge.transmissions.linkage.live import LivePart, PartSample, PartStream
 from transmission_bridge.transmissions.linkage.tree import linkage_joints, Loop, LOOP_TYPES
 from transmission_bridge.transmissions.mechanism import POSITIONS
 from transmission_bridge.transmissions.position_dependent import MAX_GAIN, read_max_gain
@@ -278,14 +278,15 @@ class LinkageTransmission(Transmission):
         """Whether the angles of balls are asked for that nobody commands."""
         return self._passive == 'all'
 
-    def _passive_columns(self, part: _Part) -> list[tuple[int, int]]:
-        """Return the joints of a part that are published beside commanded ones, and where."""
+    def _sample(self, part: _Part, forward: bool) -> tuple[PartSample, list[int]]:
+        """Return the sample of a part, and where its outputs are among those of the linkage."""
         names = part.component.structure.names
-        return [
-            (names.index(name), self.n_joints + column)
-            for column, name in enumerate(self.passive_joints)
-            if name in names
-        ]
+        passive = [(k, name) for k, name in enumerate(self.passive_joints) if name in names]
+        published = tuple(names.index(name) for _, name in passive)
+        outputs = part.outputs(forward).tolist()
+        if forward:
+            outputs += [self.n_joints + column for column, _ in passive]
+        return part.component.sample(self._with_balls, published), outputs
 
     #: A robot compiles its samples, part by part.
     can_be_compiled: ClassVar[bool] = True
@@ -296,8 +297,7 @@ class LinkageTransmission(Transmission):
         result = []
         for part in self.parts:
             component = part.component
-            published = self._passive_columns(part)
-            sample = component.sample(self._with_balls, tuple(place for place, _ in published))
+            sample, outputs = self._sample(part, forward)
             numbers = (
                 *self._scale[part.driven].tolist(),
                 *self._offset[part.driven].tolist(),
@@ -307,9 +307,6 @@ class LinkageTransmission(Transmission):
                 *component.structure.start[list(component.structure.held)].tolist(),
                 *component.structure.lengths.tolist(),
             )
-            outputs = part.outputs(forward).tolist()
-            if forward:
-                outputs += [column for _, column in published]
             result.append(
                 LivePart(
                     sample,
@@ -375,50 +372,34 @@ class LinkageTransmission(Transmission):
         )
         assert value is not None
         assert where is not None
-        scale = self._scale[part.driven]
-        offset = self._offset[part.driven]
-        place = where / scale + offset if forward else where
-        component, way = part.component, part.component.way(forward, self._with_balls)
-        commanded = list(way.wanted)
-        wanted, outputs = commanded.copy(), part.outputs(forward).tolist()
-        motors: list[tuple[int, int]] = []
-        if forward:
-            for place_of, column in self._passive_columns(part):
-                if place_of in way.given:
-                    motors.append((column, way.given.index(place_of)))
-                wanted.append(place_of)
-                outputs.append(column)
+        scale, offset = self._scale[part.driven], self._offset[part.driven]
+        sample, outputs = self._sample(part, forward)
+        component, ends = part.component, sample.ends(forward)
+        way = ends.way.moved(component.structure)
+        place, along, force = ends.inward(scale, offset, where, value, value)
+        if moving is not None:
+            moving = ends.inward(scale, offset, where, moving, value)[1]
         for row in np.flatnonzero(np.isfinite(place).all(axis=1)):
             reason = component.solve(way, place[row])
             if reason:
                 report.count(reason)
                 continue
-            z = way.joints()
-            if quantity in POSITIONS:
-                found = z[wanted]
-                result[row, outputs] = found if forward else (found - offset) * scale
-                continue
-            slope = way.slope()
+            z, slope = way.joints(), way.slope()
             slope[way.lost] = math.nan
-            gains = slope[commanded]
-            if part.is_singular(forward, quantity is Quantity.EFFORT, gains):
+            gains, which = slope[way.wanted], 0
+            if quantity in POSITIONS:
+                found = z[ends.places]
+            elif part.is_singular(forward, quantity is Quantity.EFFORT, gains):
                 report.count('singular')
                 continue
-            if quantity is Quantity.EFFORT:
-                force = value[row] * scale if forward else value[row]
-                found = np.linalg.inv(gains).T @ force
-                # A passive joint has no motor; a driven one that nobody commands has its own.
-                result[row, outputs] = 0.0
-                result[row, outputs[: len(commanded)]] = found if forward else found / scale
-                for column, motor in motors:
-                    result[row, column] = force[motor]
-                continue
-            along = value[row] / scale if forward else value[row]
-            found = slope[wanted] @ along
-            if moving is not None:
-                speed = moving[row] / scale if forward else moving[row]
-                found = found + component.bias(way, z, slope @ speed)[wanted]
-            result[row, outputs] = found if forward else found * scale
+            elif quantity is Quantity.EFFORT:
+                found, which = np.linalg.inv(gains).T @ force[row], 2
+                found = np.concatenate([found, force[row], [0.0]])[ends.pushed]
+            else:
+                found, which = slope[ends.places] @ along[row], 1
+                if moving is not None:
+                    found = found + component.bias(way, z, slope @ moving[row])[ends.places]
+            result[row, outputs] = ends.outward(scale, offset, found, found, found)[which]
 
 
 class _Part:

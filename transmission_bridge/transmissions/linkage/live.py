@@ -58,11 +58,25 @@ class Ends:
         known = [*way.unknown, *way.given, *way.structure.held]
         #: The same among what a way has found: unknown, given and held joints.
         self.take = [known.index(place) for place in self.places]
-        #: For each of those behind the wanted ones the motor that turns it, if any.
-        self.motors = [
-            way.given.index(place) if place in way.given else None
-            for place in self.places[len(way.wanted) :]
+        #: Their efforts among those of the wanted joints, of the given ones, and none: behind the
+        #: wanted ones, a driven joint has that of its motor, a passive one has none.
+        n = len(way.wanted)
+        self.pushed = [
+            *range(n),
+            *(n + way.given.index(k) if k in way.given else 2 * n for k in self.places[n:]),
         ]
+
+    def inward(self, scale: Any, offset: Any, position: Any, rate: Any, effort: Any) -> Any:
+        """Return position, rate and effort of the given joints, from those of their actuators."""
+        if not self.is_forward:
+            return position, rate, effort
+        return position / scale + offset, rate / scale, effort * scale
+
+    def outward(self, scale: Any, offset: Any, position: Any, rate: Any, effort: Any) -> Any:
+        """Return position, rate and effort of what is mapped to, actuators on the way back."""
+        if self.is_forward:
+            return position, rate, effort
+        return (position - offset) * scale, rate * scale, effort / scale
 
 
 class LivePart(NamedTuple):
@@ -132,16 +146,15 @@ def _sample(ends: Ends) -> Any:
     scale, offset, lower, upper, most, most_inverse, held, lengths = (
         numbers[low:high] for low, high in pairwise(counts)
     )
-    at, rate, force = x, v, tau
-    if is_forward:
-        at, rate, force = x / scale + offset, v / scale, tau * scale
+    at, rate, force = ends.inward(scale, offset, x, v, tau)
     following, rates, efforts, gains, said = function(at, rate, force, start, held, lengths)
     core, side, polished, exact, *balls = ca.vertsplit(said)
     found = ca.vertcat(following[: r + n], held)[ends.take]
     moving = ca.vertcat(rates, rate, kind.zeros(n_held, 1))[ends.take]
+    pushed = ca.vertcat(efforts, force, 0.0)[ends.pushed]
+    found, moving, pushed = ends.outward(scale, offset, found, moving, pushed)
     if not is_forward:
         most, most_inverse = most_inverse, most
-        found, moving, efforts = (found - offset) * scale, moving * scale, efforts / scale
     driven = at if is_forward else ca.vertcat(following[: r + n], held)[ends.take]
     inside = all_of(ca.logic_and(driven[k] >= lower[k], driven[k] <= upper[k]) for k in range(n))
     answered = all_of((core, side, *(ball >= 1.0 for ball in balls)))
@@ -151,14 +164,10 @@ def _sample(ends: Ends) -> Any:
         ca.logic_not(size <= largest)
         for size, largest in ((gains[0], most), (gains[1], most_inverse))
     )
-    pushed = known_if(ca.logic_not(is_short), ca.vertcat(efforts, kind.zeros(len(ends.motors), 1)))
-    whole = [*ca.vertsplit(pushed[:n])] + [
-        pushed[n + k] if motor is None else tau[motor] for k, motor in enumerate(ends.motors)
-    ]
     sample = Sample(
         value=found,
         rate=known_if(ca.logic_not(is_long), moving),
-        effort=ca.vertcat(*whole),
+        effort=known_if(ca.logic_not(is_short), pushed),
         is_known=all_of(is_known(x[k]) for k in range(n)),
         is_inside=inside if is_forward else kind(1.0),
         rate_is_lost=is_long,
@@ -206,12 +215,14 @@ class PartStream:
     """
 
     def __init__(self, component: Component, ends: Ends, numbers: Sequence[float]) -> None:
-        self._component, self._ends, self._way = component, ends, ends.way.fresh()
+        self._component, self._ends = component, ends
+        # The ends are shared with the same part of other lengths.
+        self._way = ends.way.moved(component.structure)
         n = len(self._way.given)
         self._scale, self._offset, self._lower, self._upper = np.reshape(numbers[: 4 * n], (4, n))
         self._most, self._most_inverse = numbers[4 * n : 4 * n + 2]
         #: What the table gives is held against the last solution, but for angles of balls.
-        self._other = ends.way.fresh()
+        self._other = self._way.fresh()
         structure, unknown = component.structure, self._way.unknown
         self._tells = [k for k, place in enumerate(unknown) if place not in structure.balls]
         first = len(unknown)
@@ -256,24 +267,18 @@ class PartStream:
         result = np.full((3, len(ends.places)), math.nan)
         if not np.isfinite(place).all():
             return result
-        at, rate, force = place, rows[1], rows[2]
-        if ends.is_forward:
-            at = at / self._scale + self._offset
-            rate, force = rate / self._scale, force * self._scale
-        way.velocity[:], way.force[:] = rate, force
+        given = ends.inward(self._scale, self._offset, place, rows[1], rows[2])
+        at, way.velocity[:], way.force[:] = given
         reason = self._found(at, start)
         if reason:
             report.count(reason)
             return result
         start[:] = way.state
         z, slope = way.joints(), way.slope()
-        result[0], result[1] = z[ends.places], slope[ends.places] @ rate
-        result[2] = 0.0
-        result[2, : len(way.wanted)] = way.effort
-        if not ends.is_forward:
-            result[0] = (result[0] - self._offset) * self._scale
-            result[1] *= self._scale
-            result[2] /= self._scale
+        slope[way.lost] = math.nan
+        efforts = np.concatenate([way.effort, way.force, [0.0]])[ends.pushed]
+        moving = slope[ends.places] @ way.velocity
+        result[:] = ends.outward(self._scale, self._offset, z[ends.places], moving, efforts)
         size, inverse = way.gains.tolist()
         most, most_inverse = self._most, self._most_inverse
         if not ends.is_forward:
@@ -285,10 +290,6 @@ class PartStream:
             result[2] = math.nan
         if is_long or is_short:
             report.count('singular')
-        for k, motor in enumerate(ends.motors, len(way.wanted)):
-            if motor is not None:
-                result[2, k] = rows[2, motor]
-        result[:, [place in way.lost for place in ends.places]] = math.nan
         return result
 
     def _found(self, at: Array, start: Array) -> str:

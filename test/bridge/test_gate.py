@@ -1,0 +1,448 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The gate: what is sent to motors, by every route, and how it ends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
+from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+from transmission_bridge.transmissions import RobotTransmissions
+
+FIELDS = ('position', 'velocity', 'effort')
+TIMEOUT, TICK = 0.5, 0.125
+
+SIMPLE = """<transmission name="t{0}"><plugin>transmission_interface/SimpleTransmission</plugin>
+<actuator name="m{0}" role="actuator1">{limit}</actuator>
+<joint name="j{0}" role="joint1"/></transmission>"""
+#: One motor bends two joints alike.
+FINGER = """<transmission name="finger"><plugin>transmission_bridge/CoupledTransmission</plugin>
+<param name="matrix">1; 1</param><actuator name="m0" role="actuator1"/>
+<joint name="j0" role="joint1"/><joint name="j1" role="joint2"/></transmission>"""
+WRIST = """<transmission name="wrist">
+<plugin>transmission_interface/DifferentialTransmission</plugin>
+<actuator name="m0" role="actuator1"/><actuator name="m1" role="actuator2"/>
+<joint name="j0" role="joint1"/><joint name="j1" role="joint2"/></transmission>"""
+CRANK = """<transmission name="crank">
+<plugin>transmission_bridge/CrankSliderTransmission</plugin>
+<param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
+<param name="crank_angle">1.6</param><param name="stroke_at_zero">0.12</param>
+<actuator name="m0" role="actuator1"><limit velocity="{speed}"/></actuator>
+<joint name="j0" role="joint1"/></transmission>"""
+
+
+def made(*transmissions, limit='lower="-1.5" upper="1.5" velocity="20" effort="50"'):
+    """Return a robot of the joints ``j0`` and ``j1``."""
+    joints = ''.join(
+        f'<link name="l{n}"/><joint name="j{n}" type="{"revolute" if limit else "continuous"}">'
+        f'<parent link="base"/><child link="l{n}"/>{limit and f"<limit {limit}/>"}</joint>'
+        for n in (0, 1)
+    )
+    return RobotTransmissions(
+        load_description(
+            f'<robot name="two"><link name="base"/>{joints}<ros2_control name="h" type="system">'
+            f'<hardware><plugin>two/Hardware</plugin></hardware><joint name="j0"/>'
+            f'<joint name="j1"/>{"".join(transmissions)}</ros2_control></robot>'
+        )
+    )
+
+
+def pair(limit='', **more):
+    """Return a robot of two simple transmissions, the motor ``m1`` with a limit."""
+    return made(SIMPLE.format(0, limit=''), SIMPLE.format(1, limit=limit), **more)
+
+
+class World:
+    """
+    A bridge, its driver and its commander, in plain terms.
+
+    :ivar sent: What was sent, as ``(topic, numbers by actuator and interface)``.
+    """
+
+    def __init__(self, robot, **options):
+        given = {'command_timeout': TIMEOUT, 'state_timeout': 1.0} | options
+        self.robot = robot
+        self.bridge = Bridge(robot, BridgeOptions(**given), self._receive)
+        self.orders = given.get('command_actuators', ())
+        self.layouts = LayoutTable()
+        self.now = 100.0
+        self.fails = False
+        self.sent = []
+
+    def _receive(self, outgoing):
+        if self.fails:
+            raise OSError('the middleware is full')
+        self.sent += [(each.topic, each.content) for each in outgoing]
+
+    def wait(self, seconds):
+        """Let time pass, with ticks; return what was sent meanwhile."""
+        before = len(self.sent)
+        for _ in range(round(seconds / TICK)):
+            self.now += TICK
+            self.bridge.end_expired((2, 0), self.now)
+        return self.words(self.sent[before:])
+
+    def state(self, **arrays):
+        """Have the driver give positions, velocities, efforts of its first actuators."""
+        rows = [np.array(arrays.get(field, ()), dtype=float) for field in FIELDS]
+        names = self.robot.actuator_names[: max(map(len, rows))]
+        record = JointStateRecord((1, 0), '', names, *rows)
+        layout = self.layouts.get(names, record.lengths)
+        self.bridge.states.update('driver', layout, record, (1, 0), self.now)
+
+    def command(self, *, topic='joint_commands', **modes):
+        """Command joints, each mode as ``{joint: value}``; return what is sent."""
+        before = len(self.sent)
+        names = tuple(dict.fromkeys(name for values in modes.values() for name in values))
+        rows = [
+            np.array([modes[field].get(name, math.nan) for name in names])
+            if field in modes
+            else np.empty(0)
+            for field in FIELDS
+        ]
+        record = JointStateRecord((1, 0), '', names, *rows)
+        layout = self.layouts.get(names, record.lengths)
+        self.bridge.command(layout, record, (1, 0), self.now)
+        return self.words(self.sent[before:])
+
+    def trajectory(self, joints, *points, start=None):
+        """Send waypoints ``(time, {array: numbers})``; return those that are sent on."""
+        before = len(self.sent)
+        record = TrajectoryRecord(
+            (0, 0),
+            '',
+            tuple(joints),
+            tuple(
+                Waypoint(
+                    (int(time), round((time % 1) * 1e9)),
+                    *(np.array(given.get(field, ()), dtype=float) for field in POINT_FIELDS),
+                )
+                for time, given in points
+            ),
+        )
+        self.bridge.command_trajectory(record, self.now, start)
+        ((_, sent),) = self.sent[before:]
+        return sent.points
+
+    def stop(self):
+        """Deactivate; return what is sent."""
+        before = len(self.sent)
+        self.bridge.stop((3, 0), self.now)
+        return self.words(self.sent[before:])
+
+    def tune(self, changes):
+        """Change parameters."""
+        after = self.robot.with_parameters(changes)
+        self.bridge.check_tuning(after, self.now)
+        self.bridge.use(after)
+        self.robot = after
+
+    @staticmethod
+    def words(messages):
+        """Return ``{mode: {actuator: number}}`` of records, lists of arrays by their topic."""
+        found = {}
+        for topic, content in messages:
+            if topic != 'actuator_commands':
+                found[topic] = content.tolist()
+                continue
+            for field in FIELDS:
+                if len(getattr(content, field)):
+                    numbers = getattr(content, field).tolist()
+                    found[field] = dict(zip(content.names, numbers, strict=True))
+        return found
+
+
+def reason(act, *given, **modes):
+    """Return why something is rejected."""
+    with pytest.raises(MessageError) as caught:
+        act(*given, **modes)
+    return caught.value.reason
+
+
+# -- ends ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('both', [False, True])
+@pytest.mark.parametrize('mode', ['velocity', 'effort'])
+def test_a_finger_with_one_motor_stops(mode, both):
+    """The velocity of one motor that bends two joints ends, whichever joints were commanded."""
+    world = World(made(FINGER), zero_effort=True)
+    assert world.command(**{mode: {'j0': 10.0}})[mode]['m0'] == pytest.approx(10.0)
+    if both:
+        assert world.wait(0.25) == {}
+        world.command(**{mode: {'j1': 10.0}})
+    assert world.wait(0.5) == {}
+    assert world.wait(TICK) == {mode: {'m0': 0.0}}
+    assert world.wait(5.0) == {}
+
+
+def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
+    """An entry of the ledger is closed by a message that was sent, not by an attempt."""
+    world = World(pair())
+    world.command(velocity={'j0': 1.0})
+    world.now += 1.0
+    world.fails = True
+    with pytest.raises(OSError, match='full'):
+        world.bridge.end_expired((2, 0), world.now)
+    world.fails = False
+    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
+
+
+def test_the_partner_that_is_repeated_goes_on():
+    """A joint whose velocity has ended holds zero, so that its partner is not rejected."""
+    world = World(made(WRIST))
+    world.state(position=(0.0, 0.0))
+    world.command(velocity={'j0': 1.0, 'j1': 2.0})
+    for _ in range(20):
+        world.now += 0.1
+        world.state(position=(0.0, 0.0))
+        world.bridge.end_expired((2, 0), world.now)
+        sent = world.command(velocity={'j0': 1.0})
+    assert sent == {'velocity': {'m0': 1.0, 'm1': 1.0}}
+
+
+def test_a_partner_that_cannot_be_mapped_ends_at_the_motors(robots):
+    """If the position that a mechanism needs is unknown, its motors get zero at once."""
+    text = robots.urdf(('pitch', 'roll'), robots.ANKLE)
+    world = World(RobotTransmissions(load_description(text, strict=True)))
+    world.state(position=(0.0, 0.0))
+    world.command(velocity={'pitch': 0.1, 'roll': 0.2})
+    world.now += 0.375
+    world.command(velocity={'roll': 0.2})
+    world.bridge.states.reset()
+    assert world.wait(0.25) == {'velocity': {'upper': 0.0, 'lower': 0.0}}
+
+
+# -- what is known -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('timeout', [0.0, TIMEOUT])
+def test_no_command_is_completed_from_an_old_position(timeout):
+    """Whoever asked for the numbers before: a position older than state_timeout is unknown."""
+    world = World(made(WRIST), command_timeout=timeout)
+    world.state(position=(0.2, 0.2))
+    assert world.command(position={'j0': 0.1}) != {}
+    world.bridge.gate.reset()
+    world.now += 3.0
+    world.bridge.states.merged.values(world.now)  # as diagnostics do
+    assert reason(world.command, position={'j0': 0.1}) == 'partial'
+
+
+def test_no_effort_is_mapped_at_an_old_position():
+    """A crank's effort depends on its position."""
+    world = World(made(CRANK.format(speed=100), limit=''))
+    world.state(position=world.robot.joint_to_actuator('position', [0.1, 0.0])[:1])
+    assert 'effort' in world.command(effort={'j0': 10.0})
+    world.now += 3.0
+    world.bridge.states.merged.values(world.now)
+    assert reason(world.command, effort={'j0': 10.0}) == 'unmapped'
+
+
+# -- plain arrays --------------------------------------------------------------------------------
+
+BOTH = {'command_actuators': ('m0', 'm1')}
+
+
+def arrays(sent):
+    """Return the arrays of what was sent."""
+    return {topic: numbers for topic, numbers in sent.items() if topic.startswith('actuator_')}
+
+
+def test_an_array_waits_for_a_command_of_each_member():
+    """It is sent with active commands of its mode only, and counted if it lacks one."""
+    world = World(pair(), **BOTH)
+    assert arrays(world.command(position={'j0': 0.5})) == {}
+    assert world.bridge.gate.unsent_arrays == {'actuator_position_commands': 1}
+    assert world.bridge.gate.missing == {'actuator_position_commands': ('m1',)}
+    sent = world.command(position={'j1': 0.25})
+    assert arrays(sent) == {'actuator_position_commands': [0.5, 0.25]}
+    assert world.bridge.gate.missing == {}
+    assert arrays(world.command(velocity={'j1': 0.25})) == {}
+    assert arrays(world.command(position={'j0': 0.5})) == {}
+
+
+def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
+    """A driver that was silent may have been moved: its position needs a new command."""
+    robot = pair()
+    world = World(
+        robot,
+        **BOTH,
+        actuator_state_topics=('one', 'two'),
+        actuator_names=('one:m0=m0', 'two:m1=m1'),
+    )
+
+    def give(topic, name, position):
+        record = JointStateRecord((1, 0), '', (name,), np.array([position]), *2 * [np.empty(0)])
+        layout = world.layouts.get((name,), record.lengths)
+        world.bridge.states.update(topic, layout, record, (1, 0), world.now)
+
+    give('one', 'm0', 0.0)
+    give('two', 'm1', 0.0)
+    world.command(position={'j0': 0.5, 'j1': 1.0})
+    world.now += 3.0
+    give('one', 'm0', 0.5)
+    assert arrays(world.command(position={'j0': 0.5})) == {}
+    give('two', 'm1', -1.5)
+    assert arrays(world.command(position={'j0': 0.5})) == {}
+    assert arrays(world.command(position={'j1': -1.5})) != {}
+
+
+def test_an_array_does_not_send_to_an_unknown_turn():
+    """The same command by itself is rejected as well."""
+    limit = 'lower="-9" upper="9" velocity="20" effort="50"'
+    robot = made(SIMPLE.format(0, limit=''), SIMPLE.format(1, limit=''), limit=limit)
+    world = World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
+    world.state(position=(0.0, 0.0))
+    assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
+    world.bridge.states.settle_turns({1: 0.0})
+    assert arrays(world.command(position={'j0': 0.1, 'j1': 0.1})) != {}
+    world.bridge.states.merged.turns.forget()
+    world.state(position=(0.0, 0.0))
+    assert arrays(world.command(position={'j0': 0.1})) == {}
+
+
+@pytest.mark.parametrize(
+    ('mode', 'name', 'value'), [('velocity', 'velocity', 5.0), ('effort', 'effort', 40.0)]
+)
+def test_an_array_keeps_limits_that_were_tuned_since(mode, name, value):
+    """A number beyond its limit is no command; what ends rates is brought within."""
+    world = World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
+    world.command(**{mode: {'j0': 1.0, 'j1': value}})
+    after = world.robot.with_parameters({f't1.actuators.m1.limit.{name}': 1.0})
+    world.bridge.use(after)
+    assert arrays(world.command(**{mode: {'j0': 1.0}})) == {}
+    world.bridge.gate.ledger.cancel(np.array([0]))
+    topic = f'actuator_{mode}_commands'
+    assert arrays(world.wait(TICK)) == {topic: [0.0, 1.0]}
+
+
+def test_what_ends_a_velocity_is_always_an_array_too():
+    """Zero for the member that ends, the active velocity of each other, zero for the rest."""
+    world = World(pair(), **BOTH)
+    world.command(velocity={'j0': 1.0})
+    world.command(position={'j1': 0.5})
+    assert world.wait(0.75) == {
+        'velocity': {'m0': 0.0},
+        'actuator_velocity_commands': [0.0, 0.0],
+    }
+    world.command(velocity={'j0': 1.0})
+    world.wait(0.25)
+    world.command(velocity={'j1': 2.0})
+    assert arrays(world.wait(0.375)) == {'actuator_velocity_commands': [0.0, 2.0]}
+
+
+def test_what_ends_an_effort_keeps_the_others():
+    """The other members repeat the effort that they were sent last, zero if it has ended."""
+    world = World(pair(), **BOTH, zero_effort=True)
+    world.command(effort={'j1': 3.0})
+    world.wait(0.25)
+    world.command(effort={'j0': 2.0})
+    assert arrays(world.wait(0.375)) == {'actuator_effort_commands': [2.0, 0.0]}
+    assert arrays(world.wait(0.25)) == {'actuator_effort_commands': [0.0, 0.0]}
+
+
+# -- trajectories --------------------------------------------------------------------------------
+
+
+def test_beyond_a_position_limit_a_trajectory_leads_no_further():
+    """Outward velocities of waypoints become zero; with ``limits: reject`` it is rejected."""
+    world = World(pair())
+    world.state(position=(1.7, 0.0), velocity=(0.0, 0.0))
+    (point,) = world.trajectory(['j0'], (1.0, {'velocities': [1.0]}))
+    assert point.velocities.tolist() == [0.0]
+    (point,) = world.trajectory(['j0'], (1.0, {'velocities': [-1.0], 'effort': [3.0]}))
+    assert (point.velocities.tolist(), point.effort.tolist()) == ([-1.0], [3.0])
+    world.state(position=(1.7, 0.0), velocity=(0.5, 0.0))
+    (point,) = world.trajectory(['j0'], (1.0, {'velocities': [-1.0], 'effort': [3.0]}))
+    assert point.effort.tolist() == [0.0]
+    world = World(pair(), limits='reject')
+    world.state(position=(1.7, 0.0))
+    assert reason(world.trajectory, ['j0'], (1.0, {'velocities': [1.0]})) == 'limit'
+
+
+@pytest.mark.parametrize('array', ['velocities', 'accelerations'])
+def test_a_trajectory_of_rates_ends(array):
+    """Its last velocity ends a timeout after its last waypoint."""
+    world = World(pair())
+    world.trajectory(['j0'], (1.0, {array: [0.5]}), (2.0, {array: [1.0]}))
+    assert world.wait(2.5) == {}
+    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
+
+
+def test_a_trajectory_to_a_position_does_not_end():
+    """Its driver holds where it leads to."""
+    world = World(pair())
+    world.trajectory(['j0'], (1.0, {'positions': [0.5], 'velocities': [1.0]}))
+    assert world.wait(5.0) == {}
+
+
+@pytest.mark.parametrize('start', [None, 105.0])
+def test_stopping_ends_a_trajectory_of_rates(start):
+    """Under way or not started; one with positions stays with its driver."""
+    world = World(pair())
+    world.trajectory(['j0'], (9.0, {'velocities': [1.0]}), start=start)
+    world.trajectory(['j1'], (9.0, {'positions': [1.0]}), start=start)
+    assert world.bridge.gate.left_trajectories(world.now) == ('m1',)
+    assert world.stop() == {'velocity': {'m0': 0.0}}
+
+
+def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
+    """The mean speed is compared with joints and motors, and never clamped."""
+    slow = (1.0, {'positions': [-1.0]}), (2.0, {'positions': [1.0]})
+    fast = (1.0, {'positions': [-1.0]}), (1.001, {'positions': [1.0]})
+    world = World(pair())
+    assert len(world.trajectory(['j0'], *slow)) == 2
+    assert reason(world.trajectory, ['j0'], *fast) == 'limit'
+    assert len(World(pair(), limits='off').trajectory(['j0'], *fast)) == 2
+    motor = World(pair('<limit velocity="1.5"/>'))
+    assert reason(motor.trajectory, ['j1'], *slow) == 'actuator_limit'
+
+
+def test_a_crank_is_compared_in_the_middle_as_well():
+    """Its motor is faster in one half than on average."""
+    robot = made(CRANK.format(speed=100), limit='')
+    ends = robot.joint_to_actuator('position', [[0.0, 0.0], [0.4, 0.0], [0.8, 0.0]])
+    halves = np.abs(np.diff(ends[:, 0]))
+    assert halves.max() > 1.02 * halves.mean()
+    points = (1.0, {'positions': [0.0]}), (3.0, {'positions': [0.8]})
+    between = 0.5 * (halves.max() + halves.mean())
+    assert (
+        reason(World(made(CRANK.format(speed=between), limit='')).trajectory, ['j0'], *points)
+        == 'actuator_limit'
+    )
+    quick = World(made(CRANK.format(speed=1.01 * halves.max()), limit=''))
+    assert len(quick.trajectory(['j0'], *points)) == 2
+
+
+# -- tuning --------------------------------------------------------------------------------------
+
+
+def test_a_tuned_limit_does_not_move_a_commanded_joint():
+    """A limit that would move what is commanded, or what was clamped, is refused."""
+    world = World(pair('<limit lower="-1" upper="1" velocity="5" effort="5"/>'))
+    world.state(position=(0.0, 0.0))
+    world.command(position={'j1': 0.0})
+    for name, value in (('lower', 0.5), ('upper', -0.5)):
+        with pytest.raises(ParameterError, match=r'j1 would shift by 0\.5 rad'):
+            world.tune({f't1.actuators.m1.limit.{name}': value})
+    world.command(position={'j1': 1.4})
+    with pytest.raises(ParameterError, match=r'j1 would shift by 0\.4 rad'):
+        world.tune({'t1.actuators.m1.limit.upper': 2.0})
+    world.command(effort={'j1': 5.0})
+    with pytest.raises(ParameterError, match='effort 1 instead of 5'):
+        world.tune({'t1.actuators.m1.limit.effort': 1.0})
+    world.command(velocity={'j1': 15.0})
+    world.tune({'t1.actuators.m1.limit.velocity': 1.0})
+    with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
+        world.tune({'t1.actuators.m1.limit.velocity': 10.0})
+    world.wait(1.0)
+    world.tune({'t1.actuators.m1.limit.velocity': 10.0})

@@ -1,0 +1,137 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of actuators that the limits of their joints allow, beside the actuators' own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+
+import numpy as np
+
+from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.errors import ParameterError, shortened
+from transmission_bridge.transmissions.binding import Built
+from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.types import Array
+
+__all__ = ['allowed_positions', 'disjoint_ranges', 'image_box']
+
+#: What rounding may add to a limit.
+_ROUNDING = 1e-9
+
+#: Samples per coordinate for a ratio that varies, by the number of coordinates; three for more.
+_POINTS = (201, 21, 9, 5)
+
+
+def disjoint_ranges(built: Sequence[Built], robot: RobotDescription) -> dict[str, ParameterError]:
+    """
+    Return an error for each transmission with an actuator that cannot be within all its limits.
+
+    These are its own, of every transmission that gives it any, and what the limits of the joints
+    map to. A position command would only ever take it to the nearer end of its own.
+
+    :returns: By name of the transmission.
+    """
+    own: dict[str, dict[str, list[float]]] = {}
+    for item in built:
+        for tunable in item.tunables:
+            if tunable.is_actuator_limit:
+                _, name, _, kind = tunable.path
+                own.setdefault(name, {}).setdefault(kind, []).append(tunable.value)
+    errors = {}
+    for item in built:
+        if own.keys().isdisjoint(member.name for member in item.spec.actuators):
+            continue
+        try:
+            boxes = _actuator_box(item, robot)
+        except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
+            continue
+        for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
+            limits = own.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
+            lower, upper = max(limits['lower']), min(limits['upper'])
+            low, high = max(lower, least), min(upper, greatest)
+            if low - high > _ROUNDING * (1.0 + abs(low) + abs(high)):
+                joints = shortened([each.name for each in item.spec.joints])
+                errors[item.spec.name] = ParameterError(
+                    f"the position limits of actuator '{member.name}' and of {joints} exclude "
+                    'each other; correct a <limit>, a reduction or an offset',
+                    transmission=item.spec.name,
+                    parameter=f'actuators.{member.name}.limit',
+                    expected=f'positions in [{least:g}, {greatest:g}], which the limits of '
+                    f'{joints} are at the motor',
+                    found=f'[{lower:g}, {upper:g}]',
+                )
+    return errors
+
+
+def _actuator_box(item: Built, robot: RobotDescription) -> tuple[Array, Array]:
+    """Return least and greatest actuator positions that the limits of the joints allow."""
+    transmission = item.transmission
+    n, m = transmission.n_joints, transmission.n_actuators
+    limits = [effective_limits(robot, member.name) for member in item.spec.joints]
+    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    with np.errstate(all='ignore'):
+        if transmission.is_constant and (lower <= upper).all():
+            origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
+            least, greatest = image_box((np.array(units) - origin).T, lower, upper)
+            return least + origin, greatest + origin
+        samples = allowed_positions(transmission, lower, upper)
+    if not len(samples):
+        return np.full(m, -np.inf), np.full(m, np.inf)
+    least, greatest = samples.min(axis=0), samples.max(axis=0)
+    between = (greatest - least) / _points(n)
+    return least - between, greatest + between
+
+
+def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
+    """Return a grid of actuator positions that joint limits and domain allow."""
+    domain = (
+        transmission.domain if isinstance(transmission, PositionDependentTransmission) else None
+    )
+    if domain is not None:
+        ends = np.array([domain.lower, domain.upper])
+        if domain.space == 'actuator' and transmission.n_joints == transmission.n_actuators == 1:
+            ends = np.sort(transmission.actuator_to_joint('position', ends), axis=0)
+        elif domain.space == 'actuator':
+            a = _grid(*ends)
+            q = transmission.actuator_to_joint('position', a)
+            return a[((q >= lower) & (q <= upper)).all(axis=-1)]
+        lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
+    if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
+        return np.empty((0, transmission.n_actuators))
+    a = transmission.joint_to_actuator('position', _grid(lower, upper))
+    return a[np.isfinite(a).all(axis=-1)]
+
+
+def _points(coordinates: int) -> int:
+    return _POINTS[coordinates - 1] if coordinates <= len(_POINTS) else 3
+
+
+def _grid(lower: Array, upper: Array) -> Array:
+    axes = [
+        np.linspace(low, high, _points(len(lower))) for low, high in zip(lower, upper, strict=True)
+    ]
+    grid: Array = np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1)
+    return grid.reshape(-1, len(axes))
+
+
+def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """
+    Return the least box around ``{M x : lower <= x <= upper}``.
+
+    :param matrix: ``M``, shape ``(n, m)``.
+    :param lower: Shape ``(m,)``, infinite where open.
+    :param upper: Shape ``(m,)``, infinite where open.
+    :returns: Least and greatest ``M x``, each of shape ``(n,)``.
+    """
+    with np.errstate(invalid='ignore'):
+        at_lower, at_upper = matrix * lower, matrix * upper
+    for values in (at_lower, at_upper):
+        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
+    is_rising = matrix > 0.0
+    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
+    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)
