@@ -393,7 +393,7 @@ ROBOTS = {
         {
             'pan': Joint(-1.0, 1.0, 2.0),
             'tilt': Joint(-1.5, 1.5, 2.0),
-            'swing': Joint(-2.0, 2.0),
+            'swing': Joint(-3.0, 3.0),
             'lift': _LIFT,
         },
         {
@@ -482,12 +482,19 @@ class Mechanics:
 
     def forget(self):
         """Forget all readings."""
-        self.readings, self.heard = {}, {}
+        self.readings, self.heard, self.now = {}, {}, -math.inf
+
+    def note_time(self, now):
+        """Forget all readings if time went backwards; return whether it did."""
+        went_back = now < self.now
+        if went_back:
+            self.forget()
+        self.now = now
+        return went_back
 
     def hear(self, space, readings, now):
         """Take a message: (total position, velocity) by actuator; return whether it was silent."""
-        if self.heard and now < max(self.heard.values()):
-            self.forget()
+        self.note_time(now)
         was_silent = now - self.heard.get(space, now) > self._age
         self.heard[space] = now
         for name, values in readings.items():

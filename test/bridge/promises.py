@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 import math
+from types import SimpleNamespace
 
 from promise_robots import No
 
@@ -59,13 +60,18 @@ class Promises:
 
     def look(self, now):
         """Let time pass."""
+        self.mechanics.note_time(now)
         if now < self.now:  # every command is over, and nobody knows where anything is
+            self.begin(math.inf)
             self.since = dict.fromkeys(self.since, -math.inf)
             self.forget(self.facts.motors)
-            for end in self.coming:
-                end['start'] = end['until'] = -math.inf
-            if self.options.state_timeout:
-                self.mechanics.forget()
+        self.begin(now)
+        silent = self.mechanics.silent(now) | self.returned
+        self.forget([name for name in self.facts.motors if self.facts.place(name)[0] in silent])
+        self.returned = set()
+
+    def begin(self, now):
+        """Start trajectories that are due."""
         self.now = now
         for end in [each for each in self.coming if each['start'] <= now]:
             self.coming.remove(end)
@@ -74,9 +80,6 @@ class Promises:
             self.arrival |= dict.fromkeys(end['told'], end['until'])
             self.since = {n: t for n, t in self.since.items() if n not in end['held']}
             self.since |= dict.fromkeys(end['named'], end['until'])
-        silent = self.mechanics.silent(now) | self.returned
-        self.forget([name for name in self.facts.motors if self.facts.place(name)[0] in silent])
-        self.returned = set()
 
     def forget(self, actuators):
         """Forget positions: somebody may have moved the actuators."""
@@ -86,15 +89,62 @@ class Promises:
             for joint in self.group(name).joints:
                 self.held[joint].pop(0, None)
 
-    def tuned(self, changed):
-        """Let joints of changed transmissions hold where their actuators were sent."""
+    def tuned(self, group, robot, changes):
+        """Use other numbers; joints go on holding where their actuators were sent."""
+        for key, value in changes.items():
+            if '.limit.' in key:
+                _, name, _, leaf = key.split('.')
+                self.limits[name][leaf] = value
+            else:
+                self.mechanics.numbers[group.name][key] = value
+        self.mechanics.use(robot)
         places = [(self.held, self.told), *((end['held'], end['told']) for end in self.coming)]
-        for group in changed:
-            for held, told in places:
-                sent = {name: told.get(name, {}).get(0) for name in group.actuators}
-                for joint, value in self.mechanics.to_joints(group, sent, 0).items():
-                    if 0 in held.get(joint, {}) and value is not None:
-                        held[joint][0] = value
+        for held, told in places:
+            sent = {name: told.get(name, {}).get(0) for name in group.actuators}
+            for joint, value in self.mechanics.to_joints(group, sent, 0).items():
+                if 0 in held.get(joint, {}) and value is not None:
+                    held[joint][0] = value
+
+    def before_tuning(self, group):
+        """Return the command in force of a group and what it means, ``None``: there is none."""
+        mine = {joint: dict(self.held[joint]) for joint in group.joints}
+        live = all(self.since.get(joint, math.inf) + self.timeout > self.now for joint in mine)
+        if not live or len({*map(tuple, mine.values())}) > 1 or not mine[group.joints[0]]:
+            return None
+        if not self.since.keys() >= mine.keys() or group.is_few:
+            return None
+        if any(not self.told[name] for name in group.actuators):
+            return None
+        told = {name: dict(self.told[name]) for name in group.actuators}
+        measured = {name: self.mechanics.readings.get(name, (None,))[0] for name in told}
+        return SimpleNamespace(
+            command=mine, told=told, measured=measured, matrix=self.mechanics.formula[group.name][0]
+        )
+
+    def judge_tuning(self, group, before, refused, found):
+        """Check that the same command moves no joint by more than the guard allows (8)."""
+        if refused:
+            return
+        rows = before.told[group.actuators[0]].keys()
+        now = {row: {n: found.numbers[n, row] for n in group.actuators} for row in rows}
+        if 0 in rows:
+            old = {name: values[0] for name, values in before.told.items()}
+            ends = [self.mechanics.to_joints(group, each, 0) for each in (old, now[0])]
+            for joint, line in zip(group.joints, before.matrix, strict=True):
+                # A ratio may change by a factor of two about where the joint is measured.
+                about = [before.measured[name] for name in group.actuators]
+                away = [
+                    0.0 if at is None else abs(factor * (old[name] - at))
+                    for factor, name, at in zip(line, group.actuators, about, strict=True)
+                ]
+                most = (0.05 if self.facts.joints[joint].slides else 0.1) + sum(away)
+                moved = abs(ends[0][joint] - ends[1][joint])
+                self.hold('8', moved <= most * (1 + 1e-6), f'{joint} moved by {moved}, {most}')
+        for row in rows & {1, 2} if group.is_single else ():
+            (old,), (new,) = ({values[row] for values in before.told.values()}, now[row].values())
+            grown = abs(new) > 2 * (1 + 1e-6) * abs(old)
+            fell = row == 2 and abs(old) > 2 * (1 + 1e-6) * abs(new)
+            self.hold('8', not grown and not fell and old * new >= 0, f'{row}: {old} became {new}')
 
     # -- what may be sent ------------------------------------------------------------------------
 
@@ -277,13 +327,13 @@ class Promises:
         name, row = key
         tolerance = 1e-9 if self.group(name).name in self.mechanics.formula else 1e-6
         is_same = abs(value - expected) <= tolerance * (1 + abs(expected))
-        self.hold(promise, is_same, f'{name} was sent {MODES[row]} {value} for {expected}')
+        self.hold(promise, is_same, f'{name} was sent {row}: {value} for {expected}')
         limits = self.limits[name]
-        upper = limits.get(('upper', 'velocity', 'effort')[row], math.inf)
+        upper = limits.get(('upper', 'velocity', 'effort', '')[row], math.inf)
         lower = -upper if row else limits.get('lower', -math.inf)
         if self.options.limits != 'off' and (upper < math.inf or lower > -math.inf):
             is_within = lower - 1e-9 * (1 + abs(lower)) <= value <= upper + 1e-9 * (1 + abs(upper))
-            self.hold('1', is_within, f'{name} was sent {MODES[row]} {value}')
+            self.hold('1', is_within, f'{name} was sent {row}: {value}')
         if row == 0 and self.facts.motors[name].period:
             self.counts['2'] += 1
 
@@ -306,18 +356,15 @@ class Promises:
                     lacking |= {
                         n
                         for n in order
-                        if n not in lacking and self.clip(n, row, told[n]) != told[n]
+                        if n not in lacking and abs(self.clip(n, row, told[n]) - told[n]) > 1e-9 * (1 + abs(told[n]))
                     }
                     lacking |= {n for n in order if space in self.mechanics.silent(self.now)}
                     lacking |= {n for n in order if row == 0 and turn(n) is False}
-                    if not lacking and row == 0 and any(turn(n) is None for n in order):
-                        continue
                 array = found.arrays.pop((space, row), None)
-                self.hold(
-                    '3',
-                    (array is None) == bool(lacking),
-                    f'array {row} of {space!r}: {array}, lacking {lacking}',
-                )
+                unsure = not ends and row == 0 and any(turn(n) is None for n in order)
+                if not (unsure and array is None):
+                    is_right = (array is None) == bool(lacking)
+                    self.hold('3', is_right, f'array {row} of {space!r}: {array}, {lacking}')
                 if lacking:
                     self.unsent[space, row] = self.unsent.get((space, row), 0) + 1
                 for name, value in (array or {}).items():
@@ -355,15 +402,15 @@ class Promises:
                 over = {*group.joints}
                 told = {n: {r: 0.0 for r in self.told[n] if r in rows} for n in group.actuators}
             sent |= told
-            for joint in over & self.since.keys():
+            for joint in over:
                 if 2 in self.held[joint] and 2 not in own[joint]:
                     self.kept.add(joint)
-                self.since.pop(joint)
+                self.since.pop(joint, None)
             for joint in group.joints:
                 self.held[joint] |= own[joint]
         self.compare('4', found, sent)
         for (name, row), value in found.numbers.items():
-            self.told[name].pop(row)
+            self.told[name].pop(row, None)
             if value:
                 self.told[name][row] = value
             if row == 2:
@@ -471,7 +518,7 @@ class Promises:
             for (time, given), values, (_, expected) in zip(points, sent, way, strict=True):
                 self.hold('exact', values[name].keys() == expected.keys(), f'{expected}')
                 for row, value in expected.items():
-                    self.same('exact', (name, min(row, 2)), value, values[name][row])
+                    self.same('exact', (name, row), value, values[name][row])
         left = [{0} if 0 in points[-1][1] else {1, 2, 3}]
         until = start + points[-1][0]
         end = {'start': start, 'until': until, 'named': names}
@@ -484,4 +531,4 @@ class Promises:
                     values.setdefault(1, 0.0)
         self.coming = [e for e in self.coming if not e['held'].keys() & joints[-1].keys()] + [end]
         self.kept -= {*names}
-        return self.look(self.now)
+        return self.begin(self.now)

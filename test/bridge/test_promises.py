@@ -139,7 +139,7 @@ class Machine(RuleBasedStateMachine):
         self.next_tick = self.now + self.tick_period
         self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
         self.wrapped = [name for name, motor in self.facts.motors.items() if motor.period]
-        self.first, self.frame, self.read_at, self.state_at = {}, {}, {}, -math.inf
+        self.first, self.frame, self.read_at, self.left_turns = {}, {}, {}, {}
         self.truth = {
             name: dice.uniform(joint.lower, joint.upper) if joint.upper < math.inf else 0.0
             for name, joint in self.facts.joints.items()
@@ -343,10 +343,6 @@ class Machine(RuleBasedStateMachine):
         own = [name for name in self.facts.motors if self.facts.place(name)[0] == space]
         if not own:
             return
-        if self.now < self.state_at:
-            self.first, self.read_at = {}, {}
-            self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
-        self.state_at = self.now
         values, names = [[], []], []
         has_velocity, readings = dice.random() < 0.85, {}
         for group in self.facts.groups:
@@ -434,8 +430,22 @@ class Machine(RuleBasedStateMachine):
             self.known[name] = True  # its limits leave one turn
         elif self.known[name] and gap > 1 / 16:
             self.known[name] = None
+        elif self.known[name] is False and self.count_turns(name, total, period) < 2:
+            self.known[name] = None
         self.read_at[name] = self.now
         return reading, total
+
+    def count_turns(self, name, total, period):
+        """Return how many turns are left that a motion within the limits has not excluded."""
+        group = self.model.group(name)
+        it = self.facts.joints[group.joints[0]]
+        possible = set()
+        for turn in range(-9, 10):
+            (at,) = self.mechanics.to_joints(group, {name: total + turn * period}, 0).values()
+            if it.lower + 1e-6 <= at <= it.upper - 1e-6:
+                possible.add(turn)
+        self.left_turns[name] = possible & self.left_turns.get(name, possible)
+        return len(self.left_turns[name])
 
     @rule(dice=DICE)
     def states(self, dice):
@@ -478,8 +488,7 @@ class Machine(RuleBasedStateMachine):
         dice = Random(dice)
         self.pass_time(2.5)
         for name in self.wrapped:
-            period = self.facts.motors[name].period * self.facts.motors[name].unit[0]
-            self.frame[name] = period * dice.randint(-3, 3)
+            self.frame.pop(name, None)
             self.frame[name, 'wraps'] = dice.random() < 0.5
         self.publish(dice, dice.choice(['', 'left/', 'right/']))
 
@@ -488,8 +497,8 @@ class Machine(RuleBasedStateMachine):
         """Set the clock back."""
         self.now -= Random(dice).choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
-        if self.options.unknown_turn != 'first':
-            self.known |= dict.fromkeys(self.wrapped, False)
+        self.first, self.read_at, self.left_turns = {}, {}, {}
+        self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
         self.tick()
 
     @rule(dice=DICE)
@@ -500,6 +509,55 @@ class Machine(RuleBasedStateMachine):
         self.fails = True
         self.pass_time(self.tick_period)
         self.fails = False
+
+    @rule(dice=DICE)
+    def tune(self, dice):
+        """Change numbers and limits of a transmission."""
+        dice = Random(dice)
+        group = dice.choice(self.facts.groups)
+        found = self.robot.tunables.get(group.name, ())
+        found = [each for each in found if each.path != ('max_gain',)]
+        if not found or group.kind not in ('simple', 'differential', 'four_bar', 'coupled'):
+            return
+        changes, mine = {}, {}
+        for tunable in dice.sample(found, min(len(found), dice.choice([1, 1, 2, 3]))):
+            new = self.other(dice, tunable, group)
+            if new is not None:
+                changes['.'.join((group.name, *tunable.path))] = new
+                mine['.'.join(tunable.path)] = new
+        try:
+            robot = self.robot.with_parameters(changes)
+        except TransmissionBridgeError:
+            return
+        try:
+            self.bridge.check_tuning(robot, self.now)
+        except TransmissionBridgeError:
+            COUNTS['tunings, refused'] += 1
+            return
+        COUNTS['tunings, accepted'] += 1
+        self.model.look(self.now)
+        before = self.model.before_tuning(group)
+        self.robot = robot
+        self.bridge.use(robot)
+        self.model.tuned(group, robot, mine)
+        if before and self.options.tuning_guard:
+            refused, found = self.send_command(before.command, dice)
+            self.model.judge_tuning(group, before, refused, found)
+
+    def other(self, dice, tunable, group):
+        """Return another value of a number, mostly a close one."""
+        value, leaf = tunable.value, tunable.path[-1]
+        if leaf == 'offset':
+            return value + dice.choice([0.02, -0.05, 0.09, -0.1, 0.3])
+        if not tunable.is_actuator_limit:
+            return value * dice.choice([1.01, 0.98, 1.5, 0.55, 2.2, -1.0])
+        told = self.model.told[tunable.path[1]]
+        row = {'velocity': 1, 'effort': 2}.get(leaf, 0)
+        about = told.get(row, 0.5)
+        if row:
+            return abs(about) * dice.choice([0.9, 1.1, 0.4, 2.0]) or 1.0
+        step = dice.choice([0.02, 0.1, 0.3, 1.0, 3.0])
+        return about + step if leaf == 'upper' else about - step * dice.choice([1, 1, 1, -1])
 
     @rule(dice=DICE)
     def stop(self, dice):

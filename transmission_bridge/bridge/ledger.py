@@ -142,9 +142,10 @@ class Ledger:
     def update_clock(self, now: float) -> None:
         """End every command if time [s] went backwards, and start trajectories that are due."""
         if now < self._latest:
+            # Their drivers may start them: they have to end, too.
+            self._start_trajectories(np.inf)
             self._renewed[np.isfinite(self._renewed)] = _NOW
             self.forget_positions(slice(None), slice(None))
-            self.upcoming = []
         self._latest = now
         if self.upcoming:
             self._start_trajectories(now)
