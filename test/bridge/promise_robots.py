@@ -467,6 +467,7 @@ class Mechanics:
     def __init__(self, facts, robot, age):
         self.facts, self._age = facts, age
         self.numbers = {group.name: dict(group.numbers) for group in facts.groups}
+        self.unit = {name: list(motor.unit) for name, motor in facts.motors.items()}
         self.group_of = {n: g for g in facts.groups for n in (*g.joints, *g.actuators)}
         self.use(robot)
         self.forget()
@@ -539,7 +540,7 @@ class Mechanics:
         return result
 
     def _scale(self, row):
-        return np.array([1 / self.facts.motors[name].unit[row] for name in self.robot.actuator_names])
+        return np.array([1 / self.unit[name][row] for name in self.robot.actuator_names])
 
     def to_actuators(self, group, values, row, at=None, rate=None):
         """

@@ -95,6 +95,8 @@ class Promises:
             if '.limit.' in key:
                 _, name, _, leaf = key.split('.')
                 self.limits[name][leaf] = value
+            elif key.endswith('torque_constant'):
+                self.mechanics.unit[key.split('.')[1]][2] = value
             else:
                 self.mechanics.numbers[group.name][key] = value
         self.mechanics.use(robot)

@@ -49,12 +49,12 @@ class Found:
     :ivar ways: Waypoints by actuator: times, and numbers by row.
     """
 
-    def __init__(self, outgoing, facts, shift):
+    def __init__(self, outgoing, facts, units, shift):
         self.numbers, self.arrays, self.ways = {}, {}, {}
         names = {facts.place(name): name for name in facts.motors}
 
         def si(name, row, value):
-            unit = facts.motors[name].unit[1 if row == 3 else row]
+            unit = units[name][1 if row == 3 else row]
             return float(value) * unit + (shift.get(name, 0.0) if row == 0 else 0.0)
 
         for topic, space, content in outgoing:
@@ -163,7 +163,7 @@ class Machine(RuleBasedStateMachine):
     def found(self):
         """Return what was sent since the last call."""
         outgoing, self.outbox = self.outbox, []
-        return Found(outgoing, self.facts, self.shift)
+        return Found(outgoing, self.facts, self.mechanics.unit, self.shift)
 
     def act(self, action):
         """Let time pass for the model; return why an action was rejected, and what was sent."""
@@ -516,7 +516,8 @@ class Machine(RuleBasedStateMachine):
         dice = Random(dice)
         group = dice.choice(self.facts.groups)
         found = self.robot.tunables.get(group.name, ())
-        found = [each for each in found if each.path != ('max_gain',)]
+        if self.model.group(group.actuators[0]) in map(self.model.group, self.wrapped):
+            found = [each for each in found if not each.shapes_map]
         if not found or group.kind not in ('simple', 'differential', 'four_bar', 'coupled'):
             return
         changes, mine = {}, {}
@@ -562,9 +563,8 @@ class Machine(RuleBasedStateMachine):
     @rule(dice=DICE)
     def stop(self, dice):
         """Deactivate, and activate again."""
-        left = self.left()
+        assert set(self.bridge.gate.left_trajectories(self.now)) == self.left()
         self.model.look(self.now)
-        assert set(self.bridge.gate.left_trajectories(self.now)) == left
         self.outbox = []
         self.bridge.stop((1, 0), self.now)
         self.model.judge_stop(self.found(), self.turn)
