@@ -111,6 +111,7 @@ class StateBuffer:
         self.unknown_names: Counter[str] = Counter()
         self.not_finite = np.zeros((len(FIELDS), len(names)), dtype=np.int64)
         self.contests = 0
+        self._latest = -np.inf
         self.reset()
 
     def reset(self) -> None:
@@ -124,7 +125,6 @@ class StateBuffer:
         self._watch(0)
         self._heard: Array = np.full(self._values.shape, -np.inf)
         self._timeouts: Array = np.full(self._values.shape, self._timeout)
-        self._latest = -np.inf
         # Until then no number becomes too old.
         self._fresh_until = math.inf
         # Actuators of drivers that were silent and came back.
