@@ -218,20 +218,24 @@ class Promises:
     def complete(self, group, own, rows):
         """Fill in the joints that a command leaves out (3), and apply 7."""
         missing = [joint for joint in group.joints if joint not in own]
-        for row in rows if missing else ():
-            if group.is_few and group.name in self.mechanics.formula:
-                given = {
-                    joint: values[row] for joint, values in own.items() if joint not in missing
-                }
-                sent = self.mechanics.to_actuators(group, given, row)
-                more = self.mechanics.to_joints(group, sent, row) if row < 2 else {}
-            elif group.is_few or self.options.partial_commands == 'reject':
+        follows = group.is_few and group.name in self.mechanics.formula
+        if missing and not follows:
+            if group.is_few or self.options.partial_commands == 'reject':
                 raise No('3')
-            else:
-                more = {joint: self.partner(group, joint, row) for joint in missing}
             for joint in missing:
-                own.setdefault(joint, {})[row] = more.get(joint, 0.0)
+                own[joint] = {row: self.partner(group, joint, row) for row in rows}
+        if follows:
+            self.follow(group, own, rows)
         self.outward(group, own)
+
+    def follow(self, group, own, rows):
+        """Set joints that one motor moves to what it gives them."""
+        for row in rows:
+            given = {joint: values[row] for joint, values in own.items() if row in values}
+            sent = self.mechanics.to_actuators(group, given, row)
+            found = self.mechanics.to_joints(group, sent, row) if row < 2 else given
+            for joint in group.joints:
+                own.setdefault(joint, {})[row] = found.get(joint, 0.0)
 
     def mapped(self, group, own, rows):
         """Return what the actuators of a group are told, by name and row."""
@@ -460,6 +464,8 @@ class Promises:
                 if varies and (0 not in given or (3 in given and 1 not in given)):
                     raise No('2')
                 mine = {joint: own[joint] for joint in group.joints}
+                if group.is_few and not varies:
+                    self.follow(group, mine, given.keys() & {1})
                 self.outward(group, mine)
                 at, rate = ({j: v.get(row) for j, v in mine.items()} for row in (0, 1))
                 told = {name: {} for name in group.actuators}

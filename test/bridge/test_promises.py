@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     initialize,
+    invariant,
     rule,
     RuleBasedStateMachine,
     run_state_machine_as_test,
@@ -175,6 +176,11 @@ class Machine(RuleBasedStateMachine):
             reason = error.reason
         return reason, self.found()
 
+    @invariant()
+    def count(self):
+        """Count the steps."""
+        COUNTS['steps'] += 1
+
     def pass_time(self, seconds):
         """Let time pass, with the ticks that are due."""
         until = self.now + seconds
@@ -277,6 +283,11 @@ class Machine(RuleBasedStateMachine):
         self.send_command(command, dice)
 
 
+
+    @rule(dice=DICE)
+    def more_commands(self, dice):
+        """Command more often than anything else happens."""
+        self.command(dice)
 
     @rule(dice=DICE)
     def array(self, dice):
@@ -459,11 +470,15 @@ class Machine(RuleBasedStateMachine):
             self.publish(dice, space)
 
     @rule(dice=DICE)
+    def more_states(self, dice):
+        """Publish more often than other things happen."""
+        self.states(dice)
+
+    @rule(dice=DICE)
     def absolute(self, dice):
         """Publish states and absolute positions."""
         if not self.wrapped or self.options.unknown_turn == 'first':
             return
-        self.states(dice) if False else None
         dice = Random(dice)
         self.pass_time(1 / 64)
         for space in ('', 'left/'):
@@ -504,8 +519,11 @@ class Machine(RuleBasedStateMachine):
     @rule(dice=DICE)
     def fail(self, dice):
         """Let the next end fail, or the plugin from now on."""
+        dice = Random(dice)
         if 'archer' in self.facts.motors:
-            Moody.fails = Random(dice).random() < 0.5
+            Moody.fails = dice.random() < 0.5
+            for space in ('', 'left/'):
+                self.publish(dice, space)
         self.fails = True
         self.pass_time(self.tick_period)
         self.fails = False
@@ -536,7 +554,6 @@ class Machine(RuleBasedStateMachine):
             COUNTS['tunings, refused'] += 1
             return
         COUNTS['tunings, accepted'] += 1
-        self.model.look(self.now)
         before = self.model.before_tuning(group)
         self.robot = robot
         self.bridge.use(robot)
@@ -544,6 +561,11 @@ class Machine(RuleBasedStateMachine):
         if before and self.options.tuning_guard:
             refused, found = self.send_command(before.command, dice)
             self.model.judge_tuning(group, before, refused, found)
+
+    @rule(dice=DICE)
+    def tune_again(self, dice):
+        """Tune more often."""
+        self.tune(dice)
 
     def other(self, dice, tunable, group):
         """Return another value of a number, mostly a close one."""
@@ -587,10 +609,11 @@ class Machine(RuleBasedStateMachine):
         Moody.fails = False
 
 
-def run(machine=Machine, *, steps, examples, **more):
-    """Run the machine."""
+def run(*, steps, examples, seed=None, **more):
+    """Run the machine; without shrinking, as a failure is replayed by its seed."""
+    Machine._hypothesis_internal_use_seed = seed
     run_state_machine_as_test(
-        machine,
+        Machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
