@@ -483,9 +483,19 @@ class Gate:
             record.stamp, record.frame_id, record.names, position, record.velocity, record.effort
         )
 
+    def _active(self, row: int, known: Known) -> Array:
+        """Return what actuators were told; zero for what would now lead further out."""
+        active, held = self.ledger.actuators[row], self.ledger.joints
+        if row != _VELOCITY:
+            return active
+        inward, effects = held.copy(), LimitEffects.none()
+        self.limits.stop_outward(inward, known.position, known.velocity, effects, None)
+        ended = self.ledger.actuators_of((inward[row] == 0.0) & (held[row] != 0.0)) & ~np.isnan(active)
+        return np.where(ended, 0.0, active)
+
     def _whole_array(self, row: int, order: list[int], known: Known, topic: str) -> Array | None:
         """Return the array if each member has an active command of its mode, else count it."""
-        values: Array = self.ledger.actuators[row, order]
+        values: Array = self._active(row, known)[order]
         lacking = np.isnan(values) | self.ledger.under_way(known.now)[order]
         lacking |= self.actuator_limits.is_outside(values, row, order)
         if known.silent is not None:
@@ -507,7 +517,7 @@ class Gate:
         """Return what ends rates; members that do not end go on, or are zero."""
         going_on = self.ledger.last_effort
         if row == _VELOCITY:
-            going_on = self.ledger.actuators[row]
+            going_on = self._active(row, known)
             going_on = np.where(self.ledger.under_way(known.now), 0.0, np.nan_to_num(going_on))
         values = np.where(np.isnan(sent[row]), going_on, sent[row])[order]
         return self.actuator_limits.clip(values, row, order)

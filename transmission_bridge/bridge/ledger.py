@@ -256,6 +256,11 @@ class Ledger:
         joints: Mask = self._moves[:, actuators].any(axis=1)
         return joints
 
+    def actuators_of(self, joints: Mask) -> Mask:
+        """Return the actuators that move some of these joints."""
+        actuators: Mask = self._moves[joints].any(axis=0)
+        return actuators
+
     def keep_actuators(self, robot: RobotTransmissions, joints: Index) -> None:
         """Hold joints at the positions that their actuators have by new maps."""
         places = [(self.joints, self.actuators)]
