@@ -36,7 +36,7 @@ def run_seed(seed, steps):
             [f'{type(error).__name__}: {error}', *getattr(error, '__notes__', ())]
         )
     counts = test_promises.COUNTS
-    found = {'steps': counts.pop('steps'), 'seconds': time.perf_counter() - started}
+    found = {'steps': counts.pop('steps', 0), 'seconds': time.perf_counter() - started}
     print(json.dumps({**found, 'failure': failure, 'counts': counts}))
 
 

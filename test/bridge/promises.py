@@ -44,7 +44,7 @@ class Promises:
         self.held = {name: {} for name in self.facts.joints}
         self.efforts = dict.fromkeys(self.facts.motors, 0.0)  # the last that it was sent
         self.since, self.coming, self.arrival = {}, [], {}
-        self.returned, self.kept, self.now = set(), set(), -math.inf
+        self.returned, self.kept, self.missing, self.now = set(), set(), {}, -math.inf
 
     def hold(self, promise, is_kept, what):
         """Check one promise."""
@@ -147,6 +147,14 @@ class Promises:
             grown = abs(new) > 2 * (1 + 1e-6) * abs(old)
             fell = row == 2 and abs(old) > 2 * (1 + 1e-6) * abs(new)
             self.hold('8', not grown and not fell and old * new >= 0, f'{row}: {old} became {new}')
+
+    def judge_age(self, age, known_for, since_stall, refused, checked):
+        """Check that nothing from before a stall passes, and everything else does (6)."""
+        bound = self.timeout if self.timeout < math.inf else 0.5
+        if since_stall < checked and age > bound + 0.1:
+            self.hold('6', refused, f'passed {age} s old, {since_stall} s after a stall')
+        elif age < 0.1 and (known_for < 100.0 or since_stall > checked + 1.0):
+            self.hold('open', not refused, f'stalled after {since_stall} s, {age} s old')
 
     # -- what may be sent ------------------------------------------------------------------------
 
@@ -347,35 +355,46 @@ class Promises:
         """Compare arrays with what each member is told (3)."""
         for space, order in self.orders.items():
             for row in {r for name, r in found.numbers if name in order}:
-                told = {name: self.told[name].get(row) for name in order}
-                way = {n for n in order if self.arrival.get(n, -math.inf) > self.now}
-                lacking = {n for n in order if told[n] is None or n in way}
-                if ends:
-                    rest = {
-                        n: self.efforts[n] if row == 2 else (told[n] or 0.0) * (n not in way)
-                        for n in order
-                    }
-                    told = {n: found.numbers.get((n, row), rest[n]) for n in order}
-                    told |= {n: self.clip(n, row, v) for n, v in told.items()}
-                    lacking = set()
-                else:
-                    lacking |= {
-                        n
-                        for n in order
-                        if n not in lacking and abs(self.clip(n, row, told[n]) - told[n]) > 1e-9 * (1 + abs(told[n]))
-                    }
-                    lacking |= {n for n in order if space in self.mechanics.silent(self.now)}
-                    lacking |= {n for n in order if row == 0 and turn(n) is False}
+                told, lacking = {name: self.told[name].get(row) for name in order}, set()
+                for name in order:
+                    is_sent, value = (name, row) in found.numbers, told[name]
+                    on_way = self.arrival.get(name, -math.inf) > self.now
+                    if row == 1 and value and not is_sent and self.leads_out(self.group(name)):
+                        value = told[name] = 0.0
+                    if ends:
+                        value = self.efforts[name] if row == 2 else (value or 0.0) * (not on_way)
+                        value = found.numbers.get((name, row), value)
+                        told[name] = self.clip(name, row, value)
+                    elif (
+                        value is None
+                        or on_way
+                        or abs(self.clip(name, row, value) - value) > 1e-9 * (1 + abs(value))
+                        or space in self.mechanics.silent(self.now)
+                        or (row == 0 and turn(name) is False)
+                    ):
+                        lacking.add(name)
                 array = found.arrays.pop((space, row), None)
-                unsure = not ends and row == 0 and any(turn(n) is None for n in order)
-                if not (unsure and array is None):
+                unsure = not ends and row == 0 and None in map(turn, order)
+                if not unsure or array is not None:
                     is_right = (array is None) == bool(lacking)
                     self.hold('3', is_right, f'array {row} of {space!r}: {array}, {lacking}')
-                if lacking:
+                if array is None:
                     self.unsent[space, row] = self.unsent.get((space, row), 0) + 1
+                    self.missing[space, row] = None if unsure else lacking
+                elif not ends:
+                    self.missing.pop((space, row), None)
                 for name, value in (array or {}).items():
                     self.same('3', (name, row), value, told[name])
         self.hold('3', not found.arrays, f'arrays nobody asked for: {found.arrays}')
+
+    def leads_out(self, group):
+        """Tell whether what a group is still told leads further out beyond a limit (7)."""
+        at = {name: self.mechanics.readings.get(name, (None,))[0] for name in group.actuators}
+        told = {name: self.told[name].get(1) for name in group.actuators}
+        moved = self.mechanics.to_joints(group, told, 1, at)
+        own = {joint: {1: value} for joint, value in moved.items() if value is not None}
+        self.outward(group, own, False)
+        return any(own[joint][1] != moved[joint] for joint in own)
 
     def clip(self, name, row, value):
         """Return a number of an actuator within its limits."""
