@@ -32,9 +32,7 @@ def run_seed(seed, steps):
     try:
         test_promises.run(steps=_EACH, examples=-(-steps // _EACH), seed=seed)
     except Exception as error:  # whatever it is, it is told with its seed
-        failure = '\n'.join(
-            [f'{type(error).__name__}: {error}', *getattr(error, '__notes__', ())]
-        )
+        failure = '\n'.join([f'{type(error).__name__}: {error}', *getattr(error, '__notes__', ())])
     counts = test_promises.COUNTS
     found = {'steps': counts.pop('steps', 0), 'seconds': time.perf_counter() - started}
     print(json.dumps({**found, 'failure': failure, 'counts': counts}))
@@ -50,7 +48,9 @@ def start(seed, steps, path=(), timeout=None):
     command = [sys.executable, __file__, '--seed', str(seed), '--steps', str(steps)]
     path = [*path, str(Path(__file__).parents[2]), os.environ.get('PYTHONPATH', '')]
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(path)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=timeout)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=timeout
+    )
     if done.returncode:
         return {'failure': done.stderr, 'steps': 0}
     return json.loads(done.stdout.splitlines()[-1])

@@ -300,7 +300,9 @@ class _Entry(importlib.metadata.EntryPoint):
 
 
 def _registry():
-    own = [_Entry(f'me/{name}', f'{__name__}:{name}', ENTRY_POINT_GROUP) for name in ('Moody', 'Bent')]
+    own = [
+        _Entry(f'me/{name}', f'{__name__}:{name}', ENTRY_POINT_GROUP) for name in ('Moody', 'Bent')
+    ]
     return Registry([*importlib.metadata.entry_points(group=ENTRY_POINT_GROUP), *own])
 
 
@@ -309,7 +311,10 @@ _KNEE = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 _HOIST = _simple('hoist', 'lift', 'winch', -4.0, 0.25)
 _LIFT = Joint(-0.5, 0.5, 1.0, 50.0, slides=True)
 _WRIST = _two(
-    'wrist', 'differential', (('roll', 1.5, 0.1), ('pitch', 0.7, -0.2)), (('left', 2.0), ('right', -3.0))
+    'wrist',
+    'differential',
+    (('roll', 1.5, 0.1), ('pitch', 0.7, -0.2)),
+    (('left', 2.0), ('right', -3.0)),
 )
 _WRIST_JOINTS = {'roll': Joint(-1.5, 1.5, 3.0, 20.0), 'pitch': Joint(-1.0, 1.0, 2.0, 15.0)}
 _ARM = _two(
@@ -383,9 +388,7 @@ ROBOTS = {
     'linkage': Facts(
         {'knee': Joint(-0.7, 0.7, 10.0, 100.0)},
         {'knee_motor': Motor()},
-        (
-            Group('knee_linkage', '', 'linkage', ('knee',), ('knee_motor',), {}),
-        ),
+        (Group('knee_linkage', '', 'linkage', ('knee',), ('knee_motor',), {}),),
         orders=(('knee_motor',), ()),
         urdf='four_bar_knee.urdf',
     ),
@@ -430,7 +433,12 @@ ROBOTS = {
             _WRIST,
         ),
         {'archer': ('left/', 'archer')},
-        (('archer', 'left', 'right'), ('left', 'bender'), ('right', 'left', 'bender', 'archer'), ()),
+        (
+            ('archer', 'left', 'right'),
+            ('left', 'bender'),
+            ('right', 'left', 'bender', 'archer'),
+            (),
+        ),
     ),
 }
 
@@ -529,7 +537,9 @@ class Mechanics:
             mode = ('position', 'velocity')[row]
             found = self.robot.actuator_to_joint(mode, values, at=point)
             found = dict(zip(joints, found.tolist(), strict=True))
-            return {name: found[name] if math.isfinite(found[name]) else None for name in group.joints}
+            return {
+                name: found[name] if math.isfinite(found[name]) else None for name in group.joints
+            }
         matrix, offset, _ = self.formula[group.name]
         result = {}
         for joint, line, bias in zip(group.joints, matrix, offset, strict=True):
@@ -579,3 +589,38 @@ class Mechanics:
             name: sum(f * v for f, v in zip(line, moved, strict=True))
             for name, line in zip(group.actuators, inverse, strict=True)
         }
+
+    def map(self, group, own, measured=None):
+        """
+        Map values of a group's joints, by name and row, to its actuators.
+
+        :param measured: Where the joints are, for what is not mapped where a position is given;
+            ``None``: everything is mapped there.
+        """
+        rows = list(own[group.joints[0]])
+        given, rate = ({j: values.get(row) for j, values in own.items()} for row in (0, 1))
+        result = {name: {} for name in group.actuators}
+        for row in rows:
+            at = given if measured is None or (row == 1 and 0 in rows) else measured
+            values = {joint: each[row] for joint, each in own.items()}
+            for name, value in self.to_actuators(group, values, row, at, rate).items():
+                result[name][row] = value
+        return result
+
+    def follow(self, group, own, rows):
+        """Set joints that one motor moves, by name and row, to what it gives them."""
+        for row in rows:
+            given = {joint: values[row] for joint, values in own.items() if row in values}
+            sent = self.to_actuators(group, given, row)
+            found = self.to_joints(group, sent, row) if row < 2 else given
+            for joint in group.joints:
+                own.setdefault(joint, {})[row] = found.get(joint, 0.0)
+
+    def tune(self, group, robot, changes):
+        """Use other numbers of a transmission, of which a torque constant is a unit."""
+        for key, value in changes.items():
+            if key.endswith('torque_constant'):
+                self.unit[key.split('.')[1]][2] = value
+            else:
+                self.numbers[group.name][key] = value
+        self.use(robot)

@@ -25,7 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from promise_robots import maps, Mechanics, Moody, No, ROBOTS
-from promises import FIELDS, MODES, Promises
+from promises import Promises
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
@@ -36,6 +36,11 @@ from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 
 #: How often each promise was put to the test, and messages by topic.
 COUNTS = Counter()
+
+MODES = ('position', 'velocity', 'effort')
+
+#: Rows of the arrays of a waypoint.
+FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
 
 DICE = st.integers(0, 2**24)
 EMPTY = np.empty(0)
@@ -135,8 +140,7 @@ class Machine(RuleBasedStateMachine):
             self.order.setdefault(self.facts.place(actuator)[0], []).append(actuator)
         age = self.options.state_timeout or math.inf
         self.mechanics = Mechanics(self.facts, self.robot, age)
-        self.model = Promises(self.facts, self.mechanics, self.options, COUNTS)
-        self.model.orders = self.order
+        self.model = Promises(self.facts, self.mechanics, self.options, self.order, COUNTS)
         self.outbox, self.fails = [], False
         self.bridge = Bridge(self.robot, self.options, self.send)
         self.now = 1000.0
@@ -277,7 +281,9 @@ class Machine(RuleBasedStateMachine):
 
     def choose(self, dice):
         """Return joints of some transmissions, mostly all of each."""
-        groups = dice.sample(self.facts.groups, dice.choice([1, 1, min(2, len(self.facts.groups))]))
+        groups = dice.sample(
+            self.facts.groups, dice.choice([1, 1, min(2, len(self.facts.groups))])
+        )
         if dice.random() < 0.1:
             groups = list(self.facts.groups)
         joints = [joint for group in groups for joint in group.joints]
@@ -332,8 +338,6 @@ class Machine(RuleBasedStateMachine):
         self.bend(command)
         self.send_command(command, dice)
 
-
-
     @rule(dice=DICE)
     def more_commands(self, dice):
         """Command more often than anything else happens."""
@@ -363,7 +367,9 @@ class Machine(RuleBasedStateMachine):
         dice = Random(dice)
         self.pass_time(dice.choice([0, 0, 1 / 64, 1 / 8]))
         names = self.choose(dice)
-        rows = dice.choice([(0,), (0, 1), (0, 1, 3), (1,), (1,), (1, 2), (3,), (0, 2), (0, 1, 2, 3)])
+        rows = dice.choice(
+            [(0,), (0, 1), (0, 1, 3), (1,), (1,), (1, 2), (3,), (0, 2), (0, 1, 2, 3)]
+        )
         gap = dice.choice([1 / 64, 1 / 4, 1 / 2, 2.0])
         points, time, before = [], 0.0, None
         for _ in range(dice.choice([1, 2, 3])):
@@ -371,7 +377,10 @@ class Machine(RuleBasedStateMachine):
             mine = rows
             if dice.random() < 0.1:
                 mine = dice.choice([(0,), (1,), (0, 1)])
-            given = {row: {n: self.draw(dice, n, min(row, 1) if row != 2 else 2) for n in names} for row in mine}
+            given = {
+                row: {n: self.draw(dice, n, min(row, 1) if row != 2 else 2) for n in names}
+                for row in mine
+            }
             if before and 0 in given and dice.random() < 0.7:
                 for name in names:
                     given[0][name] = before[name] + dice.uniform(-0.1, 0.1)
@@ -399,7 +408,11 @@ class Machine(RuleBasedStateMachine):
         refused, found = self.act(lambda: self.bridge.command_trajectory(record, self.now, start))
         COUNTS[f'trajectories, {refused or "sent"}'] += 1
         begins = self.now if start is None else start
-        self.model.judge_trajectory(names, points, begins, self.turn, refused, found)
+        given = [
+            (time, {n: {row: v[n] for row, v in values.items()} for n in names})
+            for time, values in points
+        ]
+        self.model.judge_trajectory(given, begins, self.turn, refused, found)
 
     # -- drivers ---------------------------------------------------------------------------------
 
@@ -638,6 +651,21 @@ class Machine(RuleBasedStateMachine):
         self.send_command({one: {row: self.draw(dice, one, row)}}, dice)
 
     @rule(dice=DICE)
+    def one_is_beyond(self, dice):
+        """Command the members of an array, and one again when others are beyond their limits."""
+        dice = Random(dice)
+        orders = list(self.order.values()) or [list(self.facts.motors)]
+        groups = dict.fromkeys(map(self.model.group, dice.choice(orders)))
+        row = dice.choice((1, 1, 2))
+        command = {j: {row: self.draw(dice, j, row)} for g in groups for j in g.joints}
+        self.publish_all(dice)
+        self.send_command(command, dice)
+        self.pass_time(1 / 64)
+        self.publish_all(dice)
+        one = dice.choice([*groups])
+        self.send_command({j: {row: self.draw(dice, j, row)} for j in one.joints}, dice)
+
+    @rule(dice=DICE)
     def time_goes_back(self, dice):
         """Set the clock back."""
         self.now -= Random(dice).choice([0.25, 5.0, 100.0])
@@ -667,6 +695,10 @@ class Machine(RuleBasedStateMachine):
             found = [each for each in found if not each.shapes_map]
         if not found or group.kind not in ('simple', 'differential', 'four_bar', 'coupled'):
             return
+        if dice.random() < 0.6:
+            rows = dice.choice([(0,), (0,), (1,), (2,), (0, 1)])
+            command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
+            self.send_command(command, dice)
         changes, mine = {}, {}
         for tunable in dice.sample(found, min(len(found), dice.choice([1, 1, 2, 3]))):
             new = self.other(dice, tunable, group)
@@ -683,13 +715,31 @@ class Machine(RuleBasedStateMachine):
             COUNTS['tunings, refused'] += 1
             return
         COUNTS['tunings, accepted'] += 1
-        before = self.model.before_tuning(group)
+        told = {name: dict(self.model.told[name]) for name in group.actuators}
+        matrix = self.mechanics.formula[group.name][0]
+        command = self.command_in_force(group)
+        limits = {}
+        for key in [key for key in mine if '.limit.' in key]:
+            limits.setdefault(key.split('.')[1], {})[key.split('.')[3]] = mine.pop(key)
         self.robot = robot
         self.bridge.use(robot)
-        self.model.tuned(group, robot, mine)
-        if before and self.options.tuning_guard:
-            refused, found = self.send_command(before.command, dice)
-            self.model.judge_tuning(group, before, refused, found)
+        before = {name: unit[2] for name, unit in self.mechanics.unit.items()}
+        self.mechanics.tune(group, robot, mine)
+        units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
+        self.model.tuned(group, limits, units)
+        if command and all(told.values()) and self.options.tuning_guard:
+            refused, found = self.send_command(command, dice)
+            if refused is None:
+                self.model.judge_tuning(group, told, matrix, found)
+
+    def command_in_force(self, group):
+        """Return the command of a group that is still repeated, empty: there is none."""
+        model = self.model
+        command = {joint: dict(model.held[joint]) for joint in group.joints}
+        ends = [model.since.get(joint, -math.inf) + model.timeout for joint in command]
+        is_one = len({*map(tuple, command.values())}) == 1 and command[group.joints[0]]
+        is_live = model.since.keys() >= command.keys() and min(ends) > self.now
+        return command if is_one and is_live and not group.is_few else {}
 
     @rule(dice=DICE)
     def tune_again(self, dice):

@@ -490,7 +490,9 @@ class Gate:
             return active
         inward, effects = held.copy(), LimitEffects.none()
         self.limits.stop_outward(inward, known.position, known.velocity, effects, None)
-        ended = self.ledger.actuators_of((inward[row] == 0.0) & (held[row] != 0.0)) & ~np.isnan(active)
+        ended = self.ledger.actuators_of((inward[row] == 0.0) & (held[row] != 0.0)) & ~np.isnan(
+            active
+        )
         return np.where(ended, 0.0, active)
 
     def _whole_array(self, row: int, order: list[int], known: Known, topic: str) -> Array | None:
