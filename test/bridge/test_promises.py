@@ -141,7 +141,7 @@ class Machine(RuleBasedStateMachine):
         age = self.options.state_timeout or math.inf
         self.mechanics = Mechanics(self.facts, self.robot, age)
         self.model = Promises(self.facts, self.mechanics, self.options, self.order, COUNTS)
-        self.outbox, self.fails = [], False
+        self.outbox, self.fails, self.beyond = [], False, 0.25
         self.bridge = Bridge(self.robot, self.options, self.send)
         self.now = 1000.0
         timeout = self.model.timeout
@@ -464,7 +464,7 @@ class Machine(RuleBasedStateMachine):
                 self.truth[joint] = dice.uniform(max(low, it.lower), min(high, it.upper))
             elif it.upper == math.inf:
                 self.truth[joint] += dice.uniform(-0.3, 0.3)
-            elif dice.random() < 0.25:
+            elif dice.random() < self.beyond:
                 self.truth[joint] = dice.choice([it.lower - 0.01, it.upper + 0.02])
             else:
                 self.truth[joint] = dice.uniform(it.lower, it.upper)
@@ -661,7 +661,9 @@ class Machine(RuleBasedStateMachine):
         self.publish_all(dice)
         self.send_command(command, dice)
         self.pass_time(1 / 64)
+        self.beyond = 0.75
         self.publish_all(dice)
+        self.beyond = 0.25
         one = dice.choice([*groups])
         self.send_command({j: {row: self.draw(dice, j, row)} for j in one.joints}, dice)
 
@@ -727,10 +729,14 @@ class Machine(RuleBasedStateMachine):
         self.mechanics.tune(group, robot, mine)
         units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
         self.model.tuned(group, limits, units)
-        if command and all(told.values()) and self.options.tuning_guard:
+        if command and all(told.values()) and self.options.tuning_guard and dice.random() < 0.8:
             refused, found = self.send_command(command, dice)
             if refused is None:
                 self.model.judge_tuning(group, told, matrix, found)
+
+        elif len(group.joints) > 1 and not group.is_few:
+            one = dice.choice(group.joints)
+            self.send_command({one: {0: self.draw(dice, one, 0)}}, dice)
 
     def command_in_force(self, group):
         """Return the command of a group that is still repeated, empty: there is none."""
