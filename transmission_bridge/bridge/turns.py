@@ -113,11 +113,14 @@ class Unwrapper:
         # Rounding would be as large as a turn there, and the turns would be lost.
         readings[np.abs(readings) > self._most] = np.nan
         turns: Array = np.rint((self.totals - readings) / self._periods)
-        turns[np.isnan(turns)] = 0.0
+        missing = np.isnan(turns)
+        turns[missing] = 0.0
         totals = readings + turns * self._periods
         positions[self._places] = totals
         self.steps: Array = totals - self.totals
-        self.totals = np.where(np.isnan(totals), self.totals, totals)
+        if b'\1' in missing.tobytes():  # quicker than any()
+            totals = np.where(np.isnan(totals), self.totals, totals)
+        self.totals = totals
         return turns
 
 
@@ -682,7 +685,7 @@ class TurnCounter:
         :returns: Whether one was.
         """
         beyond = (joints < self._lower) | (joints > self._upper)
-        if b'\1' not in beyond.tobytes():  # quicker than any()
+        if b'\1' not in beyond.tobytes():
             return False
         lost: Mask = np.zeros(len(self._places), dtype=bool)
         for group, own, _ in self._parts:
