@@ -62,6 +62,8 @@ class ReverseStatePath:
         if stamp is None:
             return None
         mapped = self._mapper.map_state(self.merged.values(now), self.report)[:, self._is_own]
+        if self._mapper.all_finite and self.names:
+            return encoder.encode_rows(self.names, stamp, mapped)
         # An overflow is unknown, too.
         mapped[~np.isfinite(mapped)] = np.nan
         known = ~np.isnan(mapped).all(axis=0)
