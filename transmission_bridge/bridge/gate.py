@@ -310,7 +310,7 @@ class Gate:
         """
         active = ~np.isnan(self.ledger.actuators)
         for end in self.ledger.upcoming:
-            active |= ~np.isnan(end.actuator_command)
+            active |= ~np.isnan(end.actuator_command) & end.actuators
         zeros = np.full(active.shape, np.nan)
         for row in self._ending_rows if self._options.on_stop == 'zero_rates' else ():
             zeros[row, active[row]] = 0.0
@@ -323,7 +323,7 @@ class Gate:
         """Return the actuators whose drivers execute a trajectory to positions, or will."""
         left = self.ledger.under_way(now) & ~np.isnan(self.ledger.actuators[_POSITION])
         for end in self.ledger.upcoming:
-            left |= ~np.isnan(end.actuator_command[_POSITION])
+            left |= ~np.isnan(end.actuator_command[_POSITION]) & end.actuators
         return tuple(self._robot.actuator_names[place] for place in np.flatnonzero(left))
 
     # -- trajectories ----------------------------------------------------------------------------
@@ -427,8 +427,10 @@ class Gate:
         rows = np.flatnonzero(~np.isnan(joints).all(axis=1))
         if self._options.limits == 'off' or len(rows) < 2:
             return
-        times = np.array([s + 1e-9 * ns for s, ns in (p.time for p in trajectory.points)])[rows]
         joints, actuators = joints[rows], actuators[rows]
+        # Nanoseconds from the first, because a float of seconds would lose them.
+        instants = [(s * 10**9 + ns) for s, ns in (point.time for point in trajectory.points)]
+        times = 1e-9 * np.array([each - instants[0] for each in instants])[rows]
         self.limits.check_mean_speed(times, joints)
         if any(not binding.transmission.is_constant for binding in self._robot.bindings):
             middle = self._robot.joint_to_actuator('position', 0.5 * (joints[1:] + joints[:-1]))
@@ -481,6 +483,7 @@ class Gate:
         values: Array = self.ledger.actuators[row, order]
         lacking = np.isnan(values) | self.ledger.under_way(known.now)[order]
         lacking |= self.actuator_limits.is_outside(values, row, order)
+        lacking |= self._outward(row, known)[order]
         if known.silent is not None:
             lacking |= known.silent[order]
         if row == _POSITION and known.open_turns is not None:
@@ -496,12 +499,20 @@ class Gate:
             values = values - known.shift[order]
         return values
 
+    def _outward(self, row: int, known: Known) -> Mask:
+        """Return the actuators whose active rate leads a joint further beyond its limit."""
+        if row == _POSITION:
+            return np.zeros(len(self._robot.actuator_names), dtype=bool)
+        outward = self.limits.leads_outward(self.ledger.joints, known.position)
+        return self.ledger.actuators_of(outward[row - 1])
+
     def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
         """Return what ends rates; members that do not end go on, or are zero."""
         going_on = self.ledger.last_effort
         if row == _VELOCITY:
             going_on = self.ledger.actuators[row]
             going_on = np.where(self.ledger.under_way(known.now), 0.0, np.nan_to_num(going_on))
+        going_on = np.where(self._outward(row, known), 0.0, going_on)
         values = np.where(np.isnan(sent[row]), going_on, sent[row])[order]
         return self.actuator_limits.clip(values, row, order)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -142,9 +142,13 @@ class Ledger:
     def update_clock(self, now: float) -> None:
         """End every command if time [s] went backwards, and start trajectories that are due."""
         if now < self._latest:
+            # Drivers may start trajectories of rates nevertheless: they have to end.
+            for end in self.upcoming:
+                if np.isnan(end.joint_command[_POSITION]).all():
+                    self._start_trajectory(end)
+            self.upcoming = []
             self._renewed[np.isfinite(self._renewed)] = _NOW
             self.forget_positions(slice(None), slice(None))
-            self.upcoming = []
         self._latest = now
         if self.upcoming:
             self._start_trajectories(now)
@@ -189,14 +193,25 @@ class Ledger:
     def _start_trajectories(self, now: float) -> None:
         for end in [each for each in self.upcoming if each.start <= now]:
             self.upcoming.remove(end)
-            np.copyto(self.joints, end.joint_command, where=end.joints)
-            np.copyto(self.actuators, end.actuator_command, where=end.actuators)
-            self._arrival[end.actuators] = end.until
-            self._renewed[end.joints] = _NONE
-            self._renewed[end.named] = end.until
+            self._start_trajectory(end)
+
+    def _start_trajectory(self, end: TrajectoryEnd) -> None:
+        np.copyto(self.joints, end.joint_command, where=end.joints)
+        np.copyto(self.actuators, end.actuator_command, where=end.actuators)
+        self._arrival[end.actuators] = end.until
+        self._renewed[end.joints] = _NONE
+        self._renewed[end.named] = end.until
 
     def _cancel_upcoming(self, joints: Mask) -> None:
-        self.upcoming = [end for end in self.upcoming if not (end.joints & joints).any()]
+        """Leave trajectories that have not started to the other joints."""
+        upcoming = []
+        for end in self.upcoming:
+            kept = end.joints & ~joints
+            actuators = end.actuators & self._moves[kept].any(axis=0)
+            if kept.any():
+                named = end.named & kept
+                upcoming.append(replace(end, named=named, joints=kept, actuators=actuators))
+        self.upcoming = upcoming
 
     def _record_route(self, joints: Index, route: str) -> None:
         # The same array again, as in a controller's stream, has nothing new.
@@ -249,6 +264,11 @@ class Ledger:
         self._is_first &= ~joints
         self.has_first = bool(self._is_first.any())
         return first
+
+    def actuators_of(self, joints: Mask) -> Mask:
+        """Return the actuators that move some of these joints, shape ``(..., n_actuators)``."""
+        actuators: Mask = (joints[..., np.newaxis] & self._moves).any(axis=-2)
+        return actuators
 
     def joints_of(self, actuators: Mask) -> Mask:
         """Return the joints that some of these actuators move."""

@@ -208,12 +208,9 @@ class CommandLimits:
         :raises MessageError: If the policy is ``reject`` and something would be changed
             (``limit``).
         """
-        if self._policy == 'off':
+        sense = self._beyond(position)
+        if sense is None:
             return
-        above, below = position > self._upper[_POSITION], position < self._lower[_POSITION]
-        if not (above | below).any():  # a NaN is neither
-            return
-        sense = above.astype(float) - below
         outward = command[_VELOCITY:] * sense > 0.0
         if not outward.any():
             return
@@ -232,6 +229,24 @@ class CommandLimits:
         command[_VELOCITY:][outward] = 0.0
         effects.stopped.update(self._named(outward))
         effects.outward.update(self._named(passes))
+
+    def _beyond(self, position: Array) -> Array | None:
+        """Return 1 above the upper position limit and -1 below the lower, ``None``: no joint."""
+        if self._policy == 'off':
+            return None
+        above, below = position > self._upper[_POSITION], position < self._lower[_POSITION]
+        if not (above | below).any():  # a NaN is neither
+            return None
+        sense: Array = above.astype(float) - below
+        return sense
+
+    def leads_outward(self, command: Array, position: Array) -> Mask:
+        """Return which velocities and efforts lead further beyond, shape ``(2, n_joints)``."""
+        sense = self._beyond(position)
+        if sense is None:
+            return np.zeros((2, len(position)), dtype=bool)
+        outward: Mask = command[_VELOCITY:] * sense > 0.0
+        return outward
 
     def check_mean_speed(self, times: Array, positions: Array) -> None:
         """
