@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -312,7 +313,7 @@ class CommandPatterns:
         self._robot = robot
         self._merged = merged
         self.groups = coupled_joints(robot)
-        self._patterns: OrderedDict[bytes, CommandPattern] = OrderedDict()
+        self._pattern_of = lru_cache(maxsize=PATTERNS)(self._make)
 
     def get(self, given: Mask) -> CommandPattern:
         """
@@ -321,15 +322,10 @@ class CommandPatterns:
         :param given: Which values are given, rows position, velocity, effort, shape
             ``(3, n_joints)``.
         """
-        key = given.tobytes()
-        pattern = self._patterns.get(key)
-        if pattern is None:
-            pattern = self._patterns[key] = self._make(given)
-            if len(self._patterns) > PATTERNS:
-                self._patterns.popitem(last=False)
-        return pattern
+        return self._pattern_of(given.tobytes())
 
-    def _make(self, given: Mask) -> CommandPattern:
+    def _make(self, key: bytes) -> CommandPattern:
+        given: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
         complete = given.copy()
         partial = []
         for group in self.groups:

@@ -347,7 +347,7 @@ class Gate:
         :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
         :param named: The joints that the trajectory names, shape ``(n_joints,)``.
         :param start: When it starts [s].
-        :returns: The trajectory of the actuators by the names of the URDF.
+        :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
         robot, counts, effects = self._robot, self.ledger.counts[route], LimitEffects.none()
@@ -387,17 +387,13 @@ class Gate:
             route,
             known.now,
         )
-        record = _trajectory_record(trajectory, mapped, given, actuators, robot.actuator_names)
-        shifted = record
         if known.shift is not None:
             mapped[_POSITION] -= known.shift
-            shifted = _trajectory_record(
-                trajectory, mapped, given, actuators, robot.actuator_names
-            )
+        record = _trajectory_record(trajectory, mapped, given, actuators, robot.actuator_names)
         self._send(
             [
                 Outgoing('actuator_trajectory', namespace, part)
-                for namespace, part in self.drivers.trajectories(shifted)
+                for namespace, part in self.drivers.trajectories(record)
             ]
         )
         return record

@@ -179,7 +179,7 @@ class TrajectoryPath:
         :param known: What is known now.
         :param source: Its topic.
         :param start: When it starts [s]; ``None``: now.
-        :returns: What was sent, by the names of the URDF.
+        :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected; then nothing has changed. Reasons are those of
             :func:`read_trajectory` and of the gate, ``too_many_points``, ``limit``, ``partial``,
             ``no_position`` and ``no_velocity``.
