@@ -80,7 +80,7 @@ class Commands:
         """Have the driver of actuators come back from silence."""
         unknown = np.full(len(self.held[0]), np.nan)
         known = self.known(unknown, self.gate.ledger._latest)
-        self.gate.look(replace(known, returned=actuators))
+        self.gate.look(known._replace(returned=actuators))
 
     def update_clock(self, now):
         """Let time pass."""

@@ -272,10 +272,10 @@ class CommandPattern:
     :param is_mixed: Whether joints are commanded in different modes.
     :param has_positions: Whether some joint is commanded a position.
     :param has_rates: Whether some joint is commanded a velocity or an effort.
-    :param has_efforts: Whether some joint is commanded an effort.
     :param partial: Coupled joints of which only some are commanded, or not all in one mode.
     :param given: Indices of the joints that the message commands.
-    :param following: Indices of joints that have to follow those, for want of actuators.
+    :param following: Indices of joints that have to follow those, for want of actuators; ``None``:
+        none.
     :param joints: Joints that are commanded once the partial groups are completed.
     :param actuators: Actuators that are commanded then.
     :param result: Which numbers of the result, shape ``(3, n_actuators)``, have to be finite, as
@@ -287,10 +287,9 @@ class CommandPattern:
     is_mixed: bool
     has_positions: bool
     has_rates: bool
-    has_efforts: bool
     partial: tuple[CoupledJoints, ...]
     given: Index
-    following: Index
+    following: Index | None
     joints: Mask
     actuators: Mask
     result: bytes
@@ -335,23 +334,20 @@ class CommandPatterns:
                 partial.append(group)
                 complete[:, group.joints] = commanded[:, np.newaxis]
         result = commanded_actuators(self._robot, complete)
+        following = [
+            joint
+            for group in partial
+            for joint in group.joints
+            if not group.can_hold and not given[:, joint].any()
+        ]
         return CommandPattern(
             is_full=bool(given.all()),
             is_mixed=is_mixed(given),
             has_positions=bool(given[0].any()),
             has_rates=bool(given[1:].any()),
-            has_efforts=bool(given[2].any()),
             partial=tuple(partial),
             given=np.flatnonzero(given.any(axis=0)),
-            following=np.array(
-                [
-                    joint
-                    for group in partial
-                    for joint in group.joints
-                    if not group.can_hold and not given[:, joint].any()
-                ],
-                dtype=np.intp,
-            ),
+            following=np.array(following, dtype=np.intp) if following else None,
             joints=np.any(complete, axis=0),
             actuators=np.any(result, axis=0),
             result=result.tobytes(),

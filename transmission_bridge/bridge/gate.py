@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,8 +41,7 @@ _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 _ROWS_OF_WAYPOINTS = [0, 1, 3]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class Known(NamedTuple):
     """
     What is known of the robot at one moment.
 
@@ -189,7 +187,7 @@ class Gate:
         :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``unknown_turn``,
             ``unmapped``). An active velocity or effort that could not be mapped anew has ended.
         """
-        counts, effects = self.ledger.counts[route], LimitEffects.none()
+        counts, effects = self.ledger.counts[route], LimitEffects()
         if pattern.has_rates:
             self.limits.stop_outward(command, known.position, known.velocity, effects, counts)
         sent = self._mapper.map_command(command, known.position, self.report)
@@ -202,7 +200,8 @@ class Gate:
                     f'a command cannot be mapped by {shortened([b.spec.name for b in lost])}: out '
                     'of its domain, singular, too large, or its position is unknown',
                 )
-        self._check_turns(sent[_POSITION], known)
+        if known.open_turns is not None:
+            self._check_turns(sent[_POSITION], known.open_turns)
         self.actuator_limits.apply(sent, effects)
         effects.count(counts)
         self.ledger.record(command, sent, pattern, route, known.now)
@@ -235,12 +234,10 @@ class Gate:
                 self.ledger.cancel(joints[active])
         self.end_expired(known, stamp)
 
-    def _check_turns(self, positions: Array, known: Known) -> None:
+    def _check_turns(self, positions: Array, open_turns: Mask) -> None:
         """Reject positions for actuators in an unknown turn: they could be whole turns away."""
-        if known.open_turns is None:
-            return
         sent = np.isfinite(positions).reshape(-1, positions.shape[-1]).any(axis=0)
-        places = np.flatnonzero(sent & known.open_turns)
+        places = np.flatnonzero(sent & open_turns)
         if len(places):
             names = [self._robot.actuator_names[place] for place in places]
             raise MessageError(
@@ -286,7 +283,7 @@ class Gate:
         :param ending: Changed in place: zero for what ends.
         :param due: Changed in place: includes partners that end.
         """
-        effects = LimitEffects.none()
+        effects = LimitEffects()
         self.limits.stop_outward(ending, known.position, known.velocity, effects, None)
         pattern = self.patterns.get(np.isfinite(ending))
         sent = self._mapper.map_command(ending, known.position, self.report)
@@ -350,7 +347,7 @@ class Gate:
         :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
-        robot, counts, effects = self._robot, self.ledger.counts[route], LimitEffects.none()
+        robot, counts, effects = self._robot, self.ledger.counts[route], LimitEffects()
         rates = values[_ROWS_OF_WAYPOINTS]
         self.limits.stop_outward(rates, known.position, known.velocity, effects, counts)
         values[_ROWS_OF_WAYPOINTS] = rates
@@ -365,7 +362,8 @@ class Gate:
                     f'{POINT_FIELDS[field]} of waypoint {point} cannot be mapped by '
                     f'{binding.spec.name}: out of its domain, singular, or not supported',
                 )
-        self._check_turns(mapped[_POSITION], known)
+        if known.open_turns is not None:
+            self._check_turns(mapped[_POSITION], known.open_turns)
         for row, field in enumerate(_ROWS_OF_WAYPOINTS):
             self.actuator_limits.apply_row(mapped[field], row, effects)
         self._check_mean_speed(trajectory, values[_POSITION], mapped[_POSITION])
@@ -465,6 +463,8 @@ class Gate:
                 )
                 if values is not None:
                     outgoing.append(Outgoing(topic, namespace, values))
+        if self._orders:
+            self.ledger.note_efforts(sent[_EFFORT])
         self._send(outgoing)
 
     def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:

@@ -171,10 +171,8 @@ class Ledger:
         else:
             np.copyto(self.joints, command, where=pattern.joints)
             np.copyto(self.actuators, sent, where=pattern.actuators)
-        if pattern.has_efforts:
-            np.copyto(self.last_effort, sent[_EFFORT], where=~np.isnan(sent[_EFFORT]))
         # Joints that fewer actuators drive follow the newest command, whoever had one before.
-        if len(pattern.following):
+        if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
         self._renewed[pattern.given] = now
         self._keeps_effort[pattern.given] = False
@@ -225,6 +223,10 @@ class Ledger:
                 self.counts[route].contested[name] += 1
             self._routes[joint] = route
 
+    def note_efforts(self, sent: Array) -> None:
+        """Note the efforts that are about to be sent, shape ``(n_actuators,)``, for arrays."""
+        np.copyto(self.last_effort, sent, where=~np.isnan(sent))
+
     # -- ends ------------------------------------------------------------------------------------
 
     def due_joints(self, now: float) -> Mask:
@@ -247,7 +249,6 @@ class Ledger:
         """
         np.copyto(self.joints, ending, where=~np.isnan(ending))
         np.copyto(self.actuators, np.where(sent == 0.0, np.nan, sent), where=~np.isnan(sent))
-        np.copyto(self.last_effort, sent[_EFFORT], where=~np.isnan(sent[_EFFORT]))
         self._keeps_effort |= joints & ~np.isnan(self.joints[_EFFORT]) & np.isnan(ending[_EFFORT])
         self._renewed[joints] = _NONE
 

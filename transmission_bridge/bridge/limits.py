@@ -31,39 +31,27 @@ _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 _ROUNDING = 1e-9
 
 
-@dataclass(slots=True)
 class LimitEffects:
     """
     What limits did to a command, to be counted once it is accepted.
 
-    :ivar stopped: Joints whose velocity or effort became zero beyond a position limit.
-    :ivar outward: Joints whose outward effort passed there.
-    :ivar clamped: Joints whose actuator position was clamped.
-    :ivar scaled: Joints of which velocity or effort was scaled down for an actuator.
-    :ivar shares: What is left of the effort of these joints.
+    :ivar shares: What is left of the effort of joints that was scaled.
     """
 
-    stopped: set[str]
-    outward: set[str]
-    clamped: set[str]
-    scaled: set[str]
-    shares: dict[str, float]
+    __slots__ = ('_changed', 'shares')
 
-    @classmethod
-    def none(cls) -> LimitEffects:
-        """Return that there was none."""
-        return cls(set(), set(), set(), set(), {})
+    def __init__(self) -> None:
+        self._changed: set[tuple[str, str]] = set()
+        self.shares: dict[str, float] = {}
+
+    def add(self, kind: str, joints: Iterable[str]) -> None:
+        """Note what happened to joints, by a name of :class:`CommandCounts`."""
+        self._changed.update((kind, joint) for joint in joints)
 
     def count(self, counts: CommandCounts) -> None:
         """Count it for a source of commands."""
-        for names, counter in (
-            (self.stopped, counts.stopped),
-            (self.outward, counts.outward),
-            (self.clamped, counts.clamped),
-            (self.scaled, counts.scaled),
-        ):
-            if names:  # an empty update costs as much as a comparison of all joints
-                counter.update(names)
+        for kind, joint in self._changed:
+            getattr(counts, kind)[joint] += 1
         counts.shares.update(self.shares)
 
 
@@ -227,8 +215,8 @@ class CommandLimits:
                 f'{shortened(tuple(self._named(outward)))}',
             )
         command[_VELOCITY:][outward] = 0.0
-        effects.stopped.update(self._named(outward))
-        effects.outward.update(self._named(passes))
+        effects.add('stopped', self._named(outward))
+        effects.add('outward', self._named(passes))
 
     def _beyond(self, position: Array) -> Array | None:
         """Return 1 above the upper position limit and -1 below the lower, ``None``: no joint."""
@@ -396,13 +384,13 @@ class ActuatorLimits:
                 self._refuse(group, row, own, refused)
             joints = group.joints if beyond.any() else ()
             if row == _POSITION:
-                effects.clamped.update(joints)
+                effects.add('clamped', joints)
             else:
                 ratio = np.ones(own.shape)
                 np.divide(upper, np.abs(own), out=ratio, where=outside)
                 share = ratio.min(axis=-1, keepdims=True)
                 own = own * share
-                effects.scaled.update(joints)
+                effects.add('scaled', joints)
                 if row == _EFFORT:
                     effects.shares.update(dict.fromkeys(joints, float(share.min())))
             # Rounding must not leave the limit either.
