@@ -479,3 +479,15 @@ def test_an_array_leads_no_joint_further_beyond_its_limit():
     world.command(velocity={'j0': 1.0})
     world.bridge.gate.ledger.cancel(np.array([0]))
     assert arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
+
+
+def test_an_array_keeps_the_load_on_a_stop():
+    """An outward effort of a joint that does not move outward is repeated unchanged."""
+    world = World(pair(), **BOTH, zero_effort=True)
+    world.state(position=(0.0, 1.7), velocity=(0.0, 0.0))
+    world.command(effort={'j0': 1.0, 'j1': 2.0})
+    for speed, held in ((0.0, 2.0), (0.5, 0.0)):
+        world.state(position=(0.0, 1.7), velocity=(0.0, speed))
+        world.bridge.gate.ledger.cancel(np.array([0]))
+        assert arrays(world.wait(TICK)) == {'actuator_effort_commands': [0.0, held]}
+        world.command(effort={'j0': 1.0})

@@ -497,10 +497,10 @@ class Gate:
 
     def _outward(self, row: int, known: Known) -> Mask:
         """Return the actuators whose active rate leads a joint further beyond its limit."""
-        if row == _POSITION:
-            return np.zeros(len(self._robot.actuator_names), dtype=bool)
-        outward = self.limits.leads_outward(self.ledger.joints, known.position)
-        return self.ledger.actuators_of(outward[row - 1])
+        former = self.ledger.joints
+        command = former.copy()
+        self.limits.stop_outward(command, known.position, known.velocity, LimitEffects(), None)
+        return self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
 
     def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
         """Return what ends rates; members that do not end go on, or are zero."""

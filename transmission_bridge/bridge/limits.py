@@ -196,9 +196,12 @@ class CommandLimits:
         :raises MessageError: If the policy is ``reject`` and something would be changed
             (``limit``).
         """
-        sense = self._beyond(position)
-        if sense is None:
+        if self._policy == 'off':
             return
+        above, below = position > self._upper[_POSITION], position < self._lower[_POSITION]
+        if not (above | below).any():  # a NaN is neither
+            return
+        sense = above.astype(float) - below
         outward = command[_VELOCITY:] * sense > 0.0
         if not outward.any():
             return
@@ -217,24 +220,6 @@ class CommandLimits:
         command[_VELOCITY:][outward] = 0.0
         effects.add('stopped', self._named(outward))
         effects.add('outward', self._named(passes))
-
-    def _beyond(self, position: Array) -> Array | None:
-        """Return 1 above the upper position limit and -1 below the lower, ``None``: no joint."""
-        if self._policy == 'off':
-            return None
-        above, below = position > self._upper[_POSITION], position < self._lower[_POSITION]
-        if not (above | below).any():  # a NaN is neither
-            return None
-        sense: Array = above.astype(float) - below
-        return sense
-
-    def leads_outward(self, command: Array, position: Array) -> Mask:
-        """Return which velocities and efforts lead further beyond, shape ``(2, n_joints)``."""
-        sense = self._beyond(position)
-        if sense is None:
-            return np.zeros((2, len(position)), dtype=bool)
-        outward: Mask = command[_VELOCITY:] * sense > 0.0
-        return outward
 
     def check_mean_speed(self, times: Array, positions: Array) -> None:
         """
