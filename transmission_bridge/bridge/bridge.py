@@ -79,7 +79,7 @@ class Bridge:
         ledger = self.gate.ledger
         measured = self.states.merged.values(now)[0]
         position = np.where(np.isnan(measured), ledger.actuators[0], measured)
-        live = ledger.commanded_joints()
+        live = ledger.commanded_joints(now)
         check_tuning(self.robot, robot, position, live, ledger.joints, self._options.limits)
 
     # -- commands: for what they raise and return see CommandPath and TrajectoryPath -------------

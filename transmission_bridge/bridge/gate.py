@@ -22,7 +22,7 @@ from transmission_bridge.bridge.command_plan import (
     CommandPatterns,
     owned_actuators,
 )
-from transmission_bridge.bridge.inputs import Stamp
+from transmission_bridge.bridge.inputs import CommandCounts, Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
@@ -189,7 +189,7 @@ class Gate:
         """
         counts, effects = self.ledger.counts[route], LimitEffects()
         if pattern.has_rates:
-            self.limits.stop_outward(command, known.position, known.velocity, effects, counts)
+            self._stop_outward(command, known, effects, counts)
         sent = self._mapper.map_command(command, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._repair(command, sent, pattern)
@@ -208,6 +208,13 @@ class Gate:
         records = pattern.records(sent, stamp)
         self._deliver(records, sent, known)
         return records
+
+    def _stop_outward(
+        self, rates: Array, known: Known, effects: LimitEffects, counts: CommandCounts
+    ) -> None:
+        for group in self.patterns.groups:
+            group.follow(rates[_VELOCITY])
+        self.limits.stop_outward(rates, known.position, known.velocity, effects, counts)
 
     def _repair(self, command: Array, sent: Array, pattern: CommandPattern) -> list[Binding]:
         """Map rates of zero, which are zero everywhere; return the transmissions still lost."""
@@ -349,7 +356,7 @@ class Gate:
         """
         robot, counts, effects = self._robot, self.ledger.counts[route], LimitEffects()
         rates = values[_ROWS_OF_WAYPOINTS]
-        self.limits.stop_outward(rates, known.position, known.velocity, effects, counts)
+        self._stop_outward(rates, known, effects, counts)
         values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
         moved = [b for b in robot.bindings if named[list(b.joints)].any()]

@@ -13,11 +13,12 @@ import numpy as np
 
 from transmission_bridge.bridge.command_plan import commanded_actuators, CommandPattern
 from transmission_bridge.bridge.inputs import CommandCounts
+from transmission_bridge.bridge.options import COMMAND_TIMEOUT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
 
-_POSITION, _EFFORT = FIELDS.index('position'), FIELDS.index('effort')
+_POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
 #: Time of a command that does not exist, and of one that ends at once.
 _NONE, _NOW = np.inf, -np.inf
@@ -120,9 +121,16 @@ class Ledger:
             held |= end.joints
         return held
 
-    def commanded_joints(self) -> Mask:
-        """Return the joints whose command has not expired, or that have a trajectory."""
-        commanded: Mask = self._renewed != _NONE
+    def commanded_joints(self, now: float) -> Mask:
+        """
+        Return the joints that are commanded at a time [s].
+
+        Their command is not older than their timeout (0.5 s if they have none), or they have an
+        active velocity or a trajectory.
+        """
+        periods = np.where(np.isinf(self._timeouts), COMMAND_TIMEOUT, self._timeouts)
+        commanded: Mask = (self._renewed != _NONE) & (now - self._renewed <= periods)
+        commanded |= np.nan_to_num(self.joints[_VELOCITY]) != 0.0
         for end in self.upcoming:
             commanded |= end.joints
         return commanded

@@ -314,7 +314,7 @@ class ActuatorLimits:
 
     def __init__(self, robot: RobotTransmissions, policy: str) -> None:
         self._names = robot.actuator_names
-        self._units = robot.units
+        self._units, self._scales = robot.units, robot.scales
         self._policy = policy
         self.bounds = convert(motor_bounds(robot), robot.scales, to_si=False)
         groups = []
@@ -403,6 +403,8 @@ class ActuatorLimits:
         :param positions: Of the actuators, shape ``(n, n_actuators)``.
         """
         upper = self.bounds[1, _VELOCITY]
+        if self._scales is not None:  # a driver may have turns and rpm
+            upper = upper * self._scales[_VELOCITY] / self._scales[_POSITION]
         _check_mean_speed('actuator_limit', times, positions, upper, self._names)
 
     def _refuse(self, group: _Group, row: int, own: Array, outside: Mask) -> None:

@@ -111,6 +111,7 @@ class StateBuffer:
         self.unknown_names: Counter[str] = Counter()
         self.not_finite = np.zeros((len(FIELDS), len(names)), dtype=np.int64)
         self.contests = 0
+        self._latest = -np.inf
         self.reset()
 
     def reset(self) -> None:
@@ -124,7 +125,6 @@ class StateBuffer:
         self._watch(0)
         self._heard: Array = np.full(self._values.shape, -np.inf)
         self._timeouts: Array = np.full(self._values.shape, self._timeout)
-        self._latest = -np.inf
         # Until then no number becomes too old.
         self._fresh_until = math.inf
         # Actuators of drivers that were silent and came back.
@@ -163,12 +163,8 @@ class StateBuffer:
             self._count_unknown(plan.unknown)
         if not plan.count:
             raise MessageError('foreign', self._foreign(known.index, layout.names))
-        if now < self._latest:
-            self.reset()
-            if self.turns is not None:
-                self.turns.forget()
+        if self.note_time(now):
             known = self._add(source)
-        self._latest = now
         self.version += 1
         if self._is_auto or now - known.heard > known.timeout:
             self._record_period(known, now)
@@ -189,6 +185,16 @@ class StateBuffer:
         if self.turns is not None and layout.lengths[0]:
             self.turns(values[0], places, self._timeouts[0], now)
         known.stamp, known.heard = stamp, now
+
+    def note_time(self, now: float) -> bool:
+        """Forget everything if time went backwards; return whether it did."""
+        went_back = now < self._latest
+        if went_back:
+            self.reset()
+            if self.turns is not None:
+                self.turns.forget()
+        self._latest = now
+        return went_back
 
     def _record_period(self, source: _Source, now: float) -> None:
         """Find out whether a driver was silent, and its period."""

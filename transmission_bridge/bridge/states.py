@@ -337,6 +337,7 @@ class StatePath:
     def known(self, now: float) -> Known:
         """Return what is known of the robot for a command; a driver's return is told once."""
         merged, turns = self.merged, self.merged.turns
+        merged.note_time(now)
         position, velocity = self.joint_motion(now)
         silent, returned = merged.silent(now), merged.take_returned()
         if silent is not None and returned is not None:

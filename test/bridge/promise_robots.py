@@ -1,0 +1,591 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Small robots for the machine that tests the promises: descriptions, and the facts by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+import importlib.metadata
+import math
+from pathlib import Path
+import re
+
+import numpy as np
+
+from transmission_bridge.description import load_description
+from transmission_bridge.transmissions import (
+    Domain,
+    PositionDependentTransmission,
+    Registry,
+    RobotTransmissions,
+)
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
+
+TURN = 2 * math.pi
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint with its limits; ``None``: no position limits."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+    slides: bool = False
+
+    @property
+    def text(self):
+        """The limits and the type as in a URDF."""
+        kind = 'prismatic' if self.slides else 'revolute'
+        if math.isinf(self.upper):
+            kind = 'continuous'
+        given = {
+            key: getattr(self, key)
+            for key in ('lower', 'upper', 'velocity', 'effort')
+            if math.isfinite(getattr(self, key))
+        }
+        limit = ' '.join(f'{key}="{value}"' for key, value in given.items())
+        return kind, f'<limit {limit}/>' if given else ''
+
+
+@dataclass(frozen=True)
+class Motor:
+    """
+    An actuator.
+
+    :param limits: In SI at the motor.
+    :param unit: What one of the driver's position, velocity and effort is in SI.
+    :param inside: Parameters that say so in the description.
+    """
+
+    limits: dict[str, float] = field(default_factory=dict)
+    unit: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    inside: str = ''
+    period: float | None = None
+
+
+#: A driver that speaks turns, rpm and ampere.
+ODD = {
+    'unit': (TURN, TURN / 60, 0.5),
+    'inside': '<param name="position_unit">turn</param><param name="velocity_unit">rpm</param>'
+    '<param name="effort_unit">A</param><param name="torque_constant">0.5</param>',
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """
+    Joints that one transmission moves.
+
+    :param numbers: Those of the description by the rest of their parameter's name.
+    :param kind: Names the formula in :meth:`matrix`; the others have none.
+    """
+
+    name: str
+    plugin: str
+    kind: str
+    joints: tuple[str, ...]
+    actuators: tuple[str, ...]
+    numbers: dict[str, float]
+    extra: str = ''
+
+    @property
+    def is_few(self):
+        """Whether there are fewer actuators than joints."""
+        return len(self.actuators) < len(self.joints)
+
+    @property
+    def is_single(self):
+        """Whether one actuator moves one joint."""
+        return len(self.actuators) == len(self.joints) == 1
+
+    def matrix(self, numbers):
+        """Return ``dq/da`` and the offsets of the joints, by hand; ``None``: it varies."""
+        j = [numbers.get(f'joints.{name}.mechanical_reduction', 1.0) for name in self.joints]
+        a = [numbers.get(f'actuators.{name}.mechanical_reduction', 1.0) for name in self.actuators]
+        offset = [numbers.get(f'joints.{name}.offset', 0.0) for name in self.joints]
+        if self.kind in ('simple', 'through'):
+            return [[1 / (j[0] * a[0])]], offset
+        if self.kind == 'differential':
+            return [
+                [1 / (2 * j[0] * a[0]), 1 / (2 * j[0] * a[1])],
+                [1 / (2 * j[1] * a[0]), -1 / (2 * j[1] * a[1])],
+            ], offset
+        if self.kind == 'four_bar':
+            return [
+                [1 / (j[0] * a[0]), 0.0],
+                [-1 / (j[1] * j[0] * a[0]), 1 / (j[1] * a[1])],
+            ], offset
+        if self.kind == 'coupled':
+            return [[numbers[f'matrix.joint{n + 1}.actuator1'] / a[0]] for n in range(len(j))], (
+                offset
+            )
+        return None
+
+    def text(self, motors):
+        """Return the element."""
+        members = []
+        for tag, names in (('joint', self.joints), ('actuator', self.actuators)):
+            for number, name in enumerate(names, start=1):
+                inside = ''.join(
+                    f'<{key.split(".")[2]}>{value}</{key.split(".")[2]}>'
+                    for key, value in self.numbers.items()
+                    if key.startswith(f'{tag}s.{name}.')
+                )
+                if tag == 'actuator':
+                    motor = motors[name]
+                    inside += motor.inside
+                    if motor.limits:
+                        limit = ' '.join(f'{k}="{v}"' for k, v in motor.limits.items())
+                        inside += f'<limit {limit}/>'
+                members.append(f'<{tag} name="{name}" role="{tag}{number}">{inside}</{tag}>')
+        return (
+            f'<transmission name="{self.name}"><plugin>{self.plugin}</plugin>{self.extra}'
+            f'{"".join(members)}</transmission>'
+        )
+
+
+@dataclass(eq=False)
+class Facts:
+    """
+    A robot.
+
+    :param joints: By name.
+    :param motors: By name.
+    :param groups: Also those of one joint that passes through.
+    :param drivers: Name of an actuator at its driver by actuator, with its namespace, where it is
+        not the actuator's own in the namespace of the bridge.
+    :param orders: Some orders of plain arrays.
+    :param urdf: The description, where it is not made of these.
+    """
+
+    joints: dict[str, Joint]
+    motors: dict[str, Motor]
+    groups: tuple[Group, ...]
+    drivers: dict[str, tuple[str, str]] = field(default_factory=dict)
+    orders: tuple[tuple[str, ...], ...] = ()
+    urdf: str = ''
+
+    def place(self, actuator):
+        """Return namespace and name of an actuator at its driver."""
+        return self.drivers.get(actuator, ('', actuator))
+
+    @property
+    def is_wrapped(self):
+        """Whether it has single-turn encoders."""
+        return any(motor.period for motor in self.motors.values())
+
+    @property
+    def options(self):
+        """The options of the bridge that belong to the robot."""
+        topics = ['actuator_states', *(f'{s}actuator_states' for s, _ in self.drivers.values())]
+        return {
+            'actuator_state_topics': tuple(dict.fromkeys(topics)),
+            'actuator_names': tuple(
+                f'{space}actuator_states:{name}={actuator}'
+                for actuator, (space, name) in self.drivers.items()
+            ),
+            'wrap_period': tuple(
+                f'{name}={motor.period!r}' for name, motor in self.motors.items() if motor.period
+            ),
+        }
+
+    @property
+    def text(self):
+        """The description."""
+        parts = ['<robot name="promises"><link name="base"/>']
+        for name, joint in self.joints.items():
+            kind, limit = joint.text
+            parts.append(
+                f'<link name="l_{name}"/><joint name="{name}" type="{kind}">'
+                f'<parent link="base"/><child link="l_{name}"/>{limit}</joint>'
+            )
+        parts.append('<ros2_control name="hardware" type="system">')
+        parts += [f'<joint name="{name}"/>' for name in self.joints]
+        parts += [each.text(self.motors) for each in self.groups if each.kind != 'through']
+        return '\n'.join([*parts, '</ros2_control></robot>'])
+
+
+def _simple(name, joint, actuator, reduction, offset=0.0):
+    numbers = {f'joints.{joint}.mechanical_reduction': reduction, f'joints.{joint}.offset': offset}
+    plugin = 'transmission_interface/SimpleTransmission'
+    return Group(name, plugin, 'simple', (joint,), (actuator,), numbers)
+
+
+def _through(name):
+    """Return a joint that passes through; its formula is that of a reduction of 1."""
+    return Group(name, '', 'through', (name,), (name,), {})
+
+
+def _two(name, kind, joints, actuators):
+    plugin = {'differential': 'Differential', 'four_bar': 'FourBarLinkage'}[kind]
+    numbers = {}
+    for member, reduction, offset in joints:
+        numbers[f'joints.{member}.mechanical_reduction'] = reduction
+        numbers[f'joints.{member}.offset'] = offset
+    for member, reduction in actuators:
+        numbers[f'actuators.{member}.mechanical_reduction'] = reduction
+    return Group(
+        name,
+        f'transmission_interface/{plugin}Transmission',
+        kind,
+        tuple(each[0] for each in joints),
+        tuple(each[0] for each in actuators),
+        numbers,
+    )
+
+
+def _coupled(name, ratios, actuator, reduction):
+    numbers = {f'matrix.joint{n}.actuator1': r for n, r in enumerate(ratios.values(), start=1)}
+    numbers[f'actuators.{actuator}.mechanical_reduction'] = reduction
+    extra = ''.join(
+        f'<param name="joint{n}">{ratio}</param>'
+        for n, ratio in enumerate(ratios.values(), start=1)
+    )
+    plugin = 'transmission_bridge/CoupledTransmission'
+    return Group(name, plugin, 'coupled', tuple(ratios), (actuator,), numbers, extra)
+
+
+class Moody(PositionDependentTransmission):
+    """A plugin whose ratio varies, ``q = sinh(a)``, and that fails now and then."""
+
+    api_version = 2
+    fails = False
+
+    def __init__(self):
+        super().__init__(Domain('actuator', (-2.0,), (2.0,)))
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build it."""
+        return cls()
+
+    def evaluate(self, x):
+        """Return the position and its slope."""
+        if Moody.fails:
+            raise ZeroDivisionError
+        return np.sinh(x), np.cosh(x)[..., np.newaxis]
+
+
+class Bent(PositionDependentTransmission):
+    """One motor bends a finger whose second joint lags behind: ``q = (a, sin(a))``."""
+
+    api_version = 2
+
+    def __init__(self):
+        super().__init__(Domain('actuator', (0.1,), (1.2,)))
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build it."""
+        return cls()
+
+    def evaluate(self, x):
+        """Return the angles and their slopes."""
+        if Moody.fails:
+            raise ZeroDivisionError
+        slopes = np.stack([np.ones_like(x), np.cos(x)], axis=-2)
+        return np.concatenate([x, np.sin(x)], axis=-1), slopes
+
+
+class _Entry(importlib.metadata.EntryPoint):
+    """The entry of a class of this module."""
+
+    def load(self):
+        """Return the class."""
+        return globals()[self.attr]
+
+
+def _registry():
+    own = [
+        _Entry(f'me/{name}', f'{__name__}:{name}', ENTRY_POINT_GROUP) for name in ('Moody', 'Bent')
+    ]
+    return Registry([*importlib.metadata.entry_points(group=ENTRY_POINT_GROUP), *own])
+
+
+_KNEE = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
+
+_HOIST = _simple('hoist', 'lift', 'winch', -4.0, 0.25)
+_LIFT = Joint(-0.5, 0.5, 1.0, 50.0, slides=True)
+_WRIST = _two(
+    'wrist',
+    'differential',
+    (('roll', 1.5, 0.1), ('pitch', 0.7, -0.2)),
+    (('left', 2.0), ('right', -3.0)),
+)
+_WRIST_JOINTS = {'roll': Joint(-1.5, 1.5, 3.0, 20.0), 'pitch': Joint(-1.0, 1.0, 2.0, 15.0)}
+_ARM = _two(
+    'arm',
+    'four_bar',
+    (('shoulder', -0.9, 0.25), ('elbow', 1.1, -0.4)),
+    (('hip', 4.0), ('crank', -2.5)),
+)
+_ARM_JOINTS = {'shoulder': Joint(velocity=6.0, effort=7.0), 'elbow': Joint(-1.25, 0.75, 9.0, 8.0)}
+
+ROBOTS = {
+    'wrist': Facts(
+        {**_WRIST_JOINTS, 'lift': _LIFT, 'finger': Joint(velocity=5.0)},
+        {
+            'left': Motor({'velocity': 9.0, 'effort': 4.0, 'lower': -4.0, 'upper': 4.0}),
+            'right': Motor(),
+            'winch': Motor({'lower': -1.6, 'upper': 2.5, 'velocity': 3.5, 'effort': 10.0}, **ODD),
+            'finger': Motor(),
+        },
+        (_WRIST, _HOIST, _through('finger')),
+        {'left': ('left/', 'motor'), 'right': ('right/', 'motor')},
+        (('winch', 'finger'), ('finger', 'left', 'winch'), ('right',), ()),
+    ),
+    'arm': Facts(
+        {**_ARM_JOINTS, 'neck': Joint(), 'lift': _LIFT},
+        {
+            'hip': Motor({'velocity': 20.0}),
+            'crank': Motor({'effort': 2.0}, **ODD),
+            'head': Motor(),
+            'winch': Motor({'velocity': 3.5}),
+        },
+        (_ARM, _simple('spine', 'neck', 'head', 20.0, 0.5), _HOIST),
+        orders=(('crank', 'hip'), ('head', 'winch', 'hip', 'crank'), ('head', 'hip'), ()),
+    ),
+    'hand': Facts(
+        {
+            'near': Joint(-1.0, 1.0, 2.0, 10.0),
+            'middle': Joint(-0.8, 0.8, 2.0),
+            'far': Joint(velocity=1.5),
+            'one': Joint(),
+            'two': Joint(),
+            'lift': _LIFT,
+        },
+        {'motor': Motor({'velocity': 30.0}), 'pull': Motor(), 'winch': Motor()},
+        (
+            _coupled('finger', {'near': 1.0, 'middle': 0.8, 'far': 0.5}, 'motor', 20.0),
+            _coupled('twins', {'one': 1.0, 'two': 1.0}, 'pull', 1.0),
+            _HOIST,
+        ),
+        {'pull': ('right/', 'pull')},
+        (('motor', 'winch'), ('winch', 'pull', 'motor'), ()),
+    ),
+    'leg': Facts(
+        {'knee': Joint(-0.8, 0.6, 4.0, 300.0), 'lift': _LIFT},
+        {'cylinder': Motor({'velocity': 0.3}), 'winch': Motor()},
+        (
+            Group(
+                'leg',
+                'transmission_bridge/CrankSliderTransmission',
+                'crank',
+                ('knee',),
+                ('cylinder',),
+                {'crank_radius': 0.1},
+                '<param name="crank_radius">0.1</param><param name="pivot_distance">0.4</param>'
+                '<param name="crank_angle">1.5</param>',
+            ),
+            _HOIST,
+        ),
+        orders=(('cylinder', 'winch'), ('winch', 'cylinder'), ()),
+    ),
+    'linkage': Facts(
+        {'knee': Joint(-0.7, 0.7, 10.0, 100.0)},
+        {'knee_motor': Motor()},
+        (Group('knee_linkage', '', 'linkage', ('knee',), ('knee_motor',), {}),),
+        orders=(('knee_motor',), ()),
+        urdf='four_bar_knee.urdf',
+    ),
+    'encoders': Facts(
+        {
+            'pan': Joint(-1.0, 1.0, 2.0),
+            'tilt': Joint(-1.5, 1.5, 2.0),
+            'swing': Joint(-3.0, 3.0),
+            'lift': _LIFT,
+        },
+        {
+            'turner': Motor(period=TURN),
+            'tilter': Motor(period=1.0, **ODD),
+            'swinger': Motor(period=TURN),
+            'winch': Motor(),
+        },
+        (
+            _simple('base', 'pan', 'turner', 3.0, 0.1),
+            _simple('nod', 'tilt', 'tilter', -10.0),
+            _simple('boom', 'swing', 'swinger', 1.5),
+            _HOIST,
+        ),
+        {'tilter': ('left/', 'tilter')},
+        (('turner', 'tilter', 'winch'), ('winch', 'swinger'), ()),
+    ),
+    'moody': Facts(
+        {
+            'bow': Joint(-1.5, 1.5, 3.0, 10.0),
+            'near': Joint(-0.2, 1.2),
+            'far': Joint(velocity=2.0),
+            **_WRIST_JOINTS,
+        },
+        {
+            'archer': Motor({'velocity': 2.0}),
+            'bender': Motor(),
+            'left': Motor(),
+            'right': Motor({'velocity': 8.0}),
+        },
+        (
+            Group('mood', 'me/Moody', 'moody', ('bow',), ('archer',), {}),
+            Group('bend', 'me/Bent', 'bent', ('near', 'far'), ('bender',), {}),
+            _WRIST,
+        ),
+        {'archer': ('left/', 'archer')},
+        (
+            ('archer', 'left', 'right'),
+            ('left', 'bender'),
+            ('right', 'left', 'bender', 'archer'),
+            (),
+        ),
+    ),
+}
+
+
+@cache
+def maps(name):
+    """Return the maps of a robot."""
+    facts = ROBOTS[name]
+    text = facts.text
+    if facts.urdf:
+        document = _KNEE.read_text(encoding='utf-8')
+        text = re.search(rf'file={facts.urdf}\n(.*?)^```$', document, re.DOTALL | re.MULTILINE)[1]
+    robot = RobotTransmissions(load_description(text), registry=_registry())
+    own = {motor for group in facts.groups for motor in group.actuators}
+    assert set(robot.actuator_names) == own, (robot.actuator_names, own)
+    return robot
+
+
+class No(Exception):
+    """A message has to be rejected; the argument says why."""
+
+
+class Mechanics:
+    """
+    Formulas with the numbers in use, and what the drivers said.
+
+    Linear formulas are by hand; where the ratio varies the maps of the robot are taken for right.
+
+    :param facts: The robot.
+    :param robot: Its maps.
+    :param age: Seconds after which a reading is too old.
+    """
+
+    def __init__(self, facts, robot, age):
+        self.facts, self._age = facts, age
+        self.numbers = {group.name: dict(group.numbers) for group in facts.groups}
+        self.unit = {name: list(motor.unit) for name, motor in facts.motors.items()}
+        self.group_of = {n: g for g in facts.groups for n in (*g.joints, *g.actuators)}
+        self.use(robot)
+        self.forget()
+
+    def use(self, robot):
+        """Use the numbers as they are now."""
+        self.robot, self.formula = robot, {}
+        for group in self.facts.groups:
+            found = group.matrix(self.numbers[group.name])
+            if found:
+                inverse = None if group.is_few else np.linalg.inv(found[0]).tolist()
+                self.formula[group.name] = (*found, inverse)
+
+    def forget(self):
+        """Forget all readings."""
+        self.readings, self.heard, self.now = {}, {}, -math.inf
+
+    def note_time(self, now):
+        """Forget all readings if time went backwards; return whether it did."""
+        went_back = now < self.now
+        if went_back:
+            self.forget()
+        self.now = now
+        return went_back
+
+    def hear(self, space, readings, now):
+        """Take a message: (total position, velocity) by actuator; return whether it was silent."""
+        self.note_time(now)
+        was_silent = now - self.heard.get(space, now) > self._age
+        self.heard[space] = now
+        for name, values in readings.items():
+            self.readings[name] = (*values, now)
+        return was_silent
+
+    def silent(self, now):
+        """Return the namespaces whose driver is silent."""
+        return {space for space, time in self.heard.items() if now - time > self._age}
+
+    def measured(self, group, now, row=0):
+        """Return positions (or velocities) of joints that are not too old, ``None``: unknown."""
+        at, known = {}, {}
+        for name in group.actuators:
+            position, velocity, time = self.readings.get(name, (None, None, math.inf))
+            if now - time <= self._age:
+                at[name] = position
+                known[name] = velocity if row else position
+        return self.to_joints(group, known, row, at)
+
+    def _whole(self, names, values):
+        values = [None if values is None else values.get(name) for name in names]
+        return np.array([math.nan if value is None else value for value in values])
+
+    def to_joints(self, group, values, row, at=None):
+        """Map positions or velocities of actuators to joints; ``None``: unknown."""
+        if group.name not in self.formula:
+            joints, motors = self.robot.joint_names, self.robot.actuator_names
+            values = self._whole(motors, values) * self._scale(0 if row == 0 else 1)
+            point = self._whole(motors, at) * self._scale(0)
+            mode = ('position', 'velocity')[row]
+            found = self.robot.actuator_to_joint(mode, values, at=point)
+            found = dict(zip(joints, found.tolist(), strict=True))
+            return {
+                name: found[name] if math.isfinite(found[name]) else None for name in group.joints
+            }
+        matrix, offset, _ = self.formula[group.name]
+        result = {}
+        for joint, line, bias in zip(group.joints, matrix, offset, strict=True):
+            terms = [(f, values.get(n)) for f, n in zip(line, group.actuators, strict=True) if f]
+            result[joint] = None
+            if all(value is not None for _, value in terms):
+                result[joint] = sum(f * value for f, value in terms) + bias * (row == 0)
+        return result
+
+    def _scale(self, row):
+        return np.array([1 / self.unit[name][row] for name in self.robot.actuator_names])
+
+    def to_actuators(self, group, values, row, at=None, rate=None):
+        """
+        Map values of joints to actuators, where the ratio varies at these positions.
+
+        :param row: 0 to 2, 3: acceleration, which needs a rate.
+        :raises No: If they cannot be mapped.
+        """
+        if row and not any(values.values()) and row < 3:
+            return dict.fromkeys(group.actuators, 0.0)
+        if group.name not in self.formula:
+            joints, motors = self.robot.joint_names, self.robot.actuator_names
+            found = self.robot.joint_to_actuator(
+                ('position', 'velocity', 'effort', 'acceleration')[row],
+                self._whole(joints, values),
+                at=self._whole(joints, at),
+                rate=self._whole(joints, rate),
+            ) / self._scale(min(row, 2) if row < 3 else 1)
+            found = {name: float(found[motors.index(name)]) for name in group.actuators}
+            if not all(map(math.isfinite, found.values())):
+                raise No('unmapped')
+            return found
+        matrix, offset, inverse = self.formula[group.name]
+        if row == 2:
+            terms = [(matrix[n], values[j]) for n, j in enumerate(group.joints) if j in values]
+            return {a: sum(m[k] * v for m, v in terms) for k, a in enumerate(group.actuators)}
+        moved = [
+            values[joint] - bias * (row == 0) if joint in values else None
+            for joint, bias in zip(group.joints, offset, strict=True)
+        ]
+        if inverse is None:  # one actuator: least squares
+            given = [(line[0], v) for line, v in zip(matrix, moved, strict=True) if v is not None]
+            best = sum(f * v for f, v in given) / sum(f * f for f, _ in given)
+            return {group.actuators[0]: best}
+        return {
+            name: sum(f * v for f, v in zip(line, moved, strict=True))
+            for name, line in zip(group.actuators, inverse, strict=True)
+        }

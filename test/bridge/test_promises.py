@@ -1,0 +1,636 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The promises of docs/commands_and_states.md, whatever may happen to whichever robot."""
+
+from __future__ import annotations
+
+from collections import Counter
+import math
+from pathlib import Path
+from random import Random
+import sys
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    initialize,
+    invariant,
+    rule,
+    RuleBasedStateMachine,
+    run_state_machine_as_test,
+)
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from promise_robots import maps, Mechanics, Moody, No, ROBOTS
+from promises import FIELDS, MODES, Promises
+
+from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.errors import MessageError, TransmissionBridgeError
+from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
+from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
+
+#: How often each promise was put to the test, and messages by topic.
+COUNTS = Counter()
+
+DICE = st.integers(0, 2**24)
+EMPTY = np.empty(0)
+LAYOUTS = LayoutTable()
+
+
+class Found:
+    """
+    What the drivers were sent, in SI at the motor.
+
+    :ivar numbers: Of commands, by actuator and row.
+    :ivar arrays: Numbers by actuator, by namespace and row.
+    :ivar ways: Waypoints by actuator: times, and numbers by row.
+    """
+
+    def __init__(self, outgoing, facts, units, shift):
+        self.numbers, self.arrays, self.ways = {}, {}, {}
+        names = {facts.place(name): name for name in facts.motors}
+
+        def si(name, row, value):
+            unit = units[name][1 if row == 3 else row]
+            return float(value) * unit + (shift.get(name, 0.0) if row == 0 else 0.0)
+
+        for topic, space, content in outgoing:
+            COUNTS[f'messages on {topic}'] += 1
+            if topic == 'actuator_commands':
+                for row, mode in enumerate(MODES):
+                    values = getattr(content, mode)
+                    assert len(values) in (0, len(content.names))
+                    for driver_name, value in zip(content.names, values, strict=False):
+                        name = names[space, driver_name]
+                        if not math.isnan(value):
+                            assert (name, row) not in self.numbers, 'sent twice'
+                            self.numbers[name, row] = si(name, row, value)
+            elif topic == 'actuator_trajectory':
+                for place, driver_name in enumerate(content.names):
+                    name = names[space, driver_name]
+                    self.ways[name] = [
+                        (
+                            point.time[0] + 1e-9 * point.time[1],
+                            {
+                                row: si(name, row, getattr(point, field)[place])
+                                for field, row in FIELDS.items()
+                                if len(getattr(point, field))
+                            },
+                        )
+                        for point in content.points
+                    ]
+            else:
+                row = MODES.index(topic.split('_')[1])
+                order = facts.order[space]
+                assert len(content) == len(order)
+                self.arrays[space, row] = {
+                    name: si(name, row, value) for name, value in zip(order, content, strict=True)
+                }
+
+
+def random_options(facts, dice):
+    """Return options that matter to what is sent."""
+    order = dice.choice(facts.orders)
+    joints = [joint for joint in facts.joints if dice.random() < 0.8]
+    dice.shuffle(joints)
+    return BridgeOptions(
+        **facts.options,
+        limits=dice.choice(['clamp', 'clamp', 'reject', 'off']),
+        mixed_commands=dice.choice(['split', 'nan', 'reject']),
+        partial_commands=dice.choice(['hold', 'hold', 'zero', 'reject']),
+        command_timeout=dice.choice([-1.0, -1.0, 0.25, 1.0, 0.0]),
+        state_timeout=dice.choice([0.5, 1.0, 2.0] if facts.is_wrapped else [0.0, 0.5, 1.0]),
+        zero_effort=dice.random() < 0.5,
+        on_stop=dice.choice(['zero_rates', 'zero_rates', 'zero_rates', 'nothing']),
+        command_actuators=order,
+        command_joints=tuple(joints),
+        unknown_turn=dice.choice(['resolve', 'resolve', 'resolve', 'first']),
+        tuning_guard=dice.random() < 0.8,
+    )
+
+
+class Machine(RuleBasedStateMachine):
+    """A bridge, a model of what it promises, and drivers."""
+
+    # -- the world -------------------------------------------------------------------------------
+
+    @initialize(name=st.sampled_from(list(ROBOTS)), dice=DICE)
+    def start(self, name, dice):
+        """Choose a robot and options."""
+        dice = Random(dice)
+        Moody.fails = False
+        self.facts, self.robot = ROBOTS[name], maps(name)
+        self.options = random_options(self.facts, dice)
+        self.order = self.facts.order = {}
+        for actuator in self.options.command_actuators:
+            self.order.setdefault(self.facts.place(actuator)[0], []).append(actuator)
+        age = self.options.state_timeout or math.inf
+        self.mechanics = Mechanics(self.facts, self.robot, age)
+        self.model = Promises(self.facts, self.mechanics, self.options, COUNTS)
+        self.model.orders = self.order
+        self.outbox, self.fails = [], False
+        self.bridge = Bridge(self.robot, self.options, self.send)
+        self.now = 1000.0
+        timeout = self.model.timeout
+        self.tick_period = timeout / 4 if timeout < math.inf else 0.125
+        self.next_tick = self.now + self.tick_period
+        self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
+        self.wrapped = [name for name, motor in self.facts.motors.items() if motor.period]
+        self.first, self.frame, self.read_at, self.left_turns = {}, {}, {}, {}
+        self.truth = {
+            name: dice.uniform(joint.lower, joint.upper) if joint.upper < math.inf else 0.0
+            for name, joint in self.facts.joints.items()
+        }
+        for name in self.wrapped:
+            self.known[name] = self.options.unknown_turn == 'first'
+        ends = self.bridge.gate.ledger.endless
+        assert set(ends) == (set() if timeout < math.inf else set(self.robot.joint_names))
+
+    def send(self, outgoing):
+        """Receive what is sent, or fail once."""
+        if self.fails and outgoing:
+            self.fails = False
+            raise ConnectionError
+        self.outbox += outgoing
+
+    def turn(self, name):
+        """Tell whether the turn of an actuator is known; ``None``: it may be."""
+        return self.known[name]
+
+    def found(self):
+        """Return what was sent since the last call."""
+        outgoing, self.outbox = self.outbox, []
+        return Found(outgoing, self.facts, self.mechanics.unit, self.shift)
+
+    def act(self, action):
+        """Let time pass for the model; return why an action was rejected, and what was sent."""
+        self.model.look(self.now)
+        reason = None
+        try:
+            action()
+        except MessageError as error:
+            reason = error.reason
+        return reason, self.found()
+
+    @invariant()
+    def count(self):
+        """Count the steps."""
+        COUNTS['steps'] += 1
+
+    def pass_time(self, seconds):
+        """Let time pass, with the ticks that are due."""
+        until = self.now + seconds
+        while self.next_tick <= until:
+            self.now = self.next_tick
+            self.next_tick += self.tick_period
+            self.tick()
+        self.now = until
+        self.note_age()
+
+    def tick(self):
+        """Look for commands that are over, as the timer does."""
+        self.note_age()
+        try:
+            _, found = self.act(lambda: self.bridge.end_expired((1, 0), self.now))
+        except ConnectionError:
+            return
+        self.model.judge_ends(found, self.turn)
+        ledger = self.bridge.gate.ledger
+        assert set(ledger.kept_efforts) == self.model.kept, 'kept efforts'
+
+    def note_age(self):
+        """After a while without readings it is not certain in which turn an actuator is."""
+        for name in self.wrapped:
+            if self.known[name] and self.options.unknown_turn != 'first':
+                if not 0 <= self.now - self.read_at.get(name, -math.inf) <= 1 / 16:
+                    self.known[name] = None
+
+    # -- commands --------------------------------------------------------------------------------
+
+    def draw(self, dice, joint, row):
+        """Return a value for a joint, mostly within its limits."""
+        it = self.facts.joints[joint]
+        upper = (it.upper, it.velocity, it.effort)[row]
+        lower = it.lower if row == 0 else -upper
+        if upper == math.inf:
+            return dice.choice([0.0, 0.5, -1.0, dice.uniform(-1.5, 1.5)])
+        kind = dice.random()
+        if kind < 0.05:
+            return dice.choice([lower, upper])
+        if kind < 0.12:
+            return dice.choice([1.5 * lower, 1.5 * upper, 40.0])
+        if kind < 0.2:
+            return 0.0 if row else self.truth[joint]
+        return dice.uniform(lower, upper)
+
+    def choose(self, dice):
+        """Return joints of some transmissions, mostly all of each."""
+        groups = dice.sample(
+            self.facts.groups, dice.choice([1, 1, min(2, len(self.facts.groups))])
+        )
+        if dice.random() < 0.1:
+            groups = list(self.facts.groups)
+        joints = [joint for group in groups for joint in group.joints]
+        if dice.random() < 0.35:
+            joints = dice.sample(joints, dice.randint(1, len(joints)))
+        return joints
+
+    def bend(self, values):
+        """Put the second joint of the bent finger where the first one takes it."""
+        for row in (0, 1):
+            if {'near', 'far'} <= values.keys() and 'bender' in self.facts.motors:
+                near, far = values['near'], values['far']
+                if row == 0 and 0 in near and 0 in far:
+                    near[0] = min(max(near[0], 0.15), 1.15)
+                    far[0] = math.sin(near[0])
+
+    def send_command(self, command, dice):
+        """Command joints by a JointState, and judge it."""
+        names = list(command)
+        rows = sorted({row for values in command.values() for row in values})
+        arrays = [
+            np.array([command[n].get(row, math.nan) for n in names]) if row in rows else EMPTY
+            for row in range(3)
+        ]
+        record = JointStateRecord((1, 0), '', tuple(names), *arrays)
+        layout = LAYOUTS.get(record.names, record.lengths)
+        refused, found = self.act(lambda: self.bridge.command(layout, record, (1, 0), self.now))
+        COUNTS[f'commands, {refused or "sent"}'] += 1
+        self.model.judge_command(command, self.turn, refused, found)
+        return refused, found
+
+    @rule(dice=DICE)
+    def command(self, dice):
+        """Command some joints by a JointState."""
+        dice = Random(dice)
+        self.pass_time(dice.choice([0, 0, 1 / 64, 1 / 16, 1 / 8]))
+        joints = self.choose(dice)
+        modes = [(0,), (0,), (1,), (1,), (1,), (2,), (2,), (0, 1), (1, 2), (0, 1, 2)]
+        rows = dice.choice(modes)
+        command = {}
+        for group in dict.fromkeys(self.model.group(joint) for joint in joints):
+            rows = dice.choice(modes) if dice.random() < 0.1 else rows
+            for joint in group.joints:
+                if joint in joints:
+                    command[joint] = {row: self.draw(dice, joint, row) for row in rows}
+        if dice.random() < 0.04:
+            joint = dice.choice(joints)
+            row = dice.choice((0, 1, 2))
+            command[joint] = {row: self.draw(dice, joint, row)}
+        self.bend(command)
+        self.send_command(command, dice)
+
+    @rule(dice=DICE)
+    def more_commands(self, dice):
+        """Command more often than anything else happens."""
+        self.command(dice)
+
+    @rule(dice=DICE)
+    def array(self, dice):
+        """Command joints by a plain array."""
+        names = self.options.command_joints
+        if not names:
+            return
+        dice = Random(dice)
+        self.pass_time(dice.choice([0, 1 / 64, 1 / 8]))
+        row = dice.choice((0, 1, 1, 2))
+        command = {name: {row: self.draw(dice, name, row)} for name in names}
+        self.bend(command)
+        values = np.array([command[name][row] for name in names])
+        topic = f'{MODES[row]}_commands'
+        refused, found = self.act(
+            lambda: self.bridge.command_interface(topic, MODES[row], values, (1, 0), self.now)
+        )
+        self.model.judge_command(command, self.turn, refused, found)
+
+    @rule(dice=DICE)
+    def trajectory(self, dice):
+        """Command joints by a trajectory."""
+        dice = Random(dice)
+        self.pass_time(dice.choice([0, 0, 1 / 64, 1 / 8]))
+        names = self.choose(dice)
+        rows = dice.choice(
+            [(0,), (0, 1), (0, 1, 3), (1,), (1,), (1, 2), (3,), (0, 2), (0, 1, 2, 3)]
+        )
+        gap = dice.choice([1 / 64, 1 / 4, 1 / 2, 2.0])
+        points, time, before = [], 0.0, None
+        for _ in range(dice.choice([1, 2, 3])):
+            time += gap
+            mine = rows
+            if dice.random() < 0.1:
+                mine = dice.choice([(0,), (1,), (0, 1)])
+            given = {
+                row: {n: self.draw(dice, n, min(row, 1) if row != 2 else 2) for n in names}
+                for row in mine
+            }
+            if before and 0 in given and dice.random() < 0.7:
+                for name in names:
+                    given[0][name] = before[name] + dice.uniform(-0.1, 0.1)
+            flat = {n: {r: v[n] for r, v in given.items()} for n in names}
+            self.bend(flat)
+            given = {r: {n: flat[n][r] for n in names} for r in given}
+            before = given.get(0)
+            points.append((time, given))
+        waypoints = tuple(
+            Waypoint(
+                (int(time // 1), round((time % 1) * 1e9)),
+                *(
+                    np.array([given[row][n] for n in names]) if row in given else EMPTY
+                    for row in FIELDS.values()
+                ),
+            )
+            for time, given in points
+        )
+        start = dice.choice([None, None, self.now + 0.25, self.now + 1.0, self.now - 0.125])
+        record = TrajectoryRecord((0, 0), '', tuple(names), waypoints)
+        refused, found = self.act(lambda: self.bridge.command_trajectory(record, self.now, start))
+        COUNTS[f'trajectories, {refused or "sent"}'] += 1
+        begins = self.now if start is None else start
+        self.model.judge_trajectory(names, points, begins, self.turn, refused, found)
+
+    # -- drivers ---------------------------------------------------------------------------------
+
+    def publish(self, dice, space):
+        """Let a driver publish its states."""
+        own = [name for name in self.facts.motors if self.facts.place(name)[0] == space]
+        if not own:
+            return
+        values, names = [[], []], []
+        has_velocity, readings = dice.random() < 0.85, {}
+        for group in self.facts.groups:
+            if not set(own) & {*group.actuators}:
+                continue
+            position, velocity = self.move(dice, group)
+            for name in own:
+                if name not in group.actuators:
+                    continue
+                total, speed = position[name], velocity[name] if has_velocity else None
+                if dice.random() < 0.01 and name not in self.wrapped:
+                    total = None
+                reading = total
+                if name in self.wrapped:
+                    reading, total = self.read(name, total)
+                if total is not None:
+                    self.shift[name] = total - reading
+                readings[name] = (total, speed)
+                names.append(self.facts.place(name)[1])
+                unit = self.facts.motors[name].unit
+                values[0].append(math.nan if reading is None else reading / unit[0])
+                values[1].append(math.nan if speed is None else speed / unit[1])
+        rates = np.array(values[1]) if has_velocity else EMPTY
+        record = JointStateRecord((1, 0), '', tuple(names), np.array(values[0]), rates, EMPTY)
+        layout = LAYOUTS.get(record.names, record.lengths)
+        if self.mechanics.hear(space, readings, self.now):
+            self.model.returned.add(space)
+        self.bridge.states.update(f'{space}actuator_states', layout, record, (1, 0), self.now)
+
+    def move(self, dice, group):
+        """Return where the actuators of a group are, and how fast they move."""
+        still = dice.random() < 0.3
+        for joint in group.joints:
+            it = self.facts.joints[joint]
+            if any(name in self.wrapped for name in group.actuators):
+                gap = self.now - self.read_at.get(group.actuators[0], -math.inf)
+                reach = min(it.velocity * max(gap, 0.0), 10.0)
+                if it.velocity == math.inf:
+                    reach = 0.5 if gap <= self.options.state_timeout else 10.0
+                low, high = self.truth[joint] - reach, self.truth[joint] + reach
+                self.truth[joint] = dice.uniform(max(low, it.lower), min(high, it.upper))
+            elif it.upper == math.inf:
+                self.truth[joint] += dice.uniform(-0.3, 0.3)
+            elif dice.random() < 0.25:
+                self.truth[joint] = dice.choice([it.lower - 0.01, it.upper + 0.02])
+            else:
+                self.truth[joint] = dice.uniform(it.lower, it.upper)
+        told = {name: self.model.told[name].get(0) for name in group.actuators}
+        to_actuators = self.mechanics.to_actuators
+        given = {n: self.truth[n] for n in group.joints}
+        if group.is_few and group.name in self.mechanics.formula:
+            given = {group.joints[0]: self.truth[group.joints[0]]}
+        self.bend_truth(given)
+        try:
+            position = to_actuators(group, given, 0)
+        except No:
+            position = dict.fromkeys(group.actuators)
+        if still and None not in told.values() and not set(self.wrapped) & {*group.actuators}:
+            position = told
+        speeds = {name: dice.choice([0.0, 0.005, dice.uniform(-1, 1)]) for name in group.actuators}
+        return position, speeds
+
+    def bend_truth(self, given):
+        """Put the second joint of the bent finger where the first one takes it."""
+        if given.keys() >= {'near', 'far'} and 'bender' in self.facts.motors:
+            given['near'] = min(max(given['near'], 0.12), 1.19)
+            given['far'] = math.sin(given['near'])
+
+    def read(self, name, total):
+        """Return the reading of a single-turn encoder, and what it means."""
+        period = self.facts.motors[name].period * self.facts.motors[name].unit[0]
+        if name not in self.frame:
+            self.frame[name] = period * math.floor(total / period)
+        reading = total - self.frame[name]
+        if self.frame.get((name, 'wraps'), True):
+            reading %= period
+        if self.options.unknown_turn == 'first':
+            before = self.first.get(name, reading)
+            total = self.first[name] = reading + period * round((before - reading) / period)
+            self.known[name] = True
+            self.read_at[name] = self.now
+            return total, total
+        gap = self.now - self.read_at.get(name, -math.inf)
+        if name == 'turner':
+            self.known[name] = True  # its limits leave one turn
+        elif (self.known[name] and gap > 1 / 16) or (
+            self.known[name] is False and self.count_turns(name, total, period) < 2
+        ):
+            self.known[name] = None
+        self.read_at[name] = self.now
+        return reading, total
+
+    def count_turns(self, name, total, period):
+        """Return how many turns are left that a motion within the limits has not excluded."""
+        group = self.model.group(name)
+        it = self.facts.joints[group.joints[0]]
+        possible = set()
+        for turn in range(-9, 10):
+            (at,) = self.mechanics.to_joints(group, {name: total + turn * period}, 0).values()
+            if it.lower + 1e-6 <= at <= it.upper - 1e-6:
+                possible.add(turn)
+        self.left_turns[name] = possible & self.left_turns.get(name, possible)
+        return len(self.left_turns[name])
+
+    @rule(dice=DICE)
+    def states(self, dice):
+        """Let one or all drivers publish."""
+        dice = Random(dice)
+        self.pass_time(dice.choice([0, 1 / 64, 1 / 64, 1 / 16, 1 / 4]))
+        spaces = list({self.facts.place(name)[0]: None for name in self.facts.motors})
+        if dice.random() < 0.3:
+            spaces = [dice.choice(spaces)]
+        for space in spaces:
+            self.publish(dice, space)
+
+    @rule(dice=DICE)
+    def more_states(self, dice):
+        """Publish more often than other things happen."""
+        self.states(dice)
+
+    @rule(dice=DICE)
+    def absolute(self, dice):
+        """Publish states and absolute positions."""
+        if not self.wrapped or self.options.unknown_turn == 'first':
+            return
+        dice = Random(dice)
+        self.pass_time(1 / 64)
+        for space in ('', 'left/'):
+            self.publish(dice, space)
+        positions = np.full(len(self.robot.actuator_names), math.nan)
+        for name in self.wrapped:
+            if dice.random() < 0.7:
+                total = self.mechanics.readings[name][0]
+                motor = self.facts.motors[name]
+                positions[self.robot.actuator_names.index(name)] = total / motor.unit[0]
+                self.known[name] = True
+        self.bridge.states.take_absolute(positions, self.now)
+
+    @rule(dice=DICE)
+    def silence(self, dice):
+        """Let time pass."""
+        self.pass_time(Random(dice).choice([0.25, 0.5, 0.5, 1.25, 2.5]))
+
+    @rule(dice=DICE)
+    def restart(self, dice):
+        """Restart a driver, in another turn."""
+        dice = Random(dice)
+        self.pass_time(2.5)
+        for name in self.wrapped:
+            self.frame.pop(name, None)
+            self.frame[name, 'wraps'] = dice.random() < 0.5
+        self.publish(dice, dice.choice(['', 'left/', 'right/']))
+
+    @rule(dice=DICE)
+    def time_goes_back(self, dice):
+        """Set the clock back."""
+        self.now -= Random(dice).choice([0.25, 5.0, 100.0])
+        self.next_tick = self.now + self.tick_period
+        self.first, self.read_at, self.left_turns = {}, {}, {}
+        self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
+        self.tick()
+
+    @rule(dice=DICE)
+    def fail(self, dice):
+        """Let the next end fail, or the plugin from now on."""
+        dice = Random(dice)
+        if 'archer' in self.facts.motors:
+            Moody.fails = dice.random() < 0.5
+            for space in ('', 'left/'):
+                self.publish(dice, space)
+        self.fails = True
+        self.pass_time(self.tick_period)
+        self.fails = False
+
+    @rule(dice=DICE)
+    def tune(self, dice):
+        """Change numbers and limits of a transmission."""
+        dice = Random(dice)
+        group = dice.choice(self.facts.groups)
+        found = self.robot.tunables.get(group.name, ())
+        if self.model.group(group.actuators[0]) in map(self.model.group, self.wrapped):
+            found = [each for each in found if not each.shapes_map]
+        if not found or group.kind not in ('simple', 'differential', 'four_bar', 'coupled'):
+            return
+        changes, mine = {}, {}
+        for tunable in dice.sample(found, min(len(found), dice.choice([1, 1, 2, 3]))):
+            new = self.other(dice, tunable, group)
+            if new is not None:
+                changes['.'.join((group.name, *tunable.path))] = new
+                mine['.'.join(tunable.path)] = new
+        try:
+            robot = self.robot.with_parameters(changes)
+        except TransmissionBridgeError:
+            return
+        try:
+            self.bridge.check_tuning(robot, self.now)
+        except TransmissionBridgeError:
+            COUNTS['tunings, refused'] += 1
+            return
+        COUNTS['tunings, accepted'] += 1
+        before = self.model.before_tuning(group)
+        self.robot = robot
+        self.bridge.use(robot)
+        self.model.tuned(group, robot, mine)
+        if before and self.options.tuning_guard:
+            refused, found = self.send_command(before.command, dice)
+            self.model.judge_tuning(group, before, refused, found)
+
+    @rule(dice=DICE)
+    def tune_again(self, dice):
+        """Tune more often."""
+        self.tune(dice)
+
+    def other(self, dice, tunable, group):
+        """Return another value of a number, mostly a close one."""
+        value, leaf = tunable.value, tunable.path[-1]
+        if leaf == 'offset':
+            return value + dice.choice([0.02, -0.05, 0.09, -0.1, 0.3])
+        if not tunable.is_actuator_limit:
+            return value * dice.choice([1.01, 0.98, 1.5, 0.55, 2.2, -1.0])
+        told = self.model.told[tunable.path[1]]
+        row = {'velocity': 1, 'effort': 2}.get(leaf, 0)
+        about = told.get(row, 0.5)
+        if row:
+            return abs(about) * dice.choice([0.9, 1.1, 0.4, 2.0]) or 1.0
+        step = dice.choice([0.02, 0.1, 0.3, 1.0, 3.0])
+        return about + step if leaf == 'upper' else about - step * dice.choice([1, 1, 1, -1])
+
+    @rule(dice=DICE)
+    def stop(self, dice):
+        """Deactivate, and activate again."""
+        assert set(self.bridge.gate.left_trajectories(self.now)) == self.left()
+        self.model.look(self.now)
+        self.outbox = []
+        self.bridge.stop((1, 0), self.now)
+        self.model.judge_stop(self.found(), self.turn)
+        self.bridge.reset()
+        self.mechanics.forget()
+        self.first = {}
+        if self.options.unknown_turn == 'resolve':
+            self.known |= {n: self.known[n] and None for n in self.wrapped}
+
+    def left(self):
+        """Return the actuators that execute a trajectory to positions, or will."""
+        model = self.model
+        under_way = {n for n in self.facts.motors if model.arrival.get(n, -math.inf) > self.now}
+        ends = [e for e in model.coming]
+        left = {n for n in under_way if 0 in model.told[n]}
+        return left | {n for e in ends for n, values in e['told'].items() if 0 in values}
+
+    def teardown(self):
+        """Leave the plugin as it was."""
+        Moody.fails = False
+
+
+def run(*, steps, examples, seed=None, **more):
+    """Run the machine; without shrinking, as a failure is replayed by its seed."""
+    Machine._hypothesis_internal_use_seed = seed
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            **more,
+        ),
+    )
+
+
+def test_promises_are_kept():
+    """A short run; ``make campaign`` is the long one."""
+    run(steps=100, examples=100, derandomize=True)
