@@ -195,20 +195,22 @@ class _Group:
     :param bindings: The transmissions; none: a joint that passes through.
     :param actuators: Their actuators.
     :param joints: Their joints.
-    :param scales: Per actuator, its period where it wraps, else one.
+    :param periods: Of all actuators, NaN where one does not wrap.
     """
 
     def __init__(
         self,
         robot: RobotTransmissions,
         bindings: Sequence[Binding],
-        actuators: Index,
-        joints: Index,
-        scales: Array,
+        actuators: list[int],
+        joints: list[int],
+        periods: Array,
     ) -> None:
         self._robot = robot
         self.actuators, self.joints = actuators, joints
-        self._scales = scales[actuators]
+        self._wraps: Mask = np.isfinite(periods)
+        self._scales = np.where(self._wraps, periods, 1.0)
+        self._is_constant = all(each.transmission.is_constant for each in bindings)
         # Where joints are, not where they may be commanded: without ros2_control's min and max.
         described = replace(robot.robot, blocks=())
         names = self.joint_names = tuple(robot.joint_names[joint] for joint in joints)
@@ -217,37 +219,31 @@ class _Group:
         self.upper = np.array([each.upper for each in limits])
         types = {joint.name: joint.type for joint in robot.robot.joints}
         self._turns: Mask = np.array([types.get(name) == 'continuous' for name in names])
+        self._shares, self.travels = self._sample_ratios()
         # A limit of zero is one that nobody filled in.
-        self.velocity = np.array([each.velocity or math.inf for each in limits])
-        self._is_constant = all(each.transmission.is_constant for each in bindings)
-        self.haste = _HASTE if self._is_constant else _HASTE_NONLINEAR
-        self._shares, self._travels = self._sample_ratios()
+        velocity = np.array([each.velocity or math.inf for each in limits])
+        haste = _HASTE if self._is_constant else _HASTE_NONLINEAR
+        self.speeds = haste * self.most_periods(velocity)
         self.forget()
 
     def forget(self) -> None:
         """Begin anew."""
-        self._shifts: Array = np.empty((0, len(self.actuators)))
+        self._shifts: Array = np.empty((0, len(self._scales)))
         self.found: Array = np.empty((0, len(self.joints)))
         self.reason = ''
-        self._looked: Array = np.full(len(self.actuators), np.nan)
+        self._looked: Array = np.full(len(self._scales), np.nan)
 
     # -- the mechanism ---------------------------------------------------------------------------
 
-    def _positions(self, actuators: Array) -> Array:
-        """Map positions of these actuators, ``(n, n_own)``, to the joints ``(n, n_joints)``."""
-        whole = np.full((len(actuators), len(self._robot.actuator_names)), np.nan)
-        whole[:, self.actuators] = actuators
-        return self._robot.actuator_to_joint('position', whole)[:, self.joints]
-
     def inverse(self, joints: Array) -> Array:
-        """Map positions of these joints, ``(n, n_joints)``, to the actuators ``(n, n_own)``."""
+        """Map positions of these joints, ``(n, n_joints)``, to those of all actuators."""
         whole = np.full((len(joints), len(self._robot.joint_names)), np.nan)
         whole[:, self.joints] = joints
-        return self._robot.joint_to_actuator('position', whole)[:, self.actuators]
+        return self._robot.joint_to_actuator('position', whole)
 
-    def _sample_points(self, center: Array, reach: Array) -> Array:
+    def _sample_points(self, center: Array | float, reach: Array | float) -> Array:
         """
-        Return positions of the actuators over the range of the joints, ``(n, n_own)``.
+        Return positions of all actuators over the range of the joints, ``(n, n_actuators)``.
 
         :param center: Position of each joint, of which those of continuous ones count.
         :param reach: How far to both sides of it these are looked at.
@@ -255,33 +251,31 @@ class _Group:
         lower = np.where(self._turns, center - reach, self.lower)
         upper = np.where(self._turns, center + reach, self.upper)
         count = _ENDS if self._is_constant else _GRID
-        is_limited = np.isfinite([lower, upper]).all() and len(self.actuators) <= len(lower)
-        if not is_limited or count ** len(lower) > _MOST_POINTS:
-            return np.empty((0, len(self.actuators)))
+        if not np.isfinite([lower, upper]).all() or count ** len(lower) > _MOST_POINTS:
+            return np.empty((0, len(self._scales)))
         points = self.inverse(_combinations(np.linspace(lower, upper, count).T))
-        return points[np.isfinite(points).all(axis=1)]
+        return points[np.isfinite(points[:, self.actuators]).all(axis=1)]
 
     def _sample_ratios(self) -> tuple[Array, Array]:
         """
         Return how actuators, in periods, and joints move each other.
 
         :returns: How far each actuator moves while a joint moves by one, ``(n, n_own, n_joints)``,
-            and how far joints move at most in one period of each, ``(n_joints, n_own)``; infinite
-            where that cannot be told.
+            and how far joints move at most while all of them move by a period, ``(n_joints,)``;
+            infinite where that cannot be told.
         """
-        shape = len(self.joints), len(self.actuators)
-        points = np.zeros((1, len(self.actuators)))
+        points = np.zeros((1, len(self._scales)))
         if not self._is_constant:
-            points = self._sample_points(np.zeros(len(self.joints)), np.full(shape[0], math.pi))
-        whole = np.full((len(points), len(self._robot.actuator_names)), np.nan)
-        whole[:, self.actuators] = points
-        ratios = self._robot.jacobian(whole)[:, self.joints[:, np.newaxis], self.actuators]
-        ratios = ratios[np.isfinite(ratios).all(axis=(1, 2))] * self._scales
-        if not len(ratios) or shape[0] < shape[1]:
-            return np.empty((0, *shape[::-1])), np.full(shape, np.inf)
+            points = self._sample_points(0.0, math.pi)
+        ratios = self._robot.jacobian(points)[:, self.joints][:, :, self.actuators]
+        ratios = ratios[np.isfinite(ratios).all(axis=(1, 2))] * self._scales[self.actuators]
+        if not len(ratios) or len(self.joints) < len(self.actuators):
+            shape = 0, len(self.actuators), len(self.joints)
+            return np.empty(shape), np.full(len(self.joints), np.inf)
         shares = np.abs(np.linalg.pinv(ratios))
         shares[shares < 1e-9 * shares.max()] = 0.0
-        return shares, np.abs(ratios).max(axis=0)
+        most = np.abs(ratios).max(axis=0)[:, self._wraps[self.actuators]]
+        return shares, most.sum(axis=1)
 
     def most_periods(self, amounts: Array) -> Array:
         """
@@ -295,55 +289,55 @@ class _Group:
         # An actuator that moves no joint is not held back by any.
         return np.where(most > 0.0, most, np.inf)
 
-    def margin(self, is_open: Mask, share: float) -> Array:
-        """Return what the joints move in this share of a period of all that are open."""
-        margin: Array = share * self._travels[:, is_open].sum(axis=1)
-        return margin
-
     # -- the turns that are left -----------------------------------------------------------------
 
-    def look(self, base: Array, is_open: Mask) -> Array:
+    def look(self, positions: Array, is_open: Mask) -> Array:
         """
         Find the turns that are possible.
 
-        :param base: Positions of the actuators, shape ``(n_own,)``, right but for whole periods
+        :param positions: Of all actuators, shape ``(n_actuators,)``, right but for whole periods
             of those that are open.
         :param is_open: Which are, likewise.
-        :returns: The periods to add, likewise, if one turn is left, or all that are left are the
-            same; else NaN.
+        :returns: The periods to add, likewise, NaN where none are settled: more than one turn is
+            left, and they are not the same.
         """
-        nothing: Array = np.full(len(base), np.nan)
-        if (np.abs(base - self._looked) < _MARGIN * self._scales).all():
+        base, nothing = np.full((2, len(positions)), np.nan)
+        base[self.actuators] = positions[self.actuators]
+        moved = np.abs(base - self._looked) / self._scales
+        if np.isnan(base[self.actuators]).any() or (moved[self.actuators] < _MARGIN).all():
             return nothing
-        self._looked = base.copy()
+        self._looked = base
         if not len(self._shifts):
             self._shifts = self._all_shifts(base, is_open)
-        positions = self._positions(base + self._shifts * self._scales)
-        margin = self.margin(is_open, _MARGIN)
-        is_inside = (positions >= self.lower - margin) & (positions <= self.upper + margin)
-        fits = is_inside.all(axis=1)
+        turned = base + self._shifts * self._scales
+        joints = self._robot.actuator_to_joint('position', turned)[:, self.joints]
+        margin = _MARGIN * self.travels
+        fits = ((joints >= self.lower - margin) & (joints <= self.upper + margin)).all(axis=1)
         self.reason = 'several' if fits.any() else 'none' if len(fits) else 'unlimited'
-        self._shifts, self.found = self._shifts[fits], self._distinct(positions[fits])
+        self._shifts, self.found = self._shifts[fits], self._distinct(joints[fits])
         if len(self.found) != 1:
             return nothing
         # The readings are what a driver is used to.
         nearest: Array = self._shifts[np.argmin(np.square(self._shifts).sum(axis=1))]
-        return nearest
+        return np.where(is_open & np.isfinite(base), nearest, np.nan)
 
     def _all_shifts(self, base: Array, is_open: Mask) -> Array:
-        """Return turns that hold every possible one, ``(n, n_own)``; none if they are too many."""
-        here = np.nan_to_num(self._positions(base[np.newaxis])[0])
+        """Return turns that hold every possible one, ``(n, n_actuators)``; none: too many."""
+        here = np.nan_to_num(self._robot.actuator_to_joint('position', base)[self.joints])
         # Turns of a continuous joint that differ are met within a few of its actuators'.
-        points = self._sample_points(here, math.pi + 4.0 * self._travels.sum(axis=1))
-        turns = (points - base) / self._scales
+        points = self._sample_points(here, math.pi + 4.0 * self.travels)
+        own = [place for place in self.actuators if is_open[place]]
+        turns = ((points - base) / self._scales)[:, own]
         low, high = turns.min(axis=0, initial=np.inf), turns.max(axis=0, initial=-np.inf)
         pad = 0.25 * (high - low) + 1.0
-        low = np.where(is_open, np.ceil(low - pad), 0.0)
-        high = np.where(is_open, np.floor(high + pad), 0.0)
-        if not len(points) or (high - low + 1.0).prod() > _MOST:
-            return np.empty((0, len(base)))
+        low, high = np.ceil(low - pad), np.floor(high + pad)
+        if not len(points) or not len(self._shares) or (high - low + 1.0).prod() > _MOST:
+            return self._shifts
         ends = zip(low, high + 1.0, strict=True)
-        return _combinations([np.arange(first, end) for first, end in ends])
+        combinations = _combinations([np.arange(first, end) for first, end in ends])
+        shifts = np.zeros((len(combinations), len(base)))
+        shifts[:, own] = combinations
+        return shifts
 
     def _distinct(self, positions: Array) -> Array:
         """Return positions without those that are the same but for whole turns."""
@@ -357,19 +351,19 @@ def _combinations(axes: Sequence[Array] | Array) -> Array:
     return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))
 
 
-def _groups(robot: RobotTransmissions, scales: Array, wraps: Mask) -> Iterator[_Group]:
+def _groups(robot: RobotTransmissions, periods: Array) -> Iterator[_Group]:
     """Yield the transmissions with a wrapped actuator, those with common actuators together."""
-    labels = np.arange(len(wraps))
+    labels = np.arange(len(periods))
     for binding in robot.bindings:
         own = list(binding.actuators)
         labels[np.isin(labels, labels[own])] = labels[own[0]]
-    for label in np.unique(labels[wraps]):
+    for label in np.unique(labels[np.isfinite(periods)]):
         bindings = [each for each in robot.bindings if labels[each.actuators[0]] == label]
         joints = {joint for each in bindings for joint in each.joints}
         if not bindings:
             joints = {robot.joint_names.index(robot.actuator_names[label])}
-        actuators = np.flatnonzero(labels == label)
-        yield _Group(robot, bindings, actuators, np.array(sorted(joints)), scales)
+        actuators = np.flatnonzero(labels == label).tolist()
+        yield _Group(robot, bindings, actuators, sorted(joints), periods)
 
 
 # -- The turns of a robot ------------------------------------------------------------------------
@@ -402,7 +396,6 @@ class TurnCounter:
         self._names = robot.actuator_names
         self._periods: Array = np.array([periods.get(name, np.nan) for name in self._names])
         self._wraps: Mask = np.isfinite(self._periods)
-        self._scales = np.where(self._wraps, self._periods, 1.0)
         self._unwrap = Unwrapper(self._periods)
         self._resolves = unknown_turn == 'resolve'
         self.waited = dict.fromkeys(periods, 0)
@@ -438,28 +431,23 @@ class TurnCounter:
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps; turns that are known stay."""
         self._robot = robot
-        self._groups: list[_Group] = []
         self._wrong.clear()
-        self._lower = np.full(len(robot.joint_names), -np.inf)
-        self._upper = -self._lower
-        if not self._resolves:
-            return
         scale = None if robot.scales is None else robot.scales[0]
         limits = convert(motor_bounds(robot)[1, FIELDS.index('velocity')], scale, to_si=False)
         #: The most periods a second, and those that a reading is from zero: a driver may count on
         #: from where it woke up.
         self._speeds: Array = _HASTE * limits / self._periods
         self._far: Array = np.full(len(self._names), np.inf)
-        self._groups = list(_groups(robot, self._scales, self._wraps))
+        self._lower = np.full(len(robot.joint_names), -np.inf)
+        self._upper = -self._lower
+        self._groups = list(_groups(robot, self._periods)) if self._resolves else []
         for group in self._groups:
             own = group.actuators
-            speeds = group.haste * group.most_periods(group.velocity)
-            self._speeds[own] = np.minimum(self._speeds[own], speeds)
+            self._speeds[own] = np.minimum(self._speeds[own], group.speeds)
             travels = group.most_periods(group.upper - group.lower)
             self._far[own] = (1.0 + _AGREEMENT + travels) * self._periods[own]
-            margin = group.margin(self._wraps[own], _AGREEMENT)
-            self._lower[group.joints] = group.lower - margin
-            self._upper[group.joints] = group.upper + margin
+            self._lower[group.joints] = group.lower - _AGREEMENT * group.travels
+            self._upper[group.joints] = group.upper + _AGREEMENT * group.travels
         #: A step, in periods, of which nothing need be said.
         self._usual = _SPREAD + _AT_ONCE * self._speeds
         #: Seconds between an absolute position and a reading that belong together.
@@ -474,7 +462,7 @@ class TurnCounter:
     def _add(self, turns: Array) -> None:
         """Settle turns: those to add, NaN where none is settled."""
         is_settled = np.isfinite(turns)
-        self._unwrap.totals[is_settled] += (turns * self._scales)[is_settled]
+        self._unwrap.totals[is_settled] += (turns * self._periods)[is_settled]
         self._lose(is_settled)
         self._open[is_settled] = False
 
@@ -551,8 +539,6 @@ class TurnCounter:
         :param now: Time [s].
         :returns: Shape ``(n_actuators,)``; ``None``: none.
         """
-        if not self._resolves:
-            return None
         unknown: Mask = self._open | (self._reach(timeouts, now) >= 1.0)
         return unknown if unknown.any() else None
 
@@ -569,14 +555,14 @@ class TurnCounter:
             return False
         lost: Mask = np.zeros(len(self._names), dtype=bool)
         for group in self._groups:
-            base = positions[group.actuators]
-            if not beyond[group.joints].any() or not np.isfinite(base).all():
+            own = group.actuators
+            if not beyond[group.joints].any() or not np.isfinite(positions[own]).all():
                 continue
             if group.reason != 'none':
                 group.forget()
-            group.look(base, self._wraps[group.actuators])
-            lost[group.actuators] = group.reason != 'none'
-            for joint in group.joints[beyond[group.joints]]:
+            group.look(positions, self._wraps)
+            lost[own] = group.reason != 'none'
+            for joint in (joint for joint in group.joints if beyond[joint]):
                 name = self._robot.joint_names[joint]
                 self._beyond[name] = (
                     f'{shown(name)} was measured at {joints[joint]:.4g}, beyond its limits by '
@@ -620,12 +606,9 @@ class TurnCounter:
         is_usable[list(self._wrong)] = False
         self._add(np.where(is_usable, self._turns_by_absolute(), np.nan))
         for group in self._groups:
-            own = group.actuators
-            base = np.where(is_usable, self._unwrap.totals, positions)[own]
-            if self._open[own].any() and np.isfinite(base).all():
-                turns = np.full(len(positions), np.nan)
-                turns[own] = group.look(base, self._open[own])
-                self._add(turns)
+            if self._open[group.actuators].any():
+                base = np.where(is_usable, self._unwrap.totals, positions)
+                self._add(group.look(base, self._open))
         settled = is_usable & ~self._open
         positions[settled] = self._unwrap.totals[settled]
 
@@ -653,12 +636,15 @@ class TurnCounter:
         :returns: Position by place, for :meth:`settle`.
         :raises MessageError: If only some joints of a transmission are named (``unknown_turn``).
         """
-        found: dict[int, float] = {}
+        joints = np.array([wanted.get(name, np.nan) for name in self._robot.joint_names])
+        away = self._robot.joint_to_actuator('position', joints) - self._unwrap.totals
+        positions = self._unwrap.totals + np.rint(away / self._periods) * self._periods
         is_fresh = self._open & (self._times >= oldest)
+        found: dict[int, float] = {}
         for group in self._groups:
-            own = group.actuators[is_fresh[group.actuators]]
+            own = [place for place in group.actuators if is_fresh[place]]
             missing = [name for name in group.joint_names if name not in wanted]
-            if not len(own) or len(missing) == len(group.joint_names):
+            if not own or len(missing) == len(group.joint_names):
                 continue
             if missing:
                 raise MessageError(
@@ -666,12 +652,7 @@ class TurnCounter:
                     f'the turns of the actuators of {shortened(group.joint_names)} are unknown: '
                     f'name {shortened(missing)} as well in zero_joints',
                 )
-            meant = np.full(len(self._names), np.nan)
-            joints = np.array([[wanted[name] for name in group.joint_names]])
-            meant[group.actuators] = group.inverse(joints)
-            totals = self._unwrap.totals
-            positions = totals + np.rint((meant - totals) / self._periods) * self._periods
-            found |= {place: positions[place] for place in own.tolist()}
+            found |= {place: positions[place] for place in own}
         return found
 
     def settle(self, positions: Mapping[int, float]) -> None:
@@ -689,7 +670,7 @@ class TurnCounter:
         """Return what is not known of which there are readings."""
         found = []
         for group in self._groups:
-            is_open = group.actuators[self._open[group.actuators]].tolist()
+            is_open = [place for place in group.actuators if self._open[place]]
             wrong = [self._wrong[place] for place in is_open if place in self._wrong]
             moves = self._moves[is_open].max(initial=0.0)
             reason, words = group.reason, f'{moves:.3g}'
