@@ -469,12 +469,13 @@ def test_a_later_trajectory_of_rates_ends_if_time_goes_backwards():
 
 
 def test_an_array_leads_no_joint_further_beyond_its_limit():
-    """A member whose joint has passed its limit since is no member with an active velocity."""
+    """The velocity of a member whose joint has passed its limit since becomes zero."""
     world = World(pair(), **BOTH)
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j0': 1.0, 'j1': 2.0})
     world.state(position=(0.0, 1.7))
-    assert arrays(world.command(velocity={'j0': 1.0})) == {}
+    sent = arrays(world.command(velocity={'j0': 1.0}))
+    assert sent == {'actuator_velocity_commands': [1.0, 0.0]}
     world.now += 0.25
     world.command(velocity={'j0': 1.0})
     world.bridge.gate.ledger.cancel(np.array([0]))

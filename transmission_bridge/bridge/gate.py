@@ -483,10 +483,9 @@ class Gate:
 
     def _whole_array(self, row: int, order: list[int], known: Known, topic: str) -> Array | None:
         """Return the array if each member has an active command of its mode, else count it."""
-        values: Array = self.ledger.actuators[row, order]
+        values: Array = self._inward(self.ledger.actuators[row], row, known)[order]
         lacking = np.isnan(values) | self.ledger.under_way(known.now)[order]
         lacking |= self.actuator_limits.is_outside(values, row, order)
-        lacking |= self._outward(row, known)[order]
         if known.silent is not None:
             lacking |= known.silent[order]
         if row == _POSITION and known.open_turns is not None:
@@ -502,12 +501,13 @@ class Gate:
             values = values - known.shift[order]
         return values
 
-    def _outward(self, row: int, known: Known) -> Mask:
-        """Return the actuators whose active rate leads a joint further beyond its limit."""
+    def _inward(self, values: Array, row: int, known: Known) -> Array:
+        """Return active numbers of actuators, zero if they would lead further out by now."""
         former = self.ledger.joints
         command = former.copy()
         self.limits.stop_outward(command, known.position, known.velocity, LimitEffects(), None)
-        return self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
+        stopped = self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
+        return np.where(stopped & ~np.isnan(values), 0.0, values)
 
     def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
         """Return what ends rates; members that do not end go on, or are zero."""
@@ -515,7 +515,7 @@ class Gate:
         if row == _VELOCITY:
             going_on = self.ledger.actuators[row]
             going_on = np.where(self.ledger.under_way(known.now), 0.0, np.nan_to_num(going_on))
-        going_on = np.where(self._outward(row, known), 0.0, going_on)
+        going_on = self._inward(going_on, row, known)
         values = np.where(np.isnan(sent[row]), going_on, sent[row])[order]
         return self.actuator_limits.clip(values, row, order)
 
