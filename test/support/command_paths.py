@@ -116,11 +116,6 @@ class Commands:
         return self.gate.ledger.counts
 
     @property
-    def contested(self):
-        """Counts of contested commands by joint."""
-        return self.gate.ledger.contested
-
-    @property
     def report(self):
         """What became NaN, and why."""
         return self.gate.report

@@ -210,10 +210,10 @@ class CoupledJoints:
 
     def follow(self, velocities: Array) -> None:
         """Set joints that fewer actuators drive to the velocities that these give them."""
-        if self.underactuated is not None:
-            jacobian = self.underactuated[0]
-            own = velocities[..., self.joints]
-            velocities[..., self.joints] = own @ (jacobian @ np.linalg.pinv(jacobian)).T
+        assert self.underactuated is not None
+        jacobian = self.underactuated[0]
+        own = velocities[..., self.joints]
+        velocities[..., self.joints] = own @ (jacobian @ np.linalg.pinv(jacobian)).T
 
     def _followed(
         self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array

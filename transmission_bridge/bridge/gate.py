@@ -22,7 +22,7 @@ from transmission_bridge.bridge.command_plan import (
     CommandPatterns,
     owned_actuators,
 )
-from transmission_bridge.bridge.inputs import CommandCounts, Stamp
+from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
@@ -145,6 +145,7 @@ class Gate:
         former, self._robot = self._robot.transmissions, robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
         self.patterns = CommandPatterns(robot, merged=self._merged)
+        self._following = [g for g in self.patterns.groups if g.underactuated is not None]
         self.actuator_limits = ActuatorLimits(robot, self._options.limits)
         changed = [
             joint
@@ -176,20 +177,26 @@ class Gate:
     # -- commands --------------------------------------------------------------------------------
 
     def send_command(
-        self, command: Array, pattern: CommandPattern, known: Known, stamp: Stamp, route: str
+        self,
+        command: Array,
+        pattern: CommandPattern,
+        known: Known,
+        stamp: Stamp,
+        route: str,
+        effects: LimitEffects,
     ) -> list[JointStateRecord]:
         """
         Send a joint command.
 
         :param command: Rows position, velocity, effort of complete groups of joints, shape ``(3,
             n_joints)``, within the limits of the joints; may be kept.
+        :param effects: What these limits did to it.
         :returns: The messages by the names of the URDF.
         :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``unknown_turn``,
             ``unmapped``). An active velocity or effort that could not be mapped anew has ended.
         """
-        counts, effects = self.ledger.counts[route], LimitEffects()
         if pattern.has_rates:
-            self._stop_outward(command, known, effects, counts)
+            self._stop_outward(command, known, effects)
         sent = self._mapper.map_command(command, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._repair(command, sent, pattern)
@@ -203,18 +210,16 @@ class Gate:
         if known.open_turns is not None:
             self._check_turns(sent[_POSITION], known.open_turns)
         self.actuator_limits.apply(sent, effects)
-        effects.count(counts)
+        effects.count()
         self.ledger.record(command, sent, pattern, route, known.now)
         records = pattern.records(sent, stamp)
         self._deliver(records, sent, known)
         return records
 
-    def _stop_outward(
-        self, rates: Array, known: Known, effects: LimitEffects, counts: CommandCounts
-    ) -> None:
-        for group in self.patterns.groups:
+    def _stop_outward(self, rates: Array, known: Known, effects: LimitEffects) -> None:
+        for group in self._following:
             group.follow(rates[_VELOCITY])
-        self.limits.stop_outward(rates, known.position, known.velocity, effects, counts)
+        self.limits.stop_outward(rates, known.position, known.velocity, effects)
 
     def _repair(self, command: Array, sent: Array, pattern: CommandPattern) -> list[Binding]:
         """Map rates of zero, which are zero everywhere; return the transmissions still lost."""
@@ -291,7 +296,7 @@ class Gate:
         :param due: Changed in place: includes partners that end.
         """
         effects = LimitEffects()
-        self.limits.stop_outward(ending, known.position, known.velocity, effects, None)
+        self.limits.stop_outward(ending, known.position, known.velocity, effects)
         pattern = self.patterns.get(np.isfinite(ending))
         sent = self._mapper.map_command(ending, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
@@ -302,7 +307,7 @@ class Gate:
                 sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
                 ending[np.ix_(rows, joints)] = 0.0
                 due[joints] = True
-        self.actuator_limits.apply(sent, effects, may_refuse=False)
+        self.actuator_limits.apply(sent, effects)
         return sent
 
     def stop(self, known: Known, stamp: Stamp) -> list[JointStateRecord]:
@@ -342,6 +347,7 @@ class Gate:
         *,
         route: str,
         start: float,
+        effects: LimitEffects,
     ) -> TrajectoryRecord:
         """
         Send a joint trajectory.
@@ -354,9 +360,9 @@ class Gate:
         :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
-        robot, counts, effects = self._robot, self.ledger.counts[route], LimitEffects()
+        robot = self._robot
         rates = values[_ROWS_OF_WAYPOINTS]
-        self._stop_outward(rates, known, effects, counts)
+        self._stop_outward(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
         moved = [b for b in robot.bindings if named[list(b.joints)].any()]
@@ -374,7 +380,7 @@ class Gate:
         for row, field in enumerate(_ROWS_OF_WAYPOINTS):
             self.actuator_limits.apply_row(mapped[field], row, effects)
         self._check_mean_speed(trajectory, values[_POSITION], mapped[_POSITION])
-        effects.count(counts)
+        effects.count()
         actuators = commanded_actuators(robot, named)
         joints = named.copy()
         for binding in moved:
@@ -505,7 +511,7 @@ class Gate:
         """Return active numbers of actuators, zero if they would lead further out by now."""
         former = self.ledger.joints
         command = former.copy()
-        self.limits.stop_outward(command, known.position, known.velocity, LimitEffects(), None)
+        self.limits.stop_outward(command, known.position, known.velocity, LimitEffects())
         stopped = self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
         return np.where(stopped & ~np.isnan(values), 0.0, values)
 

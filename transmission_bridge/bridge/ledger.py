@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -63,7 +63,6 @@ class Ledger:
     :ivar last_effort: The effort that each actuator was sent last, zero if it has ended.
     :ivar upcoming: Trajectories that were sent and have not started.
     :ivar has_first: Whether the next position command of some joint is its first one.
-    :ivar contested: Commands to a joint that another route had commanded before, by joint.
     :ivar counts: Counts of the commands of each route.
     """
 
@@ -74,7 +73,6 @@ class Ledger:
         self._timeouts: Array = np.where(given > 0.0, given, np.inf)
         #: Which actuators each joint moves, shape ``(n_joints, n_actuators)``.
         self._moves = commanded_actuators(robot, np.eye(len(self._names), dtype=bool))
-        self.contested: Counter[str] = Counter()
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.reset()
 
@@ -226,9 +224,7 @@ class Ledger:
         self._last_joints, self._last_route = joints, route
         for joint in joints:
             if self._routes[joint] not in ('', route):
-                name = self._names[joint]
-                self.contested[name] += 1
-                self.counts[route].contested[name] += 1
+                self.counts[route].contested[self._names[joint]] += 1
             self._routes[joint] = route
 
     def note_efforts(self, sent: Array) -> None:
