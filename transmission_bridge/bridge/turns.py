@@ -31,7 +31,6 @@ from transmission_bridge.errors import (
     UnknownNameError,
 )
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
@@ -91,7 +90,6 @@ class Unwrapper:
 
     def __init__(self, periods: npt.ArrayLike) -> None:
         self._periods: Array = np.array(periods, dtype=np.float64)
-        self._most = MOST_TURNS * self._periods
         self.reset()
 
     def reset(self) -> None:
@@ -101,7 +99,7 @@ class Unwrapper:
     def __call__(self, positions: Array) -> None:
         """Unwrap positions in place; NaN stays NaN and keeps the turns."""
         # Rounding would be as large as a turn there, and the turns would be lost.
-        positions[np.abs(positions) > self._most] = np.nan
+        positions[np.abs(positions) > MOST_TURNS * self._periods] = np.nan
         added = np.rint((self.totals - positions) / self._periods) * self._periods
         added[np.isnan(added)] = 0.0
         positions += added
@@ -164,10 +162,7 @@ class OpenTurn:
 
     def __str__(self) -> str:
         """Return a sentence with the candidates and with what settles it."""
-        settle = (
-            'settle it by ~/zero, or publish actuator_absolute_positions, or give <limit>s that '
-            'leave one turn'
-        )
+        settle = 'use ~/zero, actuator_absolute_positions, or <limit>s that leave one turn'
         joints = shortened(self.joints)
         found = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
@@ -176,8 +171,7 @@ class OpenTurn:
         words = {
             'none': f'no turn brings {joints} within the limits of the URDF: check offset, '
             'wrap_period and <limit>, or say by ~/zero where the joints are',
-            'wrong': f'{self.words}: wrap_period or position_unit is wrong; ~/zero or the next '
-            'activation has the readings believed again',
+            'wrong': f'{self.words}: wrap_period or position_unit is wrong: correct it, or ~/zero',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, limits of velocity and the rate of the driver',
             'unlimited': f'{joints} may be anywhere, without limits, with more than {_MOST} turns '
@@ -192,28 +186,22 @@ class _Group:
     Transmissions that share actuators: a turn of one decides about the joints of all.
 
     :param robot: The maps.
-    :param bindings: The transmissions; none: a joint that passes through.
-    :param actuators: Their actuators.
-    :param joints: Their joints.
-    :param periods: Of all actuators, NaN where one does not wrap.
+    :param actuators: All actuators of the transmissions, or that of a joint that passes through.
+    :param periods: Of all actuators of the robot, NaN where one does not wrap.
     """
 
-    def __init__(
-        self,
-        robot: RobotTransmissions,
-        bindings: Sequence[Binding],
-        actuators: list[int],
-        joints: list[int],
-        periods: Array,
-    ) -> None:
-        self._robot = robot
-        self.actuators, self.joints = actuators, joints
+    def __init__(self, robot: RobotTransmissions, actuators: list[int], periods: Array) -> None:
+        bindings = [each for each in robot.bindings if each.actuators[0] in actuators]
+        joints = sorted({joint for each in bindings for joint in each.joints})
+        self._robot, self.actuators = robot, actuators
+        passed = robot.actuator_names[actuators[0]]
+        self.joints = joints or [robot.joint_names.index(passed)]
         self._wraps: Mask = np.isfinite(periods)
         self._scales = np.where(self._wraps, periods, 1.0)
         self._is_constant = all(each.transmission.is_constant for each in bindings)
         # Where joints are, not where they may be commanded: without ros2_control's min and max.
         described = replace(robot.robot, blocks=())
-        names = self.joint_names = tuple(robot.joint_names[joint] for joint in joints)
+        names = self.joint_names = tuple(robot.joint_names[joint] for joint in self.joints)
         limits = [effective_limits(described, name) for name in names]
         self.lower = np.array([each.lower for each in limits])
         self.upper = np.array([each.upper for each in limits])
@@ -355,15 +343,10 @@ def _groups(robot: RobotTransmissions, periods: Array) -> Iterator[_Group]:
     """Yield the transmissions with a wrapped actuator, those with common actuators together."""
     labels = np.arange(len(periods))
     for binding in robot.bindings:
-        own = list(binding.actuators)
-        labels[np.isin(labels, labels[own])] = labels[own[0]]
+        own = labels[list(binding.actuators)]
+        labels[np.isin(labels, own)] = own[0]
     for label in np.unique(labels[np.isfinite(periods)]):
-        bindings = [each for each in robot.bindings if labels[each.actuators[0]] == label]
-        joints = {joint for each in bindings for joint in each.joints}
-        if not bindings:
-            joints = {robot.joint_names.index(robot.actuator_names[label])}
-        actuators = np.flatnonzero(labels == label).tolist()
-        yield _Group(robot, bindings, actuators, sorted(joints), periods)
+        yield _Group(robot, np.flatnonzero(labels == label).tolist(), periods)
 
 
 # -- The turns of a robot ------------------------------------------------------------------------
@@ -415,12 +398,10 @@ class TurnCounter:
         self._woke_at_zero: Mask = np.zeros(count, dtype=bool)
         self._absolute: Array = np.full(count, np.nan)
         self._absolute_at: Array = np.full(count, np.nan)
-        self._wrong.clear()
         #: Periods that each could move between its last two readings.
         self._moves: Array = np.zeros(count)
-        self._open: Mask = np.zeros(count, dtype=bool)
-        if self._resolves:
-            self._lose(self._wraps)
+        self._open: Mask = self._wraps & self._resolves
+        self._lose(self._open)
 
     def reset(self) -> None:
         """Begin again, as after activation; what the gap leaves certain is still known."""
@@ -498,8 +479,8 @@ class TurnCounter:
             self._moves[is_new] = reach[is_new]
             positions[self._open] = np.nan
             self._resolve(positions, timeouts, now)
-            for place in np.flatnonzero(is_new & self._open):
-                self.waited[self._names[place]] += 1
+            for number in np.flatnonzero(is_new & self._open):
+                self.waited[self._names[number]] += 1
 
     def _reach(self, timeouts: Array, now: float) -> Array:
         """Return how many periods each can have moved since its last reading."""
@@ -513,17 +494,16 @@ class TurnCounter:
         """Note that a reading does not fit the period, and open a turn that can be lost."""
         period, gap = self._periods[place], now - self._times[place]
         far, last = self._far[place], self._readings[place]
-        most = _SPREAD + self._speeds[place] * (gap + _AT_ONCE)
-        has_jumped = gap > 0.0 and moved > most
+        most = period * (_SPREAD + self._speeds[place] * (gap + _AT_ONCE))
+        has_jumped = gap > 0.0 and moved * period > most
         expected = ''
         if self._open[place] and abs(reading) > far:
             expected = f'expected at most {far:.6g} from 0'
         # Some drivers give zeros until they have read.
         elif has_jumped and not (self._woke_at_zero[place] and last == 0.0):
             expected = (
-                f'{gap:.3g} s after {last:.6g}, expected at most {most * period:.6g} from it '
+                f'{gap:.3g} s after {last:.6g}, expected at most {most:.6g} away but for turns'
             )
-            expected += 'but for whole turns'
         if expected:
             words = f'{shown(self._names[place])} reads {reading:.6g}, {expected}, by the limits'
             self._wrong.setdefault(place, f'{words} and wrap_period {period:.6g}')
@@ -555,14 +535,12 @@ class TurnCounter:
             return False
         lost: Mask = np.zeros(len(self._names), dtype=bool)
         for group in self._groups:
-            own = group.actuators
-            if not beyond[group.joints].any() or not np.isfinite(positions[own]).all():
+            own, far = group.actuators, [joint for joint in group.joints if beyond[joint]]
+            if not far or not np.isfinite(positions[own]).all():
                 continue
-            if group.reason != 'none':
-                group.forget()
             group.look(positions, self._wraps)
-            lost[own] = group.reason != 'none'
-            for joint in (joint for joint in group.joints if beyond[joint]):
+            lost[own] = self._wraps[own] & (group.reason != 'none')
+            for joint in far:
                 name = self._robot.joint_names[joint]
                 self._beyond[name] = (
                     f'{shown(name)} was measured at {joints[joint]:.4g}, beyond its limits by '
@@ -570,7 +548,6 @@ class TurnCounter:
                     f'{"no other" if group.reason == "none" else "another"} turn fits: '
                     'check offset, wrap_period and <limit>'
                 )
-        lost &= self._wraps
         self._lose(lost)
         positions[lost] = np.nan
         return bool(lost.any())
@@ -644,23 +621,21 @@ class TurnCounter:
         for group in self._groups:
             own = [place for place in group.actuators if is_fresh[place]]
             missing = [name for name in group.joint_names if name not in wanted]
-            if not own or len(missing) == len(group.joint_names):
-                continue
-            if missing:
+            if own and 0 < len(missing) < len(group.joint_names):
                 raise MessageError(
                     'unknown_turn',
                     f'the turns of the actuators of {shortened(group.joint_names)} are unknown: '
                     f'name {shortened(missing)} as well in zero_joints',
                 )
-            found |= {place: positions[place] for place in own}
+            if not missing:
+                found |= {place: positions[place] for place in own}
         return found
 
     def settle(self, positions: Mapping[int, float]) -> None:
         """Take positions of :meth:`nearest` for those that the actuators have."""
         turns = np.full(len(self._names), np.nan)
         for place, position in positions.items():
-            away = position - self._unwrap.totals[place]
-            turns[place] = np.rint(away / self._periods[place])
+            turns[place] = np.rint((position - self._unwrap.totals[place]) / self._periods[place])
             self._wrong.pop(place, None)
         self._add(turns)
 
@@ -671,13 +646,11 @@ class TurnCounter:
         found = []
         for group in self._groups:
             is_open = [place for place in group.actuators if self._open[place]]
-            wrong = [self._wrong[place] for place in is_open if place in self._wrong]
+            words = '; '.join(self._wrong[place] for place in is_open if place in self._wrong)
+            reason = 'wrong' if words else group.reason
             moves = self._moves[is_open].max(initial=0.0)
-            reason, words = group.reason, f'{moves:.3g}'
-            if wrong:
-                reason, words = 'wrong', '; '.join(wrong)
-            elif reason not in ('', 'none') and 1.0 <= moves < math.inf:
-                reason = 'fast'
+            if reason in ('several', 'unlimited') and 1.0 <= moves < math.inf:
+                reason, words = 'fast', f'{moves:.3g}'
             if is_open and reason:
                 names = tuple(self._names[place] for place in is_open)
                 candidates = tuple(map(tuple, group.found.tolist()))
