@@ -17,6 +17,7 @@ import pytest
 
 from transmission_bridge.bridge.diagnostics import actuator_status
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.states import SensorPath, StatePath
@@ -194,7 +195,7 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     sent = np.full((3, len(robot.actuator_names)), np.nan)
     sent[0, robot.actuator_names.index('winch')] = 5.0
     with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):
-        ActuatorLimits(robot, 'reject').apply(sent, LimitEffects.none())
+        ActuatorLimits(robot, 'reject').apply(sent, LimitEffects(CommandCounts()))
 
 
 def test_trajectories_and_plain_arrays_are_in_the_units(twins):

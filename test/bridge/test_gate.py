@@ -446,3 +446,49 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
         world.tune({'t1.actuators.m1.limit.velocity': 10.0})
     world.wait(1.0)
     world.tune({'t1.actuators.m1.limit.velocity': 10.0})
+
+
+# -- trajectories that have not started ----------------------------------------------------------
+
+
+def test_a_newer_command_leaves_a_later_trajectory_to_the_other_joints():
+    """A trajectory of two joints whose one joint gets a command still ends for the other one."""
+    world = World(pair())
+    world.trajectory(['j0', 'j1'], (1.0, {'velocities': [1.0, 2.0]}), start=101.0)
+    world.command(velocity={'j0': 3.0})
+    assert world.wait(0.75) == {'velocity': {'m0': 0.0}}
+    assert world.stop() == {'velocity': {'m1': 0.0}}
+
+
+def test_a_later_trajectory_of_rates_ends_if_time_goes_backwards():
+    """Its driver may start it nevertheless."""
+    world = World(pair())
+    world.trajectory(['j0'], (1.0, {'velocities': [1.0]}), start=105.0)
+    world.now -= 50.0
+    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
+
+
+def test_an_array_leads_no_joint_further_beyond_its_limit():
+    """The velocity of a member whose joint has passed its limit since becomes zero."""
+    world = World(pair(), **BOTH)
+    world.state(position=(0.0, 0.0))
+    world.command(velocity={'j0': 1.0, 'j1': 2.0})
+    world.state(position=(0.0, 1.7))
+    sent = arrays(world.command(velocity={'j0': 1.0}))
+    assert sent == {'actuator_velocity_commands': [1.0, 0.0]}
+    world.now += 0.25
+    world.command(velocity={'j0': 1.0})
+    world.bridge.gate.ledger.cancel(np.array([0]))
+    assert arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
+
+
+def test_an_array_keeps_the_load_on_a_stop():
+    """An outward effort of a joint that does not move outward is repeated unchanged."""
+    world = World(pair(), **BOTH, zero_effort=True)
+    world.state(position=(0.0, 1.7), velocity=(0.0, 0.0))
+    world.command(effort={'j0': 1.0, 'j1': 2.0})
+    for speed, held in ((0.0, 2.0), (0.5, 0.0)):
+        world.state(position=(0.0, 1.7), velocity=(0.0, speed))
+        world.bridge.gate.ledger.cancel(np.array([0]))
+        assert arrays(world.wait(TICK)) == {'actuator_effort_commands': [0.0, held]}
+        world.command(effort={'j0': 1.0})

@@ -250,7 +250,7 @@ def test_no_actuator_beyond_a_limit(values: tuple, bounds: tuple) -> None:
     for row in (1, 2):
         sent = np.full((3, 3), math.nan)
         sent[row] = values
-        before, effects = sent.copy(), LimitEffects.none()
+        before, effects = sent.copy(), LimitEffects()
         limits.apply(sent, effects)
         assert (np.abs(sent[row]) <= bounds).all()
         assert np.isnan(sent[[0, 3 - row]]).all()

@@ -506,9 +506,9 @@ class Machine(RuleBasedStateMachine):
         gap = self.now - self.read_at.get(name, -math.inf)
         if name == 'turner':
             self.known[name] = True  # its limits leave one turn
-        elif self.known[name] and gap > 1 / 16:
-            self.known[name] = None
-        elif self.known[name] is False and self.count_turns(name, total, period) < 2:
+        elif (self.known[name] and gap > 1 / 16) or (
+            self.known[name] is False and self.count_turns(name, total, period) < 2
+        ):
             self.known[name] = None
         self.read_at[name] = self.now
         return reading, total
@@ -742,7 +742,8 @@ class Machine(RuleBasedStateMachine):
         """Return the command of a group that is still repeated, empty: there is none."""
         model = self.model
         command = {joint: dict(model.held[joint]) for joint in group.joints}
-        ends = [model.since.get(joint, -math.inf) + model.timeout for joint in command]
+        timeout = model.timeout if model.timeout < math.inf else 0.5
+        ends = [model.since.get(joint, -math.inf) + timeout for joint in command]
         is_one = len({*map(tuple, command.values())}) == 1 and command[group.joints[0]]
         is_live = model.since.keys() >= command.keys() and min(ends) > self.now
         return command if is_one and is_live and not group.is_few else {}

@@ -54,7 +54,7 @@ class Driver:
 @given(moves=MOVES, period=st.floats(1e-3, 1e3), lowest=st.sampled_from([0.0, -0.5, -3.0]))
 def test_turns_are_counted(moves, period, lowest):
     """Positions go on over any number of turns while each message is less than half a turn on."""
-    unwrap = Unwrapper([0], [period])
+    unwrap = Unwrapper([period])
     true = period * np.cumsum([0.3, *moves])
     found = []
     for each in true:
@@ -70,7 +70,7 @@ def test_turns_are_counted(moves, period, lowest):
 @given(moves=MOVES, nonsense=st.lists(NONSENSE, min_size=1, max_size=3), data=st.data())
 def test_nonsense_is_unknown_and_forgets_nothing(moves, nonsense, data):
     """A reading that is none makes the position unknown, and the next is what it had been."""
-    plain, disturbed = Unwrapper([0], [PERIOD]), Unwrapper([0], [PERIOD])
+    plain, disturbed = Unwrapper([PERIOD]), Unwrapper([PERIOD])
     for true in PERIOD * np.cumsum(moves):
         if data.draw(st.booleans()):
             for reading in nonsense:

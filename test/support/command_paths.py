@@ -80,7 +80,7 @@ class Commands:
         """Have the driver of actuators come back from silence."""
         unknown = np.full(len(self.held[0]), np.nan)
         known = self.known(unknown, self.gate.ledger._latest)
-        self.gate.look(replace(known, returned=actuators))
+        self.gate.look(known._replace(returned=actuators))
 
     def update_clock(self, now):
         """Let time pass."""
@@ -114,11 +114,6 @@ class Commands:
     def counts(self):
         """Counts of the commands of each topic."""
         return self.gate.ledger.counts
-
-    @property
-    def contested(self):
-        """Counts of contested commands by joint."""
-        return self.gate.ledger.contested
 
     @property
     def report(self):

@@ -14,10 +14,9 @@ from transmission_bridge.bridge.gate import Gate, Outgoing
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.outputs import DriverNames
-from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.robot import states_of
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
-from transmission_bridge.bridge.turns import wrap_periods
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
@@ -49,19 +48,10 @@ class Bridge:
     ) -> None:
         self.robot = robot
         self._options = options
-        names = pairs('actuator_names', options.actuator_names)
-        periods = pairs('wrap_period', options.wrap_period)
-        self.states = StatePath(
-            robot,
-            unknown_joints=options.unknown_joints,
-            unknown_rates=options.unknown_rates,
-            undeclared=options.undeclared_interfaces,
-            actuator_names=names,
-            wrap_period=wrap_periods(periods, robot.actuator_names, robot.lost_actuators),
-            unknown_turn=options.unknown_turn,
-            timeout=options.state_timeout,
-            stamp_hold=stamp_hold,
+        self.states = states_of(
+            robot, options, timeout=options.state_timeout, stamp_hold=stamp_hold
         )
+        names = pairs('actuator_names', options.actuator_names)
         drivers = DriverNames(names, robot.actuator_names)
         self.gate = Gate(robot, options, drivers=drivers, send=send)
         self._commands = CommandPath(robot, self.gate, options)
@@ -89,7 +79,7 @@ class Bridge:
         ledger = self.gate.ledger
         measured = self.states.merged.values(now)[0]
         position = np.where(np.isnan(measured), ledger.actuators[0], measured)
-        live = ledger.commanded_joints()
+        live = ledger.commanded_joints(now)
         check_tuning(self.robot, robot, position, live, ledger.joints, self._options.limits)
 
     # -- commands: for what they raise and return see CommandPath and TrajectoryPath -------------

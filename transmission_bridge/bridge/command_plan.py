@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -209,10 +210,10 @@ class CoupledJoints:
 
     def follow(self, velocities: Array) -> None:
         """Set joints that fewer actuators drive to the velocities that these give them."""
-        if self.underactuated is not None:
-            jacobian = self.underactuated[0]
-            own = velocities[..., self.joints]
-            velocities[..., self.joints] = own @ (jacobian @ np.linalg.pinv(jacobian)).T
+        assert self.underactuated is not None
+        jacobian = self.underactuated[0]
+        own = velocities[..., self.joints]
+        velocities[..., self.joints] = own @ (jacobian @ np.linalg.pinv(jacobian)).T
 
     def _followed(
         self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array
@@ -278,10 +279,10 @@ class CommandPattern:
     :param is_mixed: Whether joints are commanded in different modes.
     :param has_positions: Whether some joint is commanded a position.
     :param has_rates: Whether some joint is commanded a velocity or an effort.
-    :param has_efforts: Whether some joint is commanded an effort.
     :param partial: Coupled joints of which only some are commanded, or not all in one mode.
     :param given: Indices of the joints that the message commands.
-    :param following: Indices of joints that have to follow those, for want of actuators.
+    :param following: Indices of joints that have to follow those, for want of actuators; ``None``:
+        none.
     :param joints: Joints that are commanded once the partial groups are completed.
     :param actuators: Actuators that are commanded then.
     :param result: Which numbers of the result, shape ``(3, n_actuators)``, have to be finite, as
@@ -293,10 +294,9 @@ class CommandPattern:
     is_mixed: bool
     has_positions: bool
     has_rates: bool
-    has_efforts: bool
     partial: tuple[CoupledJoints, ...]
     given: Index
-    following: Index
+    following: Index | None
     joints: Mask
     actuators: Mask
     result: bytes
@@ -319,7 +319,7 @@ class CommandPatterns:
         self._robot = robot
         self._merged = merged
         self.groups = coupled_joints(robot)
-        self._patterns: OrderedDict[bytes, CommandPattern] = OrderedDict()
+        self._pattern_of = lru_cache(maxsize=PATTERNS)(self._make)
 
     def get(self, given: Mask) -> CommandPattern:
         """
@@ -328,15 +328,10 @@ class CommandPatterns:
         :param given: Which values are given, rows position, velocity, effort, shape
             ``(3, n_joints)``.
         """
-        key = given.tobytes()
-        pattern = self._patterns.get(key)
-        if pattern is None:
-            pattern = self._patterns[key] = self._make(given)
-            if len(self._patterns) > PATTERNS:
-                self._patterns.popitem(last=False)
-        return pattern
+        return self._pattern_of(given.tobytes())
 
-    def _make(self, given: Mask) -> CommandPattern:
+    def _make(self, key: bytes) -> CommandPattern:
+        given: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
         complete = given.copy()
         partial = []
         for group in self.groups:
@@ -346,23 +341,20 @@ class CommandPatterns:
                 partial.append(group)
                 complete[:, group.joints] = commanded[:, np.newaxis]
         result = commanded_actuators(self._robot, complete)
+        following = [
+            joint
+            for group in partial
+            for joint in group.joints
+            if not group.can_hold and not given[:, joint].any()
+        ]
         return CommandPattern(
             is_full=bool(given.all()),
             is_mixed=is_mixed(given),
             has_positions=bool(given[0].any()),
             has_rates=bool(given[1:].any()),
-            has_efforts=bool(given[2].any()),
             partial=tuple(partial),
             given=np.flatnonzero(given.any(axis=0)),
-            following=np.array(
-                [
-                    joint
-                    for group in partial
-                    for joint in group.joints
-                    if not group.can_hold and not given[:, joint].any()
-                ],
-                dtype=np.intp,
-            ),
+            following=np.array(following, dtype=np.intp) if following else None,
             joints=np.any(complete, axis=0),
             actuators=np.any(result, axis=0),
             result=result.tobytes(),

@@ -12,6 +12,7 @@ import numpy as np
 from transmission_bridge.bridge.command_plan import array_command, command_names, plan_command
 from transmission_bridge.bridge.gate import Gate, Known
 from transmission_bridge.bridge.inputs import CommandCounts, PlanCache, Stamp
+from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
@@ -102,7 +103,8 @@ class CommandPath:
                 'mixed', 'joints commanded in different modes (mixed_commands is reject)'
             )
         counts = ledger.counts[source]
-        changed = gate.limits.apply(command, counts=counts)
+        effects = LimitEffects(counts)
+        gate.limits.apply(command, effects)
         for group in pattern.partial:
             group.complete(
                 command,
@@ -110,8 +112,7 @@ class CommandPath:
                 known.position,
                 self._options.partial_commands,
             )
-        records = gate.send_command(command, pattern, known, stamp, source)
-        gate.limits.count_clamped(changed, counts)
+        records = gate.send_command(command, pattern, known, stamp, source, effects)
         if pattern.has_positions and ledger.has_first:
             self._count_jumps(command, known.position, counts)
         return records

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from transmission_bridge.bridge.command_plan import (
     CommandPatterns,
     owned_actuators,
 )
-from transmission_bridge.bridge.inputs import CommandCounts, Stamp
+from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
@@ -42,8 +41,7 @@ _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 _ROWS_OF_WAYPOINTS = [0, 1, 3]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class Known(NamedTuple):
     """
     What is known of the robot at one moment.
 
@@ -147,6 +145,7 @@ class Gate:
         former, self._robot = self._robot.transmissions, robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
         self.patterns = CommandPatterns(robot, merged=self._merged)
+        self._following = [g for g in self.patterns.groups if g.underactuated is not None]
         self.actuator_limits = ActuatorLimits(robot, self._options.limits)
         changed = [
             joint
@@ -178,20 +177,26 @@ class Gate:
     # -- commands --------------------------------------------------------------------------------
 
     def send_command(
-        self, command: Array, pattern: CommandPattern, known: Known, stamp: Stamp, route: str
+        self,
+        command: Array,
+        pattern: CommandPattern,
+        known: Known,
+        stamp: Stamp,
+        route: str,
+        effects: LimitEffects,
     ) -> list[JointStateRecord]:
         """
         Send a joint command.
 
         :param command: Rows position, velocity, effort of complete groups of joints, shape ``(3,
             n_joints)``, within the limits of the joints; may be kept.
+        :param effects: What these limits did to it.
         :returns: The messages by the names of the URDF.
         :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``unknown_turn``,
             ``unmapped``). An active velocity or effort that could not be mapped anew has ended.
         """
-        counts, effects = self.ledger.counts[route], LimitEffects.none()
         if pattern.has_rates:
-            self._stop_outward(command, known, effects, counts)
+            self._stop_outward(command, known, effects)
         sent = self._mapper.map_command(command, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._repair(command, sent, pattern)
@@ -202,20 +207,19 @@ class Gate:
                     f'a command cannot be mapped by {shortened([b.spec.name for b in lost])}: out '
                     'of its domain, singular, too large, or its position is unknown',
                 )
-        self._check_turns(sent[_POSITION], known)
+        if known.open_turns is not None:
+            self._check_turns(sent[_POSITION], known.open_turns)
         self.actuator_limits.apply(sent, effects)
-        effects.count(counts)
+        effects.count()
         self.ledger.record(command, sent, pattern, route, known.now)
         records = pattern.records(sent, stamp)
         self._deliver(records, sent, known)
         return records
 
-    def _stop_outward(
-        self, rates: Array, known: Known, effects: LimitEffects, counts: CommandCounts
-    ) -> None:
-        for group in self.patterns.groups:
+    def _stop_outward(self, rates: Array, known: Known, effects: LimitEffects) -> None:
+        for group in self._following:
             group.follow(rates[_VELOCITY])
-        self.limits.stop_outward(rates, known.position, known.velocity, effects, counts)
+        self.limits.stop_outward(rates, known.position, known.velocity, effects)
 
     def _repair(self, command: Array, sent: Array, pattern: CommandPattern) -> list[Binding]:
         """Map rates of zero, which are zero everywhere; return the transmissions still lost."""
@@ -242,12 +246,10 @@ class Gate:
                 self.ledger.cancel(joints[active])
         self.end_expired(known, stamp)
 
-    def _check_turns(self, positions: Array, known: Known) -> None:
+    def _check_turns(self, positions: Array, open_turns: Mask) -> None:
         """Reject positions for actuators in an unknown turn: they could be whole turns away."""
-        if known.open_turns is None:
-            return
         sent = np.isfinite(positions).reshape(-1, positions.shape[-1]).any(axis=0)
-        places = np.flatnonzero(sent & known.open_turns)
+        places = np.flatnonzero(sent & open_turns)
         if len(places):
             names = [self._robot.actuator_names[place] for place in places]
             raise MessageError(
@@ -293,8 +295,8 @@ class Gate:
         :param ending: Changed in place: zero for what ends.
         :param due: Changed in place: includes partners that end.
         """
-        effects = LimitEffects.none()
-        self.limits.stop_outward(ending, known.position, known.velocity, effects, None)
+        effects = LimitEffects()
+        self.limits.stop_outward(ending, known.position, known.velocity, effects)
         pattern = self.patterns.get(np.isfinite(ending))
         sent = self._mapper.map_command(ending, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
@@ -305,7 +307,7 @@ class Gate:
                 sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
                 ending[np.ix_(rows, joints)] = 0.0
                 due[joints] = True
-        self.actuator_limits.apply(sent, effects, may_refuse=False)
+        self.actuator_limits.apply(sent, effects)
         return sent
 
     def stop(self, known: Known, stamp: Stamp) -> list[JointStateRecord]:
@@ -317,7 +319,7 @@ class Gate:
         """
         active = ~np.isnan(self.ledger.actuators)
         for end in self.ledger.upcoming:
-            active |= ~np.isnan(end.actuator_command)
+            active |= ~np.isnan(end.actuator_command) & end.actuators
         zeros = np.full(active.shape, np.nan)
         for row in self._ending_rows if self._options.on_stop == 'zero_rates' else ():
             zeros[row, active[row]] = 0.0
@@ -330,7 +332,7 @@ class Gate:
         """Return the actuators whose drivers execute a trajectory to positions, or will."""
         left = self.ledger.under_way(now) & ~np.isnan(self.ledger.actuators[_POSITION])
         for end in self.ledger.upcoming:
-            left |= ~np.isnan(end.actuator_command[_POSITION])
+            left |= ~np.isnan(end.actuator_command[_POSITION]) & end.actuators
         return tuple(self._robot.actuator_names[place] for place in np.flatnonzero(left))
 
     # -- trajectories ----------------------------------------------------------------------------
@@ -345,6 +347,7 @@ class Gate:
         *,
         route: str,
         start: float,
+        effects: LimitEffects,
     ) -> TrajectoryRecord:
         """
         Send a joint trajectory.
@@ -354,12 +357,12 @@ class Gate:
         :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
         :param named: The joints that the trajectory names, shape ``(n_joints,)``.
         :param start: When it starts [s].
-        :returns: The trajectory of the actuators by the names of the URDF.
+        :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
-        robot, counts, effects = self._robot, self.ledger.counts[route], LimitEffects.none()
+        robot = self._robot
         rates = values[_ROWS_OF_WAYPOINTS]
-        self._stop_outward(rates, known, effects, counts)
+        self._stop_outward(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
         moved = [b for b in robot.bindings if named[list(b.joints)].any()]
@@ -372,11 +375,12 @@ class Gate:
                     f'{POINT_FIELDS[field]} of waypoint {point} cannot be mapped by '
                     f'{binding.spec.name}: out of its domain, singular, or not supported',
                 )
-        self._check_turns(mapped[_POSITION], known)
+        if known.open_turns is not None:
+            self._check_turns(mapped[_POSITION], known.open_turns)
         for row, field in enumerate(_ROWS_OF_WAYPOINTS):
             self.actuator_limits.apply_row(mapped[field], row, effects)
         self._check_mean_speed(trajectory, values[_POSITION], mapped[_POSITION])
-        effects.count(counts)
+        effects.count()
         actuators = commanded_actuators(robot, named)
         joints = named.copy()
         for binding in moved:
@@ -394,17 +398,13 @@ class Gate:
             route,
             known.now,
         )
-        record = _trajectory_record(trajectory, mapped, given, actuators, robot.actuator_names)
-        shifted = record
         if known.shift is not None:
             mapped[_POSITION] -= known.shift
-            shifted = _trajectory_record(
-                trajectory, mapped, given, actuators, robot.actuator_names
-            )
+        record = _trajectory_record(trajectory, mapped, given, actuators, robot.actuator_names)
         self._send(
             [
                 Outgoing('actuator_trajectory', namespace, part)
-                for namespace, part in self.drivers.trajectories(shifted)
+                for namespace, part in self.drivers.trajectories(record)
             ]
         )
         return record
@@ -434,8 +434,10 @@ class Gate:
         rows = np.flatnonzero(~np.isnan(joints).all(axis=1))
         if self._options.limits == 'off' or len(rows) < 2:
             return
-        times = np.array([s + 1e-9 * ns for s, ns in (p.time for p in trajectory.points)])[rows]
         joints, actuators = joints[rows], actuators[rows]
+        # Nanoseconds from the first, because a float of seconds would lose them.
+        instants = [(s * 10**9 + ns) for s, ns in (point.time for point in trajectory.points)]
+        times = 1e-9 * np.array([each - instants[0] for each in instants])[rows]
         self.limits.check_mean_speed(times, joints)
         if any(not binding.transmission.is_constant for binding in self._robot.bindings):
             middle = self._robot.joint_to_actuator('position', 0.5 * (joints[1:] + joints[:-1]))
@@ -475,6 +477,8 @@ class Gate:
                 if values is not None:
                     outgoing.append(Outgoing(topic, namespace, values))
         self._send(outgoing)
+        if self._orders:
+            self.ledger.note_efforts(sent[_EFFORT])
 
     def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
         index = self._robot.actuator_names.index
@@ -483,21 +487,9 @@ class Gate:
             record.stamp, record.frame_id, record.names, position, record.velocity, record.effort
         )
 
-    def _active(self, row: int, known: Known) -> Array:
-        """Return what actuators were told; zero for what would now lead further out."""
-        active, held = self.ledger.actuators[row], self.ledger.joints
-        if row != _VELOCITY:
-            return active
-        inward, effects = held.copy(), LimitEffects.none()
-        self.limits.stop_outward(inward, known.position, known.velocity, effects, None)
-        ended = self.ledger.actuators_of((inward[row] == 0.0) & (held[row] != 0.0)) & ~np.isnan(
-            active
-        )
-        return np.where(ended, 0.0, active)
-
     def _whole_array(self, row: int, order: list[int], known: Known, topic: str) -> Array | None:
         """Return the array if each member has an active command of its mode, else count it."""
-        values: Array = self._active(row, known)[order]
+        values: Array = self._inward(self.ledger.actuators[row], row, known)[order]
         lacking = np.isnan(values) | self.ledger.under_way(known.now)[order]
         lacking |= self.actuator_limits.is_outside(values, row, order)
         if known.silent is not None:
@@ -515,12 +507,21 @@ class Gate:
             values = values - known.shift[order]
         return values
 
+    def _inward(self, values: Array, row: int, known: Known) -> Array:
+        """Return active numbers of actuators, zero if they would lead further out by now."""
+        former = self.ledger.joints
+        command = former.copy()
+        self.limits.stop_outward(command, known.position, known.velocity, LimitEffects())
+        stopped = self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
+        return np.where(stopped & ~np.isnan(values), 0.0, values)
+
     def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
         """Return what ends rates; members that do not end go on, or are zero."""
         going_on = self.ledger.last_effort
         if row == _VELOCITY:
-            going_on = self._active(row, known)
+            going_on = self.ledger.actuators[row]
             going_on = np.where(self.ledger.under_way(known.now), 0.0, np.nan_to_num(going_on))
+        going_on = self._inward(going_on, row, known)
         values = np.where(np.isnan(sent[row]), going_on, sent[row])[order]
         return self.actuator_limits.clip(values, row, order)
 

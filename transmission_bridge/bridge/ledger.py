@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from transmission_bridge.bridge.command_plan import commanded_actuators, CommandPattern
 from transmission_bridge.bridge.inputs import CommandCounts
+from transmission_bridge.bridge.options import COMMAND_TIMEOUT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
 
-_POSITION, _EFFORT = FIELDS.index('position'), FIELDS.index('effort')
+_POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
 #: Time of a command that does not exist, and of one that ends at once.
 _NONE, _NOW = np.inf, -np.inf
@@ -62,7 +63,6 @@ class Ledger:
     :ivar last_effort: The effort that each actuator was sent last, zero if it has ended.
     :ivar upcoming: Trajectories that were sent and have not started.
     :ivar has_first: Whether the next position command of some joint is its first one.
-    :ivar contested: Commands to a joint that another route had commanded before, by joint.
     :ivar counts: Counts of the commands of each route.
     """
 
@@ -73,7 +73,6 @@ class Ledger:
         self._timeouts: Array = np.where(given > 0.0, given, np.inf)
         #: Which actuators each joint moves, shape ``(n_joints, n_actuators)``.
         self._moves = commanded_actuators(robot, np.eye(len(self._names), dtype=bool))
-        self.contested: Counter[str] = Counter()
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.reset()
 
@@ -120,9 +119,16 @@ class Ledger:
             held |= end.joints
         return held
 
-    def commanded_joints(self) -> Mask:
-        """Return the joints whose command has not expired, or that have a trajectory."""
-        commanded: Mask = self._renewed != _NONE
+    def commanded_joints(self, now: float) -> Mask:
+        """
+        Return the joints that are commanded at a time [s].
+
+        Their command is not older than their timeout (0.5 s if they have none), or they have an
+        active velocity or a trajectory.
+        """
+        periods = np.where(np.isinf(self._timeouts), COMMAND_TIMEOUT, self._timeouts)
+        commanded: Mask = (self._renewed != _NONE) & (now - self._renewed <= periods)
+        commanded |= np.nan_to_num(self.joints[_VELOCITY]) != 0.0
         for end in self.upcoming:
             commanded |= end.joints
         return commanded
@@ -142,8 +148,11 @@ class Ledger:
     def update_clock(self, now: float) -> None:
         """End every command if time [s] went backwards, and start trajectories that are due."""
         if now < self._latest:
-            # Their drivers may start them: they have to end, too.
-            self._start_trajectories(np.inf)
+            # Drivers may start trajectories of rates nevertheless: they have to end.
+            for end in self.upcoming:
+                if np.isnan(end.joint_command[_POSITION]).all():
+                    self._start_trajectory(end)
+            self.upcoming = []
             self._renewed[np.isfinite(self._renewed)] = _NOW
             self.forget_positions(slice(None), slice(None))
         self._latest = now
@@ -168,10 +177,8 @@ class Ledger:
         else:
             np.copyto(self.joints, command, where=pattern.joints)
             np.copyto(self.actuators, sent, where=pattern.actuators)
-        if pattern.has_efforts:
-            np.copyto(self.last_effort, sent[_EFFORT], where=~np.isnan(sent[_EFFORT]))
         # Joints that fewer actuators drive follow the newest command, whoever had one before.
-        if len(pattern.following):
+        if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
         self._renewed[pattern.given] = now
         self._keeps_effort[pattern.given] = False
@@ -190,14 +197,25 @@ class Ledger:
     def _start_trajectories(self, now: float) -> None:
         for end in [each for each in self.upcoming if each.start <= now]:
             self.upcoming.remove(end)
-            np.copyto(self.joints, end.joint_command, where=end.joints)
-            np.copyto(self.actuators, end.actuator_command, where=end.actuators)
-            self._arrival[end.actuators] = end.until
-            self._renewed[end.joints] = _NONE
-            self._renewed[end.named] = end.until
+            self._start_trajectory(end)
+
+    def _start_trajectory(self, end: TrajectoryEnd) -> None:
+        np.copyto(self.joints, end.joint_command, where=end.joints)
+        np.copyto(self.actuators, end.actuator_command, where=end.actuators)
+        self._arrival[end.actuators] = end.until
+        self._renewed[end.joints] = _NONE
+        self._renewed[end.named] = end.until
 
     def _cancel_upcoming(self, joints: Mask) -> None:
-        self.upcoming = [end for end in self.upcoming if not (end.joints & joints).any()]
+        """Leave trajectories that have not started to the other joints."""
+        upcoming = []
+        for end in self.upcoming:
+            kept = end.joints & ~joints
+            actuators = end.actuators & self._moves[kept].any(axis=0)
+            if kept.any():
+                named = end.named & kept
+                upcoming.append(replace(end, named=named, joints=kept, actuators=actuators))
+        self.upcoming = upcoming
 
     def _record_route(self, joints: Index, route: str) -> None:
         # The same array again, as in a controller's stream, has nothing new.
@@ -206,10 +224,12 @@ class Ledger:
         self._last_joints, self._last_route = joints, route
         for joint in joints:
             if self._routes[joint] not in ('', route):
-                name = self._names[joint]
-                self.contested[name] += 1
-                self.counts[route].contested[name] += 1
+                self.counts[route].contested[self._names[joint]] += 1
             self._routes[joint] = route
+
+    def note_efforts(self, sent: Array) -> None:
+        """Note the efforts that were sent, shape ``(n_actuators,)``, for arrays."""
+        np.copyto(self.last_effort, sent, where=~np.isnan(sent))
 
     # -- ends ------------------------------------------------------------------------------------
 
@@ -233,7 +253,6 @@ class Ledger:
         """
         np.copyto(self.joints, ending, where=~np.isnan(ending))
         np.copyto(self.actuators, np.where(sent == 0.0, np.nan, sent), where=~np.isnan(sent))
-        np.copyto(self.last_effort, sent[_EFFORT], where=~np.isnan(sent[_EFFORT]))
         self._keeps_effort |= joints & ~np.isnan(self.joints[_EFFORT]) & np.isnan(ending[_EFFORT])
         self._renewed[joints] = _NONE
 
@@ -251,15 +270,15 @@ class Ledger:
         self.has_first = bool(self._is_first.any())
         return first
 
+    def actuators_of(self, joints: Mask) -> Mask:
+        """Return the actuators that move some of these joints, shape ``(..., n_actuators)``."""
+        actuators: Mask = (joints[..., np.newaxis] & self._moves).any(axis=-2)
+        return actuators
+
     def joints_of(self, actuators: Mask) -> Mask:
         """Return the joints that some of these actuators move."""
         joints: Mask = self._moves[:, actuators].any(axis=1)
         return joints
-
-    def actuators_of(self, joints: Mask) -> Mask:
-        """Return the actuators that move some of these joints."""
-        actuators: Mask = self._moves[joints].any(axis=0)
-        return actuators
 
     def keep_actuators(self, robot: RobotTransmissions, joints: Index) -> None:
         """Hold joints at the positions that their actuators have by new maps."""

@@ -9,7 +9,6 @@ A command goes through them in this order; each clamps, rejects, or lets pass.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 import math
@@ -31,40 +30,41 @@ _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 _ROUNDING = 1e-9
 
 
-@dataclass(slots=True)
 class LimitEffects:
     """
     What limits did to a command, to be counted once it is accepted.
 
-    :ivar stopped: Joints whose velocity or effort became zero beyond a position limit.
-    :ivar outward: Joints whose outward effort passed there.
-    :ivar clamped: Joints whose actuator position was clamped.
-    :ivar scaled: Joints of which velocity or effort was scaled down for an actuator.
-    :ivar shares: What is left of the effort of these joints.
+    :param counts: Counts of its source; ``None``: it ends commands, so that it is never rejected.
+    :ivar shares: What is left of the effort of joints that was scaled.
     """
 
-    stopped: set[str]
-    outward: set[str]
-    clamped: set[str]
-    scaled: set[str]
-    shares: dict[str, float]
+    __slots__ = ('_changed', '_counts', 'shares')
 
-    @classmethod
-    def none(cls) -> LimitEffects:
-        """Return that there was none."""
-        return cls(set(), set(), set(), set(), {})
+    def __init__(self, counts: CommandCounts | None = None) -> None:
+        self._counts = counts
+        self._changed: set[tuple[str, str]] = set()
+        self.shares: dict[str, float] = {}
 
-    def count(self, counts: CommandCounts) -> None:
-        """Count it for a source of commands."""
-        for names, counter in (
-            (self.stopped, counts.stopped),
-            (self.outward, counts.outward),
-            (self.clamped, counts.clamped),
-            (self.scaled, counts.scaled),
-        ):
-            if names:  # an empty update costs as much as a comparison of all joints
-                counter.update(names)
-        counts.shares.update(self.shares)
+    @property
+    def may_reject(self) -> bool:
+        """Whether the command is a new one."""
+        return self._counts is not None
+
+    def add(self, kind: str, joints: Iterable[str]) -> None:
+        """Note what happened to joints, by a name of :class:`CommandCounts`."""
+        self._changed.update((kind, joint) for joint in joints)
+
+    def reject(self, joints: Iterable[str]) -> None:
+        """Count joints for which the command is rejected."""
+        if self._counts is not None:
+            self._counts.limited.update(joints)
+
+    def count(self) -> None:
+        """Count what was noted."""
+        assert self._counts is not None
+        for kind, joint in self._changed:
+            getattr(self._counts, kind)[joint] += 1
+        self._counts.shares.update(self.shares)
 
 
 class _InsideCheck:
@@ -97,8 +97,6 @@ class CommandLimits:
     :param robot: Gives the joints and, through its description, their limits.
     :param policy: ``clamp``, ``reject`` or ``off``.
     :param moving: Speed [rad/s or m/s] above which a joint counts as moving.
-    :ivar clamped: Commands clamped, by joint.
-    :ivar rejected: Commands refused, by joint.
     :ivar half_range: Half of each joint's range [rad or m]: pi where it is continuous, infinite
         where it has no limits.
     """
@@ -129,52 +127,36 @@ class CommandLimits:
             if len(binding.actuators) < len(binding.joints)
         ]
         self._is_inside = _InsideCheck(self._lower, self._upper)
-        self.clamped: Counter[str] = Counter()
-        self.rejected: Counter[str] = Counter()
 
-    def apply(
-        self, command: Array, field: int | None = None, *, counts: CommandCounts
-    ) -> Mask | None:
+    def apply(self, command: Array, effects: LimitEffects, field: int | None = None) -> None:
         """
         Clamp or refuse a command, in place; NaN is no command and stays NaN.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
             one of them, shape ``(..., n_joints)``.
+        :param effects: Takes up what changed.
         :param field: The row of the values; ``None``: all three.
-        :param counts: Counts of the source, for refusals.
-        :returns: Which values were clamped, for :meth:`count_clamped` once the command is
-            accepted; ``None``: none.
         :raises MessageError: If a value is outside, and the policy is ``reject`` or the lower
             limit is above the upper one (``limit``).
         """
         if self._policy == 'off':
-            return None
+            return
         # Three waypoints of one interface have the shape of a command, too.
         if field is None and self._is_inside(command):
-            return None
+            return
         lower = self._lower if field is None else self._lower[field]
         upper = self._upper if field is None else self._upper[field]
         # NaN compares false: no command is within every limit.
         outside = (command < lower) | (command > upper)
         if not outside.any():
-            return None
+            return
         impossible = outside & (lower > upper)
         refused = outside if self._policy == 'reject' else impossible
         if refused.any():
-            self._count(refused, self.rejected, counts.limited)
+            effects.reject(self._named(refused))
             self._refuse(command, refused, np.broadcast_to(lower, command.shape), upper)
         np.clip(command, lower, upper, out=command)
-        return outside
-
-    def count_clamped(self, changed: Mask | None, counts: CommandCounts) -> None:
-        """Count, once per joint, what :meth:`apply` clamped in a command that was accepted."""
-        if changed is not None:
-            self._count(changed, self.clamped, counts.clamped)
-
-    def _count(self, mask: Mask, *counters: Counter[str]) -> None:
-        for place in np.flatnonzero(mask.reshape(-1, mask.shape[-1]).any(axis=0)):
-            for counter in counters:
-                counter[self._names[place]] += 1
+        effects.add('clamped', self._named(outside))
 
     def _refuse(self, command: Array, refused: Mask, lower: Array, upper: Array) -> None:
         upper = np.broadcast_to(upper, command.shape)
@@ -191,7 +173,6 @@ class CommandLimits:
         position: Array,
         velocity: Array,
         effects: LimitEffects,
-        counts: CommandCounts | None,
     ) -> None:
         """
         End what leads further out if a joint is measured beyond a position limit, in place.
@@ -204,7 +185,6 @@ class CommandLimits:
         :param position: Measured, shape ``(n_joints,)``; nothing changes if it is NaN.
         :param velocity: Measured, likewise.
         :param effects: Takes up what changed.
-        :param counts: Counts of the source, for rejections; ``None``: nothing is rejected.
         :raises MessageError: If the policy is ``reject`` and something would be changed
             (``limit``).
         """
@@ -222,16 +202,16 @@ class CommandLimits:
         for joints in self._together:
             some = outward[0][..., joints].any(axis=-1, keepdims=True)
             outward[0][..., joints] = some & ~np.isnan(command[_VELOCITY][..., joints])
-        if outward.any() and self._policy == 'reject' and counts is not None:
-            self._count(outward, self.rejected, counts.limited)
+        if outward.any() and self._policy == 'reject' and effects.may_reject:
+            effects.reject(self._named(outward))
             raise MessageError(
                 'limit',
                 'beyond a position limit, and commanded further out: '
                 f'{shortened(tuple(self._named(outward)))}',
             )
         command[_VELOCITY:][outward] = 0.0
-        effects.stopped.update(self._named(outward))
-        effects.outward.update(self._named(passes))
+        effects.add('stopped', self._named(outward))
+        effects.add('outward', self._named(passes))
 
     def check_mean_speed(self, times: Array, positions: Array) -> None:
         """
@@ -338,25 +318,22 @@ class ActuatorLimits:
         self._groups = tuple(groups) if policy != 'off' else ()
         self._is_inside = _InsideCheck(*self.bounds)
 
-    def apply(self, sent: Array, effects: LimitEffects, *, may_refuse: bool = True) -> None:
+    def apply(self, sent: Array, effects: LimitEffects) -> None:
         """
         Hold an actuator command within the limits, in place.
 
         :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, finite; NaN: no
             command.
-        :param effects: Takes up what changed.
-        :param may_refuse: Whether it is a new command. What ends one is never refused: its
-            velocity and effort are scaled.
+        :param effects: Takes up what changed. What ends commands is never refused: velocity and
+            effort are scaled.
         :raises MessageError: If the command is refused (``actuator_limit``).
         """
         if not self._groups or self._is_inside(sent):
             return
         for row in range(len(FIELDS)):
-            self.apply_row(sent[row], row, effects, may_refuse=may_refuse)
+            self.apply_row(sent[row], row, effects)
 
-    def apply_row(
-        self, sent: Array, row: int, effects: LimitEffects, *, may_refuse: bool = True
-    ) -> None:
+    def apply_row(self, sent: Array, row: int, effects: LimitEffects) -> None:
         """
         Do the same with one interface, of one sample or of many.
 
@@ -374,20 +351,20 @@ class ActuatorLimits:
                 own > upper + _ROUNDING * (1.0 + np.abs(upper))
             )
             if self._policy == 'reject' or (row == _POSITION and not group.is_single):
-                refused = beyond & may_refuse
+                refused = beyond & effects.may_reject
             else:
                 refused = outside & (lower > upper)
             if refused.any():
                 self._refuse(group, row, own, refused)
             joints = group.joints if beyond.any() else ()
             if row == _POSITION:
-                effects.clamped.update(joints)
+                effects.add('clamped', joints)
             else:
                 ratio = np.ones(own.shape)
                 np.divide(upper, np.abs(own), out=ratio, where=outside)
                 share = ratio.min(axis=-1, keepdims=True)
                 own = own * share
-                effects.scaled.update(joints)
+                effects.add('scaled', joints)
                 if row == _EFFORT:
                     effects.shares.update(dict.fromkeys(joints, float(share.min())))
             # Rounding must not leave the limit either.

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from transmission_bridge.bridge.inputs import is_possible
-from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.robot import states_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.states import known_or_empty, StatePath
-from transmission_bridge.bridge.turns import wrap_periods
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
     JointStateEncoder,
@@ -62,6 +62,8 @@ class ReverseStatePath:
         if stamp is None:
             return None
         mapped = self._mapper.map_state(self.merged.values(now), self.report)[:, self._is_own]
+        if self._mapper.all_finite and self.names:
+            return encoder.encode_rows(self.names, stamp, mapped)
         # An overflow is unknown, too.
         mapped[~np.isfinite(mapped)] = np.nan
         known = ~np.isnan(mapped).all(axis=0)
@@ -102,19 +104,7 @@ class OfflineConverter:
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         # In both directions, because it checks the options.
-        path = StatePath(
-            robot,
-            unknown_joints=options.unknown_joints,
-            unknown_rates=options.unknown_rates,
-            undeclared=options.undeclared_interfaces,
-            actuator_names=pairs('actuator_names', options.actuator_names),
-            wrap_period=wrap_periods(
-                pairs('wrap_period', options.wrap_period),
-                robot.actuator_names,
-                robot.lost_actuators,
-            ),
-            unknown_turn=options.unknown_turn,
-        )
+        path = states_of(robot, options)
         self.path: StatePath | ReverseStatePath = path
         self.names = path.view.names
         if direction == JOINT_TO_ACTUATOR:

@@ -13,6 +13,7 @@ import numpy as np
 from transmission_bridge.bridge.command_plan import check_names, command_names, CommandNames
 from transmission_bridge.bridge.gate import Gate, Known
 from transmission_bridge.bridge.inputs import is_possible
+from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
@@ -179,7 +180,7 @@ class TrajectoryPath:
         :param known: What is known now.
         :param source: Its topic.
         :param start: When it starts [s]; ``None``: now.
-        :returns: What was sent, by the names of the URDF.
+        :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected; then nothing has changed. Reasons are those of
             :func:`read_trajectory` and of the gate, ``too_many_points``, ``limit``, ``partial``,
             ``no_position`` and ``no_velocity``.
@@ -188,16 +189,14 @@ class TrajectoryPath:
         gate = self._gate
         gate.look(known)
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
-        counts = gate.ledger.counts[source]
-        changed = [
-            gate.limits.apply(read.values[field], row, counts=counts)
-            for field, row in _COMMAND_ROWS.items()
-        ]
+        effects = LimitEffects(gate.ledger.counts[source])
+        for field, row in _COMMAND_ROWS.items():
+            gate.limits.apply(read.values[field], effects, row)
         for binding in self._robot.bindings:
             if read.named[list(binding.joints)].any():
                 self._complete(binding, read, known)
                 _check_dependence(binding, read)
-        sent = gate.send_trajectory(
+        return gate.send_trajectory(
             trajectory,
             read.values,
             read.given,
@@ -205,10 +204,8 @@ class TrajectoryPath:
             known,
             route=source,
             start=known.now if start is None else start,
+            effects=effects,
         )
-        for each in changed:
-            gate.limits.count_clamped(each, counts)
-        return sent
 
     def _complete(self, binding: Binding, read: TrajectoryValues, known: Known) -> None:
         """Fill in, in place, the joints that are coupled to those named."""

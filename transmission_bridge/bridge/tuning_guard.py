@@ -96,7 +96,7 @@ def _sent(
     measured = robot.actuator_to_joint('position', position)
     stream = robot.stream(JOINT_TO_ACTUATOR)
     sent = stream.map_command(np.ascontiguousarray(commands), measured, MapReport()).copy()
-    limits.apply(sent, LimitEffects.none(), may_refuse=False)
+    limits.apply(sent, LimitEffects())
     return sent
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-import itertools
 import math
 
 import numpy as np
@@ -31,10 +30,7 @@ from transmission_bridge.errors import (
     shown,
     UnknownNameError,
 )
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.messages.trajectory import TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
@@ -87,38 +83,28 @@ class Unwrapper:
     move up to half a period during a gap. The first reading is used unchanged. A reading of more
     than :data:`MOST_TURNS` periods becomes NaN; the turns are kept.
 
-    :param places: Indices of the actuators.
-    :param periods: Their periods in the unit of the positions, same length.
+    :param periods: Period of each position in its unit, NaN where it does not jump.
     :ivar totals: The last known positions, NaN where there is none.
     :ivar steps: From the totals before to the newest readings, NaN where either is missing.
     """
 
-    def __init__(self, places: npt.ArrayLike, periods: npt.ArrayLike) -> None:
-        self._places = np.array(places, dtype=np.intp)
+    def __init__(self, periods: npt.ArrayLike) -> None:
         self._periods: Array = np.array(periods, dtype=np.float64)
-        self._most = MOST_TURNS * self._periods
         self.reset()
 
     def reset(self) -> None:
         """Forget the turns."""
-        self.totals: Array = np.full(len(self._places), np.nan)
+        self.totals: Array = np.full(len(self._periods), np.nan)
 
-    def __call__(self, positions: Array) -> Array:
-        """
-        Unwrap the positions of all actuators, in place; NaN stays NaN and keeps the turns.
-
-        :returns: The turns that were added to each reading, shape ``(n,)``.
-        """
-        readings = positions[self._places]
+    def __call__(self, positions: Array) -> None:
+        """Unwrap positions in place; NaN stays NaN and keeps the turns."""
         # Rounding would be as large as a turn there, and the turns would be lost.
-        readings[np.abs(readings) > self._most] = np.nan
-        turns: Array = np.rint((self.totals - readings) / self._periods)
-        turns[np.isnan(turns)] = 0.0
-        totals = readings + turns * self._periods
-        positions[self._places] = totals
-        self.steps: Array = totals - self.totals
-        self.totals = np.where(np.isnan(totals), self.totals, totals)
-        return turns
+        positions[np.abs(positions) > MOST_TURNS * self._periods] = np.nan
+        added = np.rint((self.totals - positions) / self._periods) * self._periods
+        added[np.isnan(added)] = 0.0
+        positions += added
+        self.steps: Array = positions - self.totals
+        self.totals = np.where(np.isnan(positions), self.totals, positions)
 
 
 # -- Which turns are possible --------------------------------------------------------------------
@@ -130,16 +116,15 @@ _MARGIN = 0.0025
 #: Turns, of coupled actuators combinations of them, that are compared.
 _MOST = 4096
 
-#: Positions of each joint at which a mechanism whose ratio varies is looked at, and the most of
-#: its joints together.
-_GRID, _MOST_POINTS = 5, 700
+#: Positions of each joint at which a mechanism is looked at whose ratio is constant, or varies,
+#: and the most of its joints together.
+_ENDS, _GRID, _MOST_POINTS = 2, 5, 700
 
 #: Share of a period by which an absolute position may differ from a reading, by which the
 #: actuator may move between the two, and what a joint moves in which tells that its turn is lost.
 _AGREEMENT = 0.25
 
-#: Share of a period by which actuators that are more than the joints may disagree, and by which
-#: an actuator may be moved faster than by its limit.
+#: Share of a period by which an actuator may be moved faster than by its limit.
 _SPREAD = 0.1
 
 #: Seconds between measurements of one moment: for an absolute position and a reading where
@@ -147,7 +132,8 @@ _SPREAD = 0.1
 _AT_ONCE = 0.05
 
 #: Difference of two angles of a continuous joint that are the same: a period is given rounded.
-_SAME_ANGLE = 1e-3
+#: Other positions are the same if they differ by rounding.
+_SAME_ANGLE, _SAME = 1e-3, 1e-9
 
 #: How much faster than at its velocity limit a joint may move, and the same of mechanisms whose
 #: ratio is looked at on a grid.
@@ -162,9 +148,9 @@ class OpenTurn:
     :param actuators: Those whose turn is open.
     :param joints: The joints that are unknown for it.
     :param candidates: Positions of these joints in each turn that is possible; empty: none is.
-    :param reason: Why there is no choice: ``several``, ``none``, ``unlimited`` (a joint has no
-        limits), ``many`` (too many to look at), ``fast`` (turns cannot be counted between
-        readings) or ``wrong`` (``wrap_period`` or ``position_unit`` is).
+    :param reason: Why there is no choice: ``several``, ``none``, ``unlimited`` (limits leave too
+        many to look at, or say nothing), ``fast`` (turns cannot be counted between readings) or
+        ``wrong`` (``wrap_period`` or ``position_unit`` is).
     :param words: What was found, and of what is wrong what was expected.
     """
 
@@ -176,10 +162,7 @@ class OpenTurn:
 
     def __str__(self) -> str:
         """Return a sentence with the candidates and with what settles it."""
-        settle = (
-            'settle it by ~/zero, or publish actuator_absolute_positions, or give <limit>s that '
-            'leave one turn'
-        )
+        settle = 'use ~/zero, actuator_absolute_positions, or <limit>s that leave one turn'
         joints = shortened(self.joints)
         found = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
@@ -188,12 +171,11 @@ class OpenTurn:
         words = {
             'none': f'no turn brings {joints} within the limits of the URDF: check offset, '
             'wrap_period and <limit>, or say by ~/zero where the joints are',
-            'wrong': f'{self.words}: wrap_period or position_unit is wrong; ~/zero or the next '
-            'activation has the readings believed again',
+            'wrong': f'{self.words}: wrap_period or position_unit is wrong: correct it, or ~/zero',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, limits of velocity and the rate of the driver',
-            'unlimited': f'{joints} may be anywhere, without limits: {settle}',
-            'many': f'more than {_MOST} turns fit the limits: {settle}',
+            'unlimited': f'{joints} may be anywhere, without limits, with more than {_MOST} turns '
+            f'within them, or moved by more actuators than joints: {settle}',
             'several': f'{len(found)} fit, with {shortened(found, 4, show=str)}: {settle}',
         }
         return f'the turn of {shortened(self.actuators)} is unknown: {words[self.reason]}'
@@ -204,90 +186,84 @@ class _Group:
     Transmissions that share actuators: a turn of one decides about the joints of all.
 
     :param robot: The maps.
-    :param bindings: The transmissions; none: a joint that passes through.
-    :param actuators: Their actuators.
-    :param joints: Their joints.
-    :param scales: Per actuator, its period where it wraps, else one.
+    :param actuators: All actuators of the transmissions, or that of a joint that passes through.
+    :param periods: Of all actuators of the robot, NaN where one does not wrap.
     """
 
-    def __init__(
-        self,
-        robot: RobotTransmissions,
-        bindings: Sequence[Binding],
-        actuators: Index,
-        joints: Index,
-        scales: Array,
-    ) -> None:
-        self._robot = robot
-        self.actuators, self.joints = actuators, joints
-        self._scales = scales[actuators]
+    def __init__(self, robot: RobotTransmissions, actuators: list[int], periods: Array) -> None:
+        bindings = [each for each in robot.bindings if each.actuators[0] in actuators]
+        joints = sorted({joint for each in bindings for joint in each.joints})
+        self._robot, self.actuators = robot, actuators
+        passed = robot.actuator_names[actuators[0]]
+        self.joints = joints or [robot.joint_names.index(passed)]
+        self._wraps: Mask = np.isfinite(periods)
+        self._scales = np.where(self._wraps, periods, 1.0)
+        self._is_constant = all(each.transmission.is_constant for each in bindings)
         # Where joints are, not where they may be commanded: without ros2_control's min and max.
         described = replace(robot.robot, blocks=())
-        names = self.joint_names = tuple(robot.joint_names[joint] for joint in joints)
+        names = self.joint_names = tuple(robot.joint_names[joint] for joint in self.joints)
         limits = [effective_limits(described, name) for name in names]
         self.lower = np.array([each.lower for each in limits])
         self.upper = np.array([each.upper for each in limits])
         types = {joint.name: joint.type for joint in robot.robot.joints}
         self._turns: Mask = np.array([types.get(name) == 'continuous' for name in names])
+        self._shares, self.travels = self._sample_ratios()
         # A limit of zero is one that nobody filled in.
-        self.velocity = np.array([each.velocity or math.inf for each in limits])
-        self._is_constant = all(each.transmission.is_constant for each in bindings)
-        self.haste = _HASTE if self._is_constant else _HASTE_NONLINEAR
-        self._points = self._sample_points()
-        self._ratios = self._travels(self._points)
-        self._shares = self._inverse_ratios()
+        velocity = np.array([each.velocity or math.inf for each in limits])
+        haste = _HASTE if self._is_constant else _HASTE_NONLINEAR
+        self.speeds = haste * self.most_periods(velocity)
         self.forget()
 
     def forget(self) -> None:
         """Begin anew."""
-        self.shifts: Array | None = None
+        self._shifts: Array = np.empty((0, len(self._scales)))
         self.found: Array = np.empty((0, len(self.joints)))
         self.reason = ''
-        self._looked: Array | None = None
+        self._looked: Array = np.full(len(self._scales), np.nan)
 
     # -- the mechanism ---------------------------------------------------------------------------
 
-    def _positions(self, actuators: Array) -> Array:
-        """Map positions of these actuators, ``(n, n_own)``, to the joints ``(n, n_joints)``."""
-        whole = np.full((len(actuators), len(self._robot.actuator_names)), np.nan)
-        whole[:, self.actuators] = actuators
-        return self._robot.actuator_to_joint('position', whole)[:, self.joints]
-
     def inverse(self, joints: Array) -> Array:
-        """Map positions of these joints, ``(n, n_joints)``, to the actuators ``(n, n_own)``."""
+        """Map positions of these joints, ``(n, n_joints)``, to those of all actuators."""
         whole = np.full((len(joints), len(self._robot.joint_names)), np.nan)
         whole[:, self.joints] = joints
-        return self._robot.joint_to_actuator('position', whole)[:, self.actuators]
+        return self._robot.joint_to_actuator('position', whole)
 
-    def _sample_points(self) -> Array:
-        """Return positions of the actuators over the range of the joints, ``(n, n_own)``."""
-        if self._is_constant:
-            return np.zeros((1, len(self.actuators)))
-        lower = np.where(self._turns, -math.pi, self.lower)
-        upper = np.where(self._turns, math.pi, self.upper)
-        if not np.isfinite([lower, upper]).all() or _GRID ** len(lower) > _MOST_POINTS:
-            return np.empty((0, len(self.actuators)))
-        axes = [np.linspace(low, high, _GRID) for low, high in zip(lower, upper, strict=True)]
-        points = self.inverse(np.array(list(itertools.product(*axes))))
-        return points[np.isfinite(points).all(axis=1)]
+    def _sample_points(self, center: Array | float, reach: Array | float) -> Array:
+        """
+        Return positions of all actuators over the range of the joints, ``(n, n_actuators)``.
 
-    def _travels(self, points: Array) -> Array:
-        """Return how far joints move in one period of each actuator at points, from the ratios."""
-        whole = np.full((len(points), len(self._robot.actuator_names)), np.nan)
-        whole[:, self.actuators] = points
-        ratios = self._robot.jacobian(whole)[:, self.joints[:, np.newaxis], self.actuators]
-        return ratios[np.isfinite(ratios).all(axis=(1, 2))] * self._scales
+        :param center: Position of each joint, of which those of continuous ones count.
+        :param reach: How far to both sides of it these are looked at.
+        """
+        lower = np.where(self._turns, center - reach, self.lower)
+        upper = np.where(self._turns, center + reach, self.upper)
+        count = _ENDS if self._is_constant else _GRID
+        if not np.isfinite([lower, upper]).all() or count ** len(lower) > _MOST_POINTS:
+            return np.empty((0, len(self._scales)))
+        points = self.inverse(_combinations(np.linspace(lower, upper, count).T))
+        return points[np.isfinite(points[:, self.actuators]).all(axis=1)]
 
-    def _inverse_ratios(self) -> Array:
-        """Return how many periods each actuator moves while a joint moves by one, likewise."""
-        if self._is_constant:
-            count = len(self.joints)
-            moved = self.inverse(np.eye(count)) - self.inverse(np.zeros((1, count)))
-            shares: Array = (moved / self._scales).T[np.newaxis]
-        else:
-            shares = np.linalg.pinv(self._ratios)
-        shares[np.abs(shares) < 1e-9 * np.abs(shares).max(initial=0.0)] = 0.0
-        return shares
+    def _sample_ratios(self) -> tuple[Array, Array]:
+        """
+        Return how actuators, in periods, and joints move each other.
+
+        :returns: How far each actuator moves while a joint moves by one, ``(n, n_own, n_joints)``,
+            and how far joints move at most while all of them move by a period, ``(n_joints,)``;
+            infinite where that cannot be told.
+        """
+        points = np.zeros((1, len(self._scales)))
+        if not self._is_constant:
+            points = self._sample_points(0.0, math.pi)
+        ratios = self._robot.jacobian(points)[:, self.joints][:, :, self.actuators]
+        ratios = ratios[np.isfinite(ratios).all(axis=(1, 2))] * self._scales[self.actuators]
+        if not len(ratios) or len(self.joints) < len(self.actuators):
+            shape = 0, len(self.actuators), len(self.joints)
+            return np.empty(shape), np.full(len(self.joints), np.inf)
+        shares = np.abs(np.linalg.pinv(ratios))
+        shares[shares < 1e-9 * shares.max()] = 0.0
+        most = np.abs(ratios).max(axis=0)[:, self._wraps[self.actuators]]
+        return shares, most.sum(axis=1)
 
     def most_periods(self, amounts: Array) -> Array:
         """
@@ -296,145 +272,81 @@ class _Group:
         :param amounts: Of what the joints move meanwhile; infinite where these do not tell.
         """
         with np.errstate(invalid='ignore'):
-            parts = np.where(self._shares != 0.0, np.abs(self._shares) * amounts, 0.0)
+            parts = np.where(self._shares > 0.0, self._shares * amounts, 0.0)
         most = parts.sum(axis=2).max(axis=0, initial=0.0)
         # An actuator that moves no joint is not held back by any.
-        moves = np.abs(self._ratios).max(axis=(0, 1), initial=0.0) > 0.0
-        return np.where(moves, most, np.inf)
+        return np.where(most > 0.0, most, np.inf)
 
     # -- the turns that are left -----------------------------------------------------------------
 
-    def look(self, base: Array, is_open: Mask, told: Array) -> bool:
+    def look(self, positions: Array, is_open: Mask) -> Array:
         """
-        Find the turns that are possible; :attr:`shifts` are those that are left.
+        Find the turns that are possible.
 
-        :param base: Positions of the actuators, shape ``(n_own,)``, right but for whole periods
+        :param positions: Of all actuators, shape ``(n_actuators,)``, right but for whole periods
             of those that are open.
         :param is_open: Which are, likewise.
-        :param told: Turns by absolute positions, likewise, NaN where there is none.
-        :returns: Whether it is settled: one is left, or all that are left are the same.
+        :returns: The periods to add, likewise, NaN where none are settled: more than one turn is
+            left, and they are not the same.
         """
-        if self._looked is not None:
-            moved = np.abs(base - self._looked) / self._scales
-            if moved.max(initial=0.0) < _MARGIN:
-                return False
-        self._looked = base.copy()
-        if self.shifts is None or not len(self.shifts):
-            self.shifts = self._turns_within(base, is_open, told)
-        if self.shifts is None:
-            return False
-        positions, is_inside = self._judge(base, self.shifts, is_open, told)
-        self.shifts, self.found = self.shifts[is_inside], positions[is_inside]
-        self.reason = 'several' if len(self.shifts) else 'none'
-        if not len(self.shifts) or not self._are_same(self.found):
-            return False
+        base, nothing = np.full((2, len(positions)), np.nan)
+        base[self.actuators] = positions[self.actuators]
+        moved = np.abs(base - self._looked) / self._scales
+        if np.isnan(base[self.actuators]).any() or (moved[self.actuators] < _MARGIN).all():
+            return nothing
+        self._looked = base
+        if not len(self._shifts):
+            self._shifts = self._all_shifts(base, is_open)
+        turned = base + self._shifts * self._scales
+        joints = self._robot.actuator_to_joint('position', turned)[:, self.joints]
+        margin = _MARGIN * self.travels
+        fits = ((joints >= self.lower - margin) & (joints <= self.upper + margin)).all(axis=1)
+        self.reason = 'several' if fits.any() else 'none' if len(fits) else 'unlimited'
+        self._shifts, self.found = self._shifts[fits], self._distinct(joints[fits])
+        if len(self.found) != 1:
+            return nothing
         # The readings are what a driver is used to.
-        nearest = np.argmin(np.square(self.shifts).sum(axis=1))
-        self.shifts, self.found = self.shifts[[nearest]], self.found[[nearest]]
-        return True
+        nearest: Array = self._shifts[np.argmin(np.square(self._shifts).sum(axis=1))]
+        return np.where(is_open & np.isfinite(base), nearest, np.nan)
 
-    def _turns_within(self, base: Array, is_open: Mask, told: Array) -> Array | None:
-        """Return all turns in a box that holds every possible one, ``None`` if that is endless."""
-        low, high = self._box(base, is_open)
-        low = np.where(np.isnan(told), np.ceil(low - 1e-9), told)[is_open]
-        high = np.where(np.isnan(told), np.floor(high + 1e-9), told)[is_open]
-        self.found = np.empty((0, len(self.joints)))
-        if not np.isfinite([low, high]).all():
-            self.reason = 'unlimited'
-            return None
-        counts = np.maximum(high - low + 1.0, 0.0)
-        if counts.prod() > _MOST:
-            self.reason = 'many'
-            return None
-        axes = [first + np.arange(count) for first, count in zip(low, counts, strict=True)]
-        shifts = np.zeros((int(counts.prod()), len(is_open)))
-        grid = np.meshgrid(*axes, indexing='ij')
-        shifts[:, is_open] = np.stack(grid, axis=-1).reshape(-1, int(is_open.sum()))
+    def _all_shifts(self, base: Array, is_open: Mask) -> Array:
+        """Return turns that hold every possible one, ``(n, n_actuators)``; none: too many."""
+        here = np.nan_to_num(self._robot.actuator_to_joint('position', base)[self.joints])
+        # Turns of a continuous joint that differ are met within a few of its actuators'.
+        points = self._sample_points(here, math.pi + 4.0 * self.travels)
+        own = [place for place in self.actuators if is_open[place]]
+        turns = ((points - base) / self._scales)[:, own]
+        low, high = turns.min(axis=0, initial=np.inf), turns.max(axis=0, initial=-np.inf)
+        pad = 0.25 * (high - low) + 1.0
+        low, high = np.ceil(low - pad), np.floor(high + pad)
+        if not len(points) or not len(self._shares) or (high - low + 1.0).prod() > _MOST:
+            return self._shifts
+        ends = zip(low, high + 1.0, strict=True)
+        combinations = _combinations([np.arange(first, end) for first, end in ends])
+        shifts = np.zeros((len(combinations), len(base)))
+        shifts[:, own] = combinations
         return shifts
 
-    def _box(self, base: Array, is_open: Mask) -> Array:
-        """Return least and greatest turn of each actuator, ``(2, n_own)``, from the limits."""
-        if not self._is_constant:
-            turns = (self._points - base) / self._scales
-            low, high = turns.min(axis=0, initial=np.inf), turns.max(axis=0, initial=-np.inf)
-            pad = 0.25 * (high - low) + 1.0
-            return np.stack([low - pad, high + pad])
-        shares = self._shares[0]
-        zero, here = self._positions(np.stack([np.zeros(len(base)), base]))
-        # Turns of a continuous joint that differ are met within a few of its actuators'.
-        reach = math.pi + 4.0 * np.abs(self._ratios[0][:, is_open]).sum(axis=1)
-        low = np.where(self._turns, here - reach, self.lower) - zero
-        high = np.where(self._turns, here + reach, self.upper) - zero
-        with np.errstate(invalid='ignore'):
-            ends = shares[..., np.newaxis] * np.stack([low, high], axis=-1)
-        ends[shares == 0.0] = 0.0
-        low, high = ends.min(axis=-1).sum(axis=-1), ends.max(axis=-1).sum(axis=-1)
-        return np.stack([low - 0.5, high + 0.5]) - base / self._scales
-
-    def margin(self, is_open: Mask, share: float) -> Array:
-        """Return what the joints move in this share of a period of all that are open."""
-        if not len(self._ratios):
-            return np.full(len(self.joints), np.inf)
-        return share * np.abs(self._ratios[:, :, is_open]).sum(axis=2).max(axis=0)
-
-    def _disagreement(self, actuators: Array) -> Array:
-        """Return how many periods actuators are from where their joints would put them."""
-        back = self.inverse(self._positions(actuators))
-        return (actuators - back) / self._scales
-
-    def _judge(self, base: Array, shifts: Array, is_open: Mask, told: Array) -> tuple[Array, Mask]:
-        """Return the joints' positions in each turn, and which are within the limits."""
-        actuators = base + shifts * self._scales
-        positions = self._positions(actuators)
-        margin = self.margin(is_open, _MARGIN if np.isnan(told[is_open]).any() else _AGREEMENT)
-        with np.errstate(invalid='ignore'):
-            is_inside = (positions >= self.lower - margin) & (positions <= self.upper + margin)
-            is_inside |= self._turns & np.isfinite(positions)
-            ok: Mask = is_inside.all(axis=1)
-            if len(self.actuators) > len(self.joints):
-                ok &= (np.abs(self._disagreement(actuators)) <= _SPREAD).all(axis=1)
-        return positions, ok
-
-    def candidates(self) -> tuple[tuple[float, ...], ...]:
-        """Return the positions that the joints may have, those that are the same once."""
-        kept: dict[tuple[float, ...], tuple[float, ...]] = {}
-        for at in self.found.tolist():
-            key = tuple(
-                round(value % (2.0 * math.pi), 2) if turns else value
-                for value, turns in zip(at, self._turns, strict=True)
-            )
-            kept.setdefault(key, tuple(at))
-        return tuple(kept.values())
-
-    def _are_same(self, positions: Array) -> bool:
-        """Whether positions differ by whole turns of continuous joints only."""
-        away = positions - positions[0]
-        turns = away - 2.0 * math.pi * np.round(away / (2.0 * math.pi))
-        scale = 1e-9 * (1.0 + np.abs(positions).max(initial=0.0))
-        same = np.where(self._turns, np.abs(turns) <= _SAME_ANGLE, np.abs(away) <= scale)
-        return bool(same.all())
+    def _distinct(self, positions: Array) -> Array:
+        """Return positions without those that are the same but for whole turns."""
+        away = positions - positions[:1]
+        steps = np.where(self._turns, np.exp(1j * away) / _SAME_ANGLE, away / _SAME)
+        return positions[np.sort(np.unique(np.rint(steps), axis=0, return_index=True)[1])]
 
 
-def _groups(robot: RobotTransmissions, scales: Array, wraps: Mask) -> Iterator[_Group]:
+def _combinations(axes: Sequence[Array] | Array) -> Array:
+    """Return all combinations of a number of each axis, ``(n, n_axes)``."""
+    return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))
+
+
+def _groups(robot: RobotTransmissions, periods: Array) -> Iterator[_Group]:
     """Yield the transmissions with a wrapped actuator, those with common actuators together."""
-    parts: list[list[Binding]] = []
+    labels = np.arange(len(periods))
     for binding in robot.bindings:
-        touching = [
-            part
-            for part in parts
-            if any(set(binding.actuators) & set(other.actuators) for other in part)
-        ]
-        parts = [part for part in parts if part not in touching]
-        parts.append([binding, *itertools.chain(*touching)])
-    for part in parts:
-        actuators = np.array(sorted({a for each in part for a in each.actuators}), dtype=np.intp)
-        joints = np.array(sorted({j for each in part for j in each.joints}), dtype=np.intp)
-        if wraps[actuators].any():
-            yield _Group(robot, part, actuators, joints, scales)
-    for name in robot.pass_through:
-        actuator = np.array([robot.actuator_names.index(name)])
-        if wraps[actuator].any():
-            yield _Group(robot, (), actuator, np.array([robot.joint_names.index(name)]), scales)
+        own = labels[list(binding.actuators)]
+        labels[np.isin(labels, own)] = own[0]
+    for label in np.unique(labels[np.isfinite(periods)]):
+        yield _Group(robot, np.flatnonzero(labels == label).tolist(), periods)
 
 
 # -- The turns of a robot ------------------------------------------------------------------------
@@ -446,8 +358,8 @@ class TurnCounter:
 
     The turn of an actuator is open at its first reading, and after a gap in which it could have
     moved so far that its last position does not tell: at its own velocity limit and those of its
-    joints, or, where there are none, in a time longer than its driver's timeout (with no timeout
-    its driver is one that is silent while nothing moves). It is open again where a joint is
+    joints, or, where there are none, at a period in its driver's timeout (with no timeout its
+    driver is one that is silent while nothing moves). It is open again where a joint is
     measured far beyond its limits and another turn fits, and for good where the readings do not
     fit the period. As long as it is open, its position is unknown.
 
@@ -465,45 +377,31 @@ class TurnCounter:
         unknown_turn: str = 'resolve',
     ) -> None:
         self._names = robot.actuator_names
-        self._places = np.array([self._names.index(name) for name in periods], dtype=np.intp)
-        self._periods: Array = np.array(list(periods.values()), dtype=np.float64)
-        self._unwrap = Unwrapper(self._places, self._periods)
+        self._periods: Array = np.array([periods.get(name, np.nan) for name in self._names])
+        self._wraps: Mask = np.isfinite(self._periods)
+        self._unwrap = Unwrapper(self._periods)
         self._resolves = unknown_turn == 'resolve'
-        self._index = {name: place for place, name in enumerate(self._names)}
-        self._wraps: Mask = np.zeros(len(self._names), dtype=bool)
-        self._wraps[self._places] = True
-        self._scales = np.ones(len(self._names))
-        self._scales[self._places] = self._periods
         self.waited = dict.fromkeys(periods, 0)
-        #: Each group, which of the wrapped actuators are its own, and which they are in it.
-        self._parts: list[tuple[_Group, Index, Index]] = []
-        self._given: Index | slice | None = None
-        self._is_given: Mask = np.zeros(len(periods), dtype=bool)
-        self._gives_all = False
+        #: Of actuators whose readings do not fit the period: what was expected and found.
+        self._wrong: dict[int, str] = {}
         self._beyond: dict[str, str] = {}
-        self._robot = robot
-        self.forget()
         self.use(robot)
+        self.forget()
 
     def forget(self) -> None:
         """Forget everything, because time went backwards."""
-        count = len(self._places)
+        count = len(self._names)
         self._unwrap.reset()
-        self._times: Array = np.full(count, -np.inf)
-        #: When a message gave all of them last; how long after that each is certain.
-        self._all_at, self._certain_for = -np.inf, -np.inf
-        #: Turns between the driver's last reading and the position.
-        self._counts: Array = np.zeros(count)
-        self._absolute: Array = np.full(len(self._names), np.nan)
-        self._absolute_at: Array = np.full(len(self._names), -np.inf)
-        #: The first readings: zero may stand for none.
-        self._first: Array = np.full(count, np.nan)
-        #: Of actuators whose readings do not fit the period: what was expected and found.
-        self._wrong: dict[int, str] = {}
+        self._times: Array = np.full(count, np.nan)
+        #: What the drivers said last.
+        self._readings: Array = np.full(count, np.nan)
+        self._woke_at_zero: Mask = np.zeros(count, dtype=bool)
+        self._absolute: Array = np.full(count, np.nan)
+        self._absolute_at: Array = np.full(count, np.nan)
         #: Periods that each could move between its last two readings.
         self._moves: Array = np.zeros(count)
-        self._open: Mask = np.zeros(count, dtype=bool)
-        self._lose(np.full(count, self._resolves))
+        self._open: Mask = self._wraps & self._resolves
+        self._lose(self._open)
 
     def reset(self) -> None:
         """Begin again, as after activation; what the gap leaves certain is still known."""
@@ -513,45 +411,41 @@ class TurnCounter:
 
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps; turns that are known stay."""
-        if self._parts and robot is self._robot:
-            return
         self._robot = robot
-        self._parts = []
         self._wrong.clear()
-        self._lower = np.full(len(robot.joint_names), -np.inf)
-        self._upper = -self._lower
-        if not self._resolves:
-            return
         scale = None if robot.scales is None else robot.scales[0]
         limits = convert(motor_bounds(robot)[1, FIELDS.index('velocity')], scale, to_si=False)
         #: The most periods a second, and those that a reading is from zero: a driver may count on
         #: from where it woke up.
-        self._speeds: Array = _HASTE * limits[self._places] / self._periods
-        self._far: Array = np.full(len(self._places), np.inf)
-        for group in _groups(robot, self._scales, self._wraps):
-            own = np.flatnonzero(np.isin(self._places, group.actuators))
-            spots = np.searchsorted(group.actuators, self._places[own])
-            self._parts.append((group, own, spots))
-            speeds = group.haste * group.most_periods(group.velocity)[spots]
-            self._speeds[own] = np.minimum(self._speeds[own], speeds)
-            travels = group.most_periods(group.upper - group.lower)[spots]
-            self._far[own] = 1.0 + _AGREEMENT + travels
-            margin = group.margin(self._wraps[group.actuators], _AGREEMENT)
-            self._lower[group.joints] = group.lower - margin
-            self._upper[group.joints] = group.upper + margin
-        is_limited = np.isfinite(self._speeds)
+        self._speeds: Array = _HASTE * limits / self._periods
+        self._far: Array = np.full(len(self._names), np.inf)
+        self._lower = np.full(len(robot.joint_names), -np.inf)
+        self._upper = -self._lower
+        self._groups = list(_groups(robot, self._periods)) if self._resolves else []
+        for group in self._groups:
+            own = group.actuators
+            self._speeds[own] = np.minimum(self._speeds[own], group.speeds)
+            travels = group.most_periods(group.upper - group.lower)
+            self._far[own] = (1.0 + _AGREEMENT + travels) * self._periods[own]
+            self._lower[group.joints] = group.lower - _AGREEMENT * group.travels
+            self._upper[group.joints] = group.upper + _AGREEMENT * group.travels
+        #: A step, in periods, of which nothing need be said.
+        self._usual = _SPREAD + _AT_ONCE * self._speeds
         #: Seconds between an absolute position and a reading that belong together.
-        self._close = np.where(is_limited, _AGREEMENT / self._speeds, _AT_ONCE)
-        #: The most of a usual step.
-        self._usual = self._periods * (_SPREAD + self._speeds * _AT_ONCE)
-        self._certain_for = -np.inf
+        self._close = np.where(np.isinf(self._speeds), _AT_ONCE, _AGREEMENT / self._speeds)
 
     def _lose(self, lost: Mask) -> None:
-        self._open |= lost
-        for group, own, _ in self._parts:
-            if lost[own].any():
+        self._open[lost] = True
+        for group in self._groups:
+            if lost[group.actuators].any():
                 group.forget()
-        self._any_open = bool(self._open.any())
+
+    def _add(self, turns: Array) -> None:
+        """Settle turns: those to add, NaN where none is settled."""
+        is_settled = np.isfinite(turns)
+        self._unwrap.totals[is_settled] += (turns * self._periods)[is_settled]
+        self._lose(is_settled)
+        self._open[is_settled] = False
 
     # -- readings --------------------------------------------------------------------------------
 
@@ -567,93 +461,55 @@ class TurnCounter:
         :param timeouts: Seconds after which each is too old, likewise; infinite: never.
         :param now: Time of receipt [s].
         """
+        readings = positions.copy()
+        self._unwrap(positions)
         if not self._resolves:
-            self._unwrap(positions)
             return
-        if given is not self._given:
-            is_given = np.zeros(len(positions), dtype=bool)
-            is_given[given] = True
-            self._given, self._is_given = given, is_given[self._places]
-            self._gives_all = bool(self._is_given.all())
-        turns = self._unwrap(positions)
-        if (
-            self._gives_all
-            and not self._any_open
-            and 0.0 <= now - self._all_at <= self._certain_for
-            and b'\0' not in (np.abs(self._unwrap.steps) <= self._usual).tobytes()
-        ):
-            # Nobody can have gone round since: nearly every message of a driver.
-            self._counts, self._all_at = turns, now
-            return
-        self._note_times()
-        is_new = self._is_given & np.isfinite(positions[self._places])
-        if not is_new.any():
-            return
-        lost = self._find_wrong(is_new, turns, now)
-        self._counts[is_new] = turns[is_new]
-        own_timeouts = timeouts[self._places]
-        reach = self._reach(own_timeouts, now)
-        in_time = np.isfinite(reach) & (now - self._times <= own_timeouts)
-        self._moves = np.where(in_time, reach, 0.0)
-        with np.errstate(invalid='ignore'):
-            moved = self._unwrap.steps / self._periods
-            lost |= is_new & ~(np.abs(moved) + reach < 1.0)
-        self._times[is_new] = now
-        if is_new.all() or now < self._all_at:
-            self._all_at = now if is_new.all() else -np.inf
-        # In that time nobody can move by half a period.
-        seconds = np.where(np.isfinite(self._speeds), 0.5 / self._speeds, own_timeouts)
-        self._certain_for = seconds[np.isfinite(own_timeouts)].min(initial=np.inf)
-        if lost.any():
-            self._lose(lost)
-        if self._any_open:
-            positions[self._places[self._open]] = np.nan
+        is_new = np.zeros(len(positions), dtype=bool)
+        is_new[given] = True
+        is_new &= self._wraps & np.isfinite(positions)
+        reach = self._reach(timeouts, now)
+        moved = np.abs(self._unwrap.steps) / self._periods
+        is_usual = (moved <= self._usual) & (reach < 0.5)
+        unusual = is_new & (self._open | ~is_usual)
+        for place in np.flatnonzero(unusual).tolist():
+            self._judge(place, float(readings[place]), moved[place], reach[place], now)
+        self._times[is_new], self._readings[is_new] = now, readings[is_new]
+        if unusual.any():
+            self._moves[is_new] = reach[is_new]
+            positions[self._open] = np.nan
             self._resolve(positions, timeouts, now)
-            for place in np.flatnonzero(is_new & self._open):
-                self.waited[self._names[self._places[place]]] += 1
-
-    def _find_wrong(self, is_new: Mask, turns: Array, now: float) -> Mask:
-        """Note the readings that do not fit the period; return which turns they open."""
-        gap, steps = now - self._times, self._unwrap.steps / self._periods
-        totals = self._unwrap.totals / self._periods
-        readings, before = totals - turns, totals - steps - self._counts
-        self._first = np.where(is_new & np.isnan(self._first), readings, self._first)
-        with np.errstate(invalid='ignore'):
-            most = _SPREAD + self._speeds * (gap + _AT_ONCE)
-            has_jumped = is_new & (gap > 0.0) & (np.abs(steps) > most)
-            is_far = is_new & self._open & (np.abs(readings) > self._far)
-            # Some drivers give zeros until they have read.
-            is_blank = has_jumped & (np.abs(self._first) + np.abs(before) < 1e-9)
-        for number in np.flatnonzero(has_jumped & ~is_blank | is_far).tolist():
-            period = self._periods[number]
-            read, last, jump, far = period * np.array(
-                [readings[number], before[number], most[number], self._far[number]]
-            )
-            words = (
-                f'reads {read:.6g}, expected at most {far:.6g} from 0'
-                if is_far[number]
-                else f'reads {read:.6g}, {gap[number]:.3g} s after {last:.6g}, expected at most '
-                f'{jump:.6g} from it but for whole turns'
-            )
-            words = f'{shown(self._names[self._places[number]])} {words}, by the limits and '
-            words += f'wrap_period {period:.6g}'
-            self._wrong.setdefault(number, words)
-        return has_jumped
-
-    def _note_times(self) -> None:
-        """Bring the time of each last reading up to date."""
-        np.maximum(self._times, self._all_at, out=self._times)
+            for number in np.flatnonzero(is_new & self._open):
+                self.waited[self._names[number]] += 1
 
     def _reach(self, timeouts: Array, now: float) -> Array:
         """Return how many periods each can have moved since its last reading."""
-        gap = now - self._times
-        with np.errstate(invalid='ignore'):
-            reach: Array = self._speeds * gap
         # Where nothing limits the speed, what comes in time is counted on.
-        reach[np.isinf(self._speeds) & (gap <= timeouts)] = 0.0
-        reach[np.isinf(timeouts)] = 0.0
-        reach[~((gap >= 0.0) & np.isfinite(gap))] = np.inf
-        return reach
+        is_timed = np.isinf(self._speeds) | np.isinf(timeouts)
+        gap = now - self._times
+        reach = np.where(is_timed, 1.0 / timeouts, self._speeds) * gap
+        return np.where(gap < 0.0, np.inf, reach)
+
+    def _judge(self, place: int, reading: float, moved: float, reach: float, now: float) -> None:
+        """Note that a reading does not fit the period, and open a turn that can be lost."""
+        period, gap = self._periods[place], now - self._times[place]
+        far, last = self._far[place], self._readings[place]
+        most = period * (_SPREAD + self._speeds[place] * (gap + _AT_ONCE))
+        has_jumped = gap > 0.0 and moved * period > most
+        expected = ''
+        if self._open[place] and abs(reading) > far:
+            expected = f'expected at most {far:.6g} from 0'
+        # Some drivers give zeros until they have read.
+        elif has_jumped and not (self._woke_at_zero[place] and last == 0.0):
+            expected = (
+                f'{gap:.3g} s after {last:.6g}, expected at most {most:.6g} away but for turns'
+            )
+        if expected:
+            words = f'{shown(self._names[place])} reads {reading:.6g}, {expected}, by the limits'
+            self._wrong.setdefault(place, f'{words} and wrap_period {period:.6g}')
+        if has_jumped or not moved + reach < 1.0:
+            self._woke_at_zero[place] = reading == 0.0
+            self._lose(np.arange(len(self._names)) == place)
 
     def open_at(self, timeouts: Array, now: float) -> Mask | None:
         """
@@ -663,15 +519,8 @@ class TurnCounter:
         :param now: Time [s].
         :returns: Shape ``(n_actuators,)``; ``None``: none.
         """
-        if not self._resolves:
-            return None
-        self._note_times()
-        unknown = self._open | (self._reach(timeouts[self._places], now) >= 1.0)
-        if not unknown.any():
-            return None
-        mask: Mask = np.zeros(len(self._names), dtype=bool)
-        mask[self._places[unknown]] = True
-        return mask
+        unknown: Mask = self._open | (self._reach(timeouts, now) >= 1.0)
+        return unknown if unknown.any() else None
 
     def reopen(self, joints: Array, positions: Array) -> bool:
         """
@@ -682,18 +531,16 @@ class TurnCounter:
         :returns: Whether one was.
         """
         beyond = (joints < self._lower) | (joints > self._upper)
-        if b'\1' not in beyond.tobytes():  # quicker than any()
+        if not beyond.any():
             return False
-        lost: Mask = np.zeros(len(self._places), dtype=bool)
-        for group, own, _ in self._parts:
-            base = positions[group.actuators]
-            if not beyond[group.joints].any() or not np.isfinite(base).all():
+        lost: Mask = np.zeros(len(self._names), dtype=bool)
+        for group in self._groups:
+            own, far = group.actuators, [joint for joint in group.joints if beyond[joint]]
+            if not far or not np.isfinite(positions[own]).all():
                 continue
-            if group.reason != 'none':
-                group.forget()
-            group.look(base, self._wraps[group.actuators], np.full(len(base), np.nan))
-            lost[own] = group.reason != 'none'
-            for joint in group.joints[beyond[group.joints]]:
+            group.look(positions, self._wraps)
+            lost[own] = self._wraps[own] & (group.reason != 'none')
+            for joint in far:
                 name = self._robot.joint_names[joint]
                 self._beyond[name] = (
                     f'{shown(name)} was measured at {joints[joint]:.4g}, beyond its limits by '
@@ -701,50 +548,14 @@ class TurnCounter:
                     f'{"no other" if group.reason == "none" else "another"} turn fits: '
                     'check offset, wrap_period and <limit>'
                 )
-        if lost.any():
-            self._lose(lost)
-            positions[self._places[lost]] = np.nan
+        self._lose(lost)
+        positions[lost] = np.nan
         return bool(lost.any())
 
     def take_beyond(self) -> dict[str, str]:
         """Return a sentence for each joint that was measured beyond its limits since last time."""
         beyond, self._beyond = self._beyond, {}
         return beyond
-
-    def _resolve(self, positions: Array, timeouts: Array, now: float) -> None:
-        """Settle what can be settled, and write it to the positions."""
-        absolute = self._absolutes()
-        for group, own, spots in self._parts:
-            is_open = self._open[own]
-            if not is_open.any() or not self._wrong.keys().isdisjoint(own.tolist()):
-                continue
-            base = positions[group.actuators].copy()
-            is_fresh = now - self._times[own] <= timeouts[self._places[own]]
-            totals = np.where(is_fresh, self._unwrap.totals[own], np.nan)
-            base[spots[is_open]] = totals[is_open]
-            if np.isfinite(base).all() and self._find(group, own, spots, base, absolute[:, own]):
-                assert group.shifts is not None
-                self._settle(own[is_open], group.shifts[0][spots[is_open]])
-                positions[self._places[own[is_open]]] = self._unwrap.totals[own[is_open]]
-                group.forget()
-        self._any_open = bool(self._open.any())
-
-    def _find(self, group: _Group, own: Index, spots: Index, base: Array, absolute: Array) -> bool:
-        is_open, told = np.zeros(len(base), dtype=bool), np.full(len(base), np.nan)
-        is_open[spots] = self._open[own]
-        away = (absolute[0] - base[spots]) / self._periods[own]
-        times = self._times[own]
-        agrees = np.abs(away - np.rint(away)) <= _AGREEMENT
-        agrees &= np.maximum(times - absolute[1], absolute[2] - times) < self._close[own]
-        if agrees.any():
-            told[spots[agrees]] = np.rint(away[agrees])
-            group.forget()
-        return group.look(base, is_open, told)
-
-    def _settle(self, places: Index, shifts: Array) -> None:
-        self._unwrap.totals[places] += shifts * self._periods[places]
-        self._counts[places] += shifts
-        self._open[places] = False
 
     # -- what settles a turn ---------------------------------------------------------------------
 
@@ -763,22 +574,35 @@ class TurnCounter:
         """
         is_given = np.isfinite(absolute)
         self._absolute[is_given], self._absolute_at[is_given] = absolute[is_given], now
-        if self._any_open:
-            self._note_times()
+        if self._open.any():
             self._resolve(positions, timeouts, now)
 
-    def _absolutes(self) -> Array:
-        """Return absolute positions, and the oldest and newest time of what each is from."""
-        robot = self._robot
-        found = np.stack([self._absolute, self._absolute_at, self._absolute_at])
-        joints = robot.actuator_to_joint('absolute_position', self._absolute)
+    def _resolve(self, positions: Array, timeouts: Array, now: float) -> None:
+        """Settle what can be settled, and write it to the positions."""
+        is_usable = self._open & (now - self._times <= timeouts)
+        is_usable[list(self._wrong)] = False
+        self._add(np.where(is_usable, self._turns_by_absolute(), np.nan))
+        for group in self._groups:
+            if self._open[group.actuators].any():
+                base = np.where(is_usable, self._unwrap.totals, positions)
+                self._add(group.look(base, self._open))
+        settled = is_usable & ~self._open
+        positions[settled] = self._unwrap.totals[settled]
+
+    def _turns_by_absolute(self) -> Array:
+        """Return the turns to add by absolute positions, NaN where none belongs to a reading."""
+        robot, absolute = self._robot, self._absolute.copy()
+        apart = np.abs(self._times - self._absolute_at)
+        joints = robot.actuator_to_joint('absolute_position', absolute)
         back = robot.joint_to_actuator('position', joints)
         for binding in robot.bindings:
             if binding.spec.name in robot.ignore_absolute_encoder:
-                places = list(binding.actuators)
-                found[0, places], times = back[places], self._absolute_at[places]
-                found[1, places], found[2, places] = times.min(), times.max()
-        return found[:, self._places]
+                own = list(binding.actuators)
+                absolute[own] = back[own]
+                apart[own] = np.ptp([self._times[own], self._absolute_at[own]])
+        away = (absolute - self._unwrap.totals) / self._periods
+        belongs = (apart < self._close) & (np.abs(away - np.rint(away)) <= _AGREEMENT)
+        return np.where(belongs, np.rint(away), np.nan)
 
     def nearest(self, wanted: Mapping[str, float], *, oldest: float) -> dict[int, float]:
         """
@@ -789,56 +613,48 @@ class TurnCounter:
         :returns: Position by place, for :meth:`settle`.
         :raises MessageError: If only some joints of a transmission are named (``unknown_turn``).
         """
-        self._note_times()
+        joints = np.array([wanted.get(name, np.nan) for name in self._robot.joint_names])
+        away = self._robot.joint_to_actuator('position', joints) - self._unwrap.totals
+        positions = self._unwrap.totals + np.rint(away / self._periods) * self._periods
+        is_fresh = self._open & (self._times >= oldest)
         found: dict[int, float] = {}
-        for group, own, spots in self._parts:
-            names = group.joint_names
-            is_fresh = self._open[own] & (self._times[own] >= oldest)
-            is_open = own[is_fresh]
-            missing = [name for name in names if name not in wanted]
-            if not len(is_open) or len(missing) == len(names):
-                continue
-            if missing:
-                open_names = [self._names[self._places[place]] for place in is_open]
+        for group in self._groups:
+            own = [place for place in group.actuators if is_fresh[place]]
+            missing = [name for name in group.joint_names if name not in wanted]
+            if own and 0 < len(missing) < len(group.joint_names):
                 raise MessageError(
                     'unknown_turn',
-                    f'the turn of {shortened(open_names)} is unknown, and depends on '
-                    f'{shortened(missing)} too: name {"it" if len(missing) == 1 else "them"} as '
-                    'well in zero_joints',
+                    f'the turns of the actuators of {shortened(group.joint_names)} are unknown: '
+                    f'name {shortened(missing)} as well in zero_joints',
                 )
-            meant = group.inverse(np.array([[wanted[name] for name in names]]))[0]
-            totals = self._unwrap.totals[is_open]
-            shifts = np.round((meant[spots[is_fresh]] - totals) / self._periods[is_open])
-            positions = totals + np.nan_to_num(shifts) * self._periods[is_open]
-            found |= dict(zip(self._places[is_open].tolist(), positions.tolist(), strict=True))
+            if not missing:
+                found |= {place: positions[place] for place in own}
         return found
 
     def settle(self, positions: Mapping[int, float]) -> None:
         """Take positions of :meth:`nearest` for those that the actuators have."""
-        for number, place in enumerate(self._places.tolist()):
-            if place in positions and self._open[number]:
-                away = positions[place] - self._unwrap.totals[number]
-                picks = np.array([number])
-                self._settle(picks, np.round(away / self._periods[picks]))
-                self._wrong.pop(number, None)
-        self._any_open = bool(self._open.any())
+        turns = np.full(len(self._names), np.nan)
+        for place, position in positions.items():
+            turns[place] = np.rint((position - self._unwrap.totals[place]) / self._periods[place])
+            self._wrong.pop(place, None)
+        self._add(turns)
 
     # -- what others need to know ----------------------------------------------------------------
 
     def open_turns(self) -> list[OpenTurn]:
         """Return what is not known of which there are readings."""
         found = []
-        for group, own, _ in self._parts:
-            is_open = own[self._open[own]]
-            wrong = [self._wrong[number] for number in is_open.tolist() if number in self._wrong]
-            reason, words = group.reason, f'{self._moves[own].max():.3g}'
-            if wrong:
-                reason, words = 'wrong', '; '.join(wrong)
-            elif reason not in ('', 'none') and (self._moves[own] >= 1.0).any():
-                reason = 'fast'
-            if len(is_open) and reason:
-                names = tuple(self._names[place] for place in self._places[is_open])
-                found.append(OpenTurn(names, group.joint_names, group.candidates(), reason, words))
+        for group in self._groups:
+            is_open = [place for place in group.actuators if self._open[place]]
+            words = '; '.join(self._wrong[place] for place in is_open if place in self._wrong)
+            reason = 'wrong' if words else group.reason
+            moves = self._moves[is_open].max(initial=0.0)
+            if reason in ('several', 'unlimited') and 1.0 <= moves < math.inf:
+                reason, words = 'fast', f'{moves:.3g}'
+            if is_open and reason:
+                names = tuple(self._names[place] for place in is_open)
+                candidates = tuple(map(tuple, group.found.tolist()))
+                found.append(OpenTurn(names, group.joint_names, candidates, reason, words))
         return found
 
     @property
@@ -848,41 +664,6 @@ class TurnCounter:
 
         :returns: Shape ``(n_actuators,)``; ``None``: nothing.
         """
-        if not self._resolves or not self._counts.any():
-            return None
-        shift = np.zeros(len(self._names))
-        shift[self._places] = self._counts * self._periods
-        return shift
-
-    def in_turns_of_driver(self, command: JointStateRecord) -> JointStateRecord:
-        """Return a command to actuators in the turns of their drivers' last readings."""
-        if not len(command.position) or self.shift is None:
-            return command
-        return JointStateRecord(
-            command.stamp,
-            command.frame_id,
-            command.names,
-            self.array_in_turns_of_driver(command.names, command.position),
-            command.velocity,
-            command.effort,
-        )
-
-    def array_in_turns_of_driver(self, actuators: Sequence[str], positions: Array) -> Array:
-        """Return positions of actuators likewise."""
-        shift = self.shift
-        if shift is None:
-            return positions
-        away: Array = shift[[self._index[name] for name in actuators]]
-        return positions - away
-
-    def trajectory_in_turns_of_driver(self, trajectory: TrajectoryRecord) -> TrajectoryRecord:
-        """Return a trajectory of actuators likewise."""
-        shift = self.shift
-        if shift is None:
-            return trajectory
-        away = shift[[self._index[name] for name in trajectory.names]]
-        points = tuple(
-            replace(point, positions=point.positions - away) if len(point.positions) else point
-            for point in trajectory.points
-        )
-        return replace(trajectory, points=points)
+        shift = np.rint((self._unwrap.totals - self._readings) / self._periods) * self._periods
+        shift[np.isnan(shift)] = 0.0
+        return shift if shift.any() else None

@@ -87,13 +87,10 @@ class Series:
 
         :param periods: By name, in the unit of the values.
         """
-        wrapped = [(n, periods[name]) for n, name in enumerate(self.names) if name in periods]
         values = self.values.copy()
-        if wrapped:
-            places, lengths = zip(*wrapped, strict=True)
-            unwrap = Unwrapper(places, lengths)
-            for row in values:
-                unwrap(row)
+        unwrap = Unwrapper([periods.get(name, np.nan) for name in self.names])
+        for row in values:
+            unwrap(row)
         return Series(self.names, values, self.time)
 
     def in_si(self, scales: Mapping[str, float]) -> Series:
