@@ -657,6 +657,28 @@ class Machine(RuleBasedStateMachine):
         self.send_command({one: {row: self.draw(dice, one, row)}})
 
     @rule(dice=DICE)
+    def at_the_speed_limit(self, dice):
+        """Send a trajectory that is about as fast as it may be."""
+        dice = Random(dice)
+        groups = [g for g in self.facts.groups if self.model.motors[g.actuators[0]][1][1] < 1e9]
+        groups = [group for group in groups if group.is_single]
+        if not groups:
+            return
+        group = dice.choice(groups)
+        (joint,), (motor,) = group.joints, group.actuators
+        it = self.facts.joints[joint]
+        ends = [dice.uniform(max(it.lower, -1.0), min(it.upper, 1.0)) for _ in range(2)]
+        try:
+            sent = [self.mechanics.to_actuators(group, {joint: end}, 0)[motor] for end in ends]
+        except No:
+            return
+        seconds = abs(sent[1] - sent[0]) / self.model.motors[motor][1][1]
+        seconds = max(seconds, abs(ends[1] - ends[0]) / it.velocity) * dice.uniform(0.9, 1.1)
+        times = [0.5, 0.5 + max(round(seconds, 3), 0.001)]
+        points = [(time, {0: {joint: end}}) for time, end in zip(times, ends, strict=True)]
+        self.send_trajectory([joint], points, None)
+
+    @rule(dice=DICE)
     def one_is_beyond(self, dice):
         """Command the members of an array, and one again when others are beyond their limits."""
         dice = Random(dice)
