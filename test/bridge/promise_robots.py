@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 import importlib.metadata
+import itertools
 import math
 from pathlib import Path
 import re
@@ -457,6 +458,11 @@ def maps(name):
     return robot
 
 
+def span(lower=-math.inf, upper=math.inf, velocity=math.inf, effort=math.inf, **_):
+    """Return the bounds of position, velocity, effort and acceleration."""
+    return [(lower, upper), (-velocity, velocity), (-effort, effort), (-math.inf, math.inf)]
+
+
 class No(Exception):
     """A message has to be rejected; the argument says why."""
 
@@ -475,6 +481,9 @@ class Mechanics:
     def __init__(self, facts, robot, age):
         self.facts, self._age = facts, age
         self.numbers = {group.name: dict(group.numbers) for group in facts.groups}
+        self.joints = {name: span(**vars(joint)) for name, joint in facts.joints.items()}
+        self.limits = {name: dict(motor.limits) for name, motor in facts.motors.items()}
+        self.motors = {name: span(**limits) for name, limits in self.limits.items()}
         self.unit = {name: list(motor.unit) for name, motor in facts.motors.items()}
         self.group_of = {n: g for g in facts.groups for n in (*g.joints, *g.actuators)}
         self.use(robot)
@@ -616,11 +625,39 @@ class Mechanics:
             for joint in group.joints:
                 own.setdefault(joint, {})[row] = found.get(joint, 0.0)
 
+    def speed(self, before, after):
+        """
+        Return the greatest share of a velocity limit between two waypoints.
+
+        :param before: Time, and values by row of the joints and of the actuators.
+        :param after: The same later.
+        """
+        (t0, joints0, sent0), (t1, joints1, sent1) = before, after
+        shares = [0.0]
+        for group in dict.fromkeys(self.group_of[joint] for joint in joints0):
+            way = [sent0, sent1]
+            if group.name not in self.formula:
+                middle = {j: (joints0[j][0] + joints1[j][0]) / 2 for j in group.joints}
+                middle = self.to_actuators(group, middle, 0)
+                way.insert(1, {name: {0: value} for name, value in middle.items()})
+            steps = [(joints0[j], joints1[j], self.joints[j], t1 - t0) for j in group.joints]
+            for name in group.actuators:
+                seconds = (t1 - t0) / (len(way) - 1)
+                ends = [(x[name], y[name]) for x, y in itertools.pairwise(way)]
+                steps += [(x, y, self.motors[name], seconds) for x, y in ends]
+            for x, y, bounds, seconds in steps:
+                shares.append(abs(y[0] - x[0]) / seconds / (bounds[1][1] or 1e-300))
+        return max(shares)
+
     def tune(self, group, robot, changes):
         """Use other numbers of a transmission, of which a torque constant is a unit."""
         for key, value in changes.items():
-            if key.endswith('torque_constant'):
-                self.unit[key.split('.')[1]][2] = value
+            name, leaf = key.split('.')[1], key.split('.')[-1]
+            if '.limit.' in key:
+                self.limits[name][leaf] = value
+                self.motors[name] = span(**self.limits[name])
+            elif leaf == 'torque_constant':
+                self.unit[name][2] = value
             else:
                 self.numbers[group.name][key] = value
         self.use(robot)

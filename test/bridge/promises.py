@@ -24,11 +24,6 @@ class Broken(AssertionError):
     """A promise is broken."""
 
 
-def span(lower=-_INF, upper=_INF, velocity=_INF, effort=_INF, **_):
-    """Return the bounds of each row."""
-    return [(lower, upper), (-velocity, velocity), (-effort, effort), (-_INF, _INF)]
-
-
 def slack(value):
     """Return what rounding may add."""
     return 0.0 if math.isinf(value) else 1e-9 * (1 + abs(value))
@@ -41,9 +36,7 @@ class Promises:
         self.facts, self.mechanics, self.options = facts, mechanics, options
         self.orders, self.counts, self.unsent = orders, counts, {}
         self.is_off, self.rejects = options.limits == 'off', options.limits == 'reject'
-        self.joints = {name: span(**vars(joint)) for name, joint in facts.joints.items()}
-        self.motors = {name: span(**motor.limits) for name, motor in facts.motors.items()}
-        self.limits = {name: dict(motor.limits) for name, motor in facts.motors.items()}
+        self.joints, self.motors = mechanics.joints, mechanics.motors
         timeout = options.command_timeout
         self.timeout = {-1.0: 0.5, 0.0: _INF}.get(timeout, timeout)
         self.reset()
@@ -108,22 +101,17 @@ class Promises:
             for joint in self.group(name).joints:
                 self.held[joint].pop(0, None)
 
-    def tuned(self, group, limits, units):
-        """Use other numbers; joints go on holding where their actuators were sent."""
-        for name, factor in units.items():  # the same number is another effort
-            self.efforts[name] *= factor
-            for told in (self.told, *(end['told'] for end in self.coming)):
-                if 2 in told.get(name, {}):
-                    told[name][2] *= factor
-        for name, values in limits.items():
-            self.limits[name] |= values
-            self.motors[name] = span(**self.limits[name])
-        places = [(self.held, self.told), *((end['held'], end['told']) for end in self.coming)]
-        for held, told in places:
+    def tuned(self, group, units):
+        """Let joints hold where their actuators were sent; the same number is another effort."""
+        ends = [(end['held'], end['told']) for end in self.coming]
+        for held, told in [(self.held, self.told), *ends]:
             sent = {name: told.get(name, {}).get(0) for name in group.actuators}
             for joint, value in self.mechanics.to_joints(group, sent, 0).items():
                 if 0 in held.get(joint, {}) and value is not None:
                     held[joint][0] = value
+            for name in units.keys() & told.keys():
+                told[name] |= {2: told[name][2] * units[name]} if 2 in told[name] else {}
+        self.efforts |= {name: self.efforts[name] * factor for name, factor in units.items()}
 
     def judge_tuning(self, group, told, matrix, found):
         """Check that the same command moves no joint by more than the guard allows (8)."""
@@ -397,31 +385,14 @@ class Promises:
 
     # -- trajectories ----------------------------------------------------------------------------
 
-    def check_speed(self, before, after):
-        """Reject what is too fast between two waypoints (1): times, joints, and actuators."""
-        (t0, joints0, sent0), (t1, joints1, sent1) = before, after
-        for group in dict.fromkeys(map(self.group, joints0)):
-            way = [sent0, sent1]
-            if group.name not in self.mechanics.formula:
-                middle = {j: (joints0[j][0] + joints1[j][0]) / 2 for j in group.joints}
-                middle = self.mechanics.to_actuators(group, middle, 0)
-                way.insert(1, {name: {0: value} for name, value in middle.items()})
-            steps = [(joints0[j], joints1[j], self.joints[j], t1 - t0) for j in group.joints]
-            for name in group.actuators:
-                seconds = (t1 - t0) / (len(way) - 1)
-                ends = [(x[name], y[name]) for x, y in pairwise(way)]
-                steps += [(x, y, self.motors[name], seconds) for x, y in ends]
-            for x, y, bounds, seconds in steps:
-                if abs(y[0] - x[0]) / seconds > bounds[1][1] * (1 + 1e-9):
-                    raise No('1')
-
     def judge_trajectory(self, points, start, turn, refused, found):
         """Compare a trajectory that was sent, or why it was rejected, with what must be."""
         try:
             told = [(time, *self.expect(given, turn, is_way=True)) for time, given in points]
             placed = [each for each in told if 0 in next(iter(each[1].values()))]
-            for before, after in pairwise(() if self.is_off else placed):
-                self.check_speed(before, after)
+            speeds = [self.mechanics.speed(*each) for each in pairwise(placed)]
+            if not self.is_off and any(speed > 1 + 1e-9 for speed in speeds):
+                raise No('1')
         except No as no:
             return self.hold(no.args[0], refused is not None, f'accepted {points}')
         _, joints, sent = told[-1]

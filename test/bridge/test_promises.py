@@ -748,15 +748,12 @@ class Machine(RuleBasedStateMachine):
         told = {name: dict(self.model.told[name]) for name in group.actuators}
         matrix = self.mechanics.formula[group.name][0]
         command = self.command_in_force(group)
-        limits = {}
-        for key in [key for key in mine if '.limit.' in key]:
-            limits.setdefault(key.split('.')[1], {})[key.split('.')[3]] = mine.pop(key)
         self.robot = robot
         self.bridge.use(robot)
         before = {name: unit[2] for name, unit in self.mechanics.unit.items()}
         self.mechanics.tune(group, robot, mine)
         units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
-        self.model.tuned(group, limits, units)
+        self.model.tuned(group, units)
         if command and all(told.values()) and self.options.tuning_guard and dice.random() < 0.8:
             refused, found = self.send_command(command)
             if refused is None:
