@@ -476,14 +476,19 @@ class Mechanics:
     :param facts: The robot.
     :param robot: Its maps.
     :param age: Seconds after which a reading is too old.
+    :param are_limited: Whether there are limits.
     """
 
-    def __init__(self, facts, robot, age):
+    def __init__(self, facts, robot, age, are_limited=True):
         self.facts, self._age = facts, age
         self.numbers = {group.name: dict(group.numbers) for group in facts.groups}
-        self.joints = {name: span(**vars(joint)) for name, joint in facts.joints.items()}
+        limits = {name: vars(joint) for name, joint in facts.joints.items() if are_limited}
+        self.joints = {name: span(**limits.get(name, {})) for name in facts.joints}
         self.limits = {name: dict(motor.limits) for name, motor in facts.motors.items()}
-        self.motors = {name: span(**limits) for name, limits in self.limits.items()}
+        self.are_limited = are_limited
+        self.motors = {
+            name: span(**(limits if are_limited else {})) for name, limits in self.limits.items()
+        }
         self.unit = {name: list(motor.unit) for name, motor in facts.motors.items()}
         self.group_of = {n: g for g in facts.groups for n in (*g.joints, *g.actuators)}
         self.use(robot)
@@ -655,7 +660,7 @@ class Mechanics:
             name, leaf = key.split('.')[1], key.split('.')[-1]
             if '.limit.' in key:
                 self.limits[name][leaf] = value
-                self.motors[name] = span(**self.limits[name])
+                self.motors[name] = span(**(self.limits[name] if self.are_limited else {}))
             elif leaf == 'torque_constant':
                 self.unit[name][2] = value
             else:

@@ -29,13 +29,18 @@ def slack(value):
     return 0.0 if math.isinf(value) else 1e-9 * (1 + abs(value))
 
 
+def clamp(bounds, value):
+    """Hold a value within bounds."""
+    return min(max(value, bounds[0]), bounds[1])
+
+
 class Promises:
     """What the drivers were told, and what they have to be told next."""
 
     def __init__(self, facts, mechanics, options, orders, counts):
         self.facts, self.mechanics, self.options = facts, mechanics, options
         self.orders, self.counts, self.unsent = orders, counts, {}
-        self.is_off, self.rejects = options.limits == 'off', options.limits == 'reject'
+        self.rejects, self.group = options.limits == 'reject', mechanics.group_of.__getitem__
         self.joints, self.motors = mechanics.joints, mechanics.motors
         timeout = options.command_timeout
         self.timeout = {-1.0: 0.5, 0.0: _INF}.get(timeout, timeout)
@@ -54,10 +59,6 @@ class Promises:
         self.counts[promise] += 1
         if not is_kept:
             raise Broken(f'promise {promise}: {what}')
-
-    def group(self, name):
-        """Return the joints and actuators that move together."""
-        return self.mechanics.group_of[name]
 
     # -- time, silence, tuning, stalls -----------------------------------------------------------
 
@@ -148,14 +149,10 @@ class Promises:
         """Return what is known of joints: nothing older than the timeout (2)."""
         return self.mechanics.measured(group, self.now, row)
 
-    def clamp(self, bounds, value):
-        """Hold a value within bounds (1)."""
-        return value if self.is_off else min(max(value, bounds[0]), bounds[1])
-
     def outward(self, group, values, may_refuse=True):
         """End what leads further out beyond a position limit (7); tell whether there was any."""
-        stops, position = set(), None if self.is_off else self.measured(group)
-        for joint, own in {} if self.is_off else values.items():
+        stops, position = set(), self.measured(group)
+        for joint, own in values.items():
             (lower, upper), at = self.joints[joint][0], position[joint]
             sense = 0 if at is None else (at > upper) - (at < lower)
             if own.get(1, 0) * sense > 0:
@@ -173,7 +170,7 @@ class Promises:
 
     def limit(self, group, told, may_refuse=True):
         """Hold what the actuators of a transmission are told within their limits, in place (1)."""
-        for row in set() if self.is_off else {0, 1, 2} & told[group.actuators[0]].keys():
+        for row in {0, 1, 2} & told[group.actuators[0]].keys():
             share = 1.0
             for name in group.actuators:
                 value, (lower, upper) = told[name][row], self.motors[name][row]
@@ -182,7 +179,7 @@ class Promises:
                 if may_refuse and (self.rejects or (row == 0 and not group.is_single)):
                     raise No('1')
                 share = min(share, upper / abs(value)) if row else share
-                told[name][row] = value if row else self.clamp((lower, upper), value)
+                told[name][row] = value if row else clamp((lower, upper), value)
             for name in group.actuators:
                 told[name][row] *= share
 
@@ -209,7 +206,7 @@ class Promises:
         if self.options.mixed_commands == 'reject' and any(mode != modes[0] for mode in modes):
             raise No('3')
         for joint, values in command.items():
-            own[joint] = {row: self.clamp(self.joints[joint][row], values[row]) for row in values}
+            own[joint] = {row: clamp(self.joints[joint][row], values[row]) for row in values}
             if self.rejects and own[joint] != values:
                 raise No('1')
         for group in groups:
@@ -288,7 +285,7 @@ class Promises:
         is_same = abs(value - expected) <= tolerance * (1 + abs(expected))
         self.hold(promise, is_same, f'{name} was sent {row}: {value} for {expected}')
         lower, upper = self.motors[name][row]
-        if not self.is_off and (lower, upper) != (-_INF, _INF):
+        if (lower, upper) != (-_INF, _INF):
             is_within = lower - slack(lower) <= value <= upper + slack(upper)
             self.hold('1', is_within, f'{name} was sent {row}: {value}')
         if row == 0 and self.facts.motors[name].period:
@@ -308,11 +305,11 @@ class Promises:
                         value *= not self.leads_out(self.group(name), row)
                     told[name] = value
                     if ends:
-                        told[name] = self.clamp(bounds, found.numbers.get((name, row), value))
+                        told[name] = clamp(bounds, found.numbers.get((name, row), value))
                     elif (
                         value is None
                         or on_way
-                        or abs(self.clamp(bounds, value) - value) > slack(value)
+                        or abs(clamp(bounds, value) - value) > slack(value)
                         or space in self.mechanics.silent(self.now)
                         or (row == 0 and turn(name) is False)
                     ):
@@ -391,7 +388,7 @@ class Promises:
             told = [(time, *self.expect(given, turn, is_way=True)) for time, given in points]
             placed = [each for each in told if 0 in next(iter(each[1].values()))]
             speeds = [self.mechanics.speed(*each) for each in pairwise(placed)]
-            if not self.is_off and any(speed > 1 + 1e-9 for speed in speeds):
+            if any(speed > 1 + 1e-9 for speed in speeds):
                 raise No('1')
         except No as no:
             return self.hold(no.args[0], refused is not None, f'accepted {points}')

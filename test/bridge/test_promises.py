@@ -139,7 +139,7 @@ class Machine(RuleBasedStateMachine):
         for actuator in self.options.command_actuators:
             self.order.setdefault(self.facts.place(actuator)[0], []).append(actuator)
         age = self.options.state_timeout or math.inf
-        self.mechanics = Mechanics(self.facts, self.robot, age)
+        self.mechanics = Mechanics(self.facts, self.robot, age, self.options.limits != 'off')
         self.model = Promises(self.facts, self.mechanics, self.options, self.order, COUNTS)
         self.outbox, self.fails, self.beyond = [], False, 0.25
         self.bridge = Bridge(self.robot, self.options, self.send)
@@ -770,7 +770,8 @@ class Machine(RuleBasedStateMachine):
         timeout = model.timeout if model.timeout < math.inf else 0.5
         ends = [model.since.get(joint, -math.inf) + timeout for joint in command]
         is_one = len({*map(tuple, command.values())}) == 1 and command[group.joints[0]]
-        is_live = model.since.keys() >= command.keys() and min(ends) > self.now
+        moves = any(values.get(1) for values in command.values())
+        is_live = model.since.keys() >= command.keys() and (moves or min(ends) > self.now)
         return command if is_one and is_live and not group.is_few else {}
 
     @rule(dice=DICE)
