@@ -34,7 +34,7 @@ def run_seed(seed, steps):
     except Exception as error:  # whatever it is, it is told with its seed
         failure = '\n'.join([f'{type(error).__name__}: {error}', *getattr(error, '__notes__', ())])
     counts = test_promises.COUNTS
-    found = {'steps': counts.pop('steps'), 'seconds': time.perf_counter() - started}
+    found = {'steps': counts.pop('steps', 0), 'seconds': time.perf_counter() - started}
     print(json.dumps({**found, 'failure': failure, 'counts': counts}))
 
 

@@ -91,7 +91,8 @@ def _changes(tree):
 
             yield node.lineno, f'no return if {ast.unparse(node.test)}', leave_out
         for field in ('body', 'orelse'):
-            for number, statement in enumerate(getattr(node, field, ()) or ()):
+            statements = getattr(node, field, ())
+            for number, statement in enumerate(statements if type(statements) is list else ()):
                 if isinstance(statement, ast.Raise):
 
                     def swallow(node=node, field=field, number=number):
@@ -126,7 +127,7 @@ def steps_until_found(name, source):
             try:
                 found = campaign.start(seed, _STEPS, [folder], timeout=300)
             except subprocess.TimeoutExpired:
-                return steps, 'it does not end'
+                return steps, ['it does not end']
             steps += found['steps']
             if found['failure']:
                 return steps, found['failure'].strip().splitlines()
@@ -149,7 +150,8 @@ def main():
     with ThreadPoolExecutor(arguments.jobs) as pool:
         runs = pool.map(lambda each: steps_until_found(each[0], each[3]), chosen)
         for (name, line, what, _), (steps, failure) in zip(chosen, runs, strict=True):
-            said = failure[0][:60] if failure else 'SURVIVED'
+            is_crash = bool(failure) and failure[0].startswith('Traceback')
+            said = failure[-is_crash][:60] if failure else 'SURVIVED'
             survivors += not failure
             print(f'{name}:{line:<5} {what[:70]:<72} {steps:>6}  {said}', flush=True)
     print(f'{len(chosen)} changes, {survivors} survived')

@@ -589,3 +589,38 @@ class Mechanics:
             name: sum(f * v for f, v in zip(line, moved, strict=True))
             for name, line in zip(group.actuators, inverse, strict=True)
         }
+
+    def map(self, group, own, measured=None):
+        """
+        Map values of a group's joints, by name and row, to its actuators.
+
+        :param measured: Where the joints are, for what is not mapped where a position is given;
+            ``None``: everything is mapped there.
+        """
+        rows = list(own[group.joints[0]])
+        given, rate = ({j: values.get(row) for j, values in own.items()} for row in (0, 1))
+        result = {name: {} for name in group.actuators}
+        for row in rows:
+            at = given if measured is None or (row == 1 and 0 in rows) else measured
+            values = {joint: each[row] for joint, each in own.items()}
+            for name, value in self.to_actuators(group, values, row, at, rate).items():
+                result[name][row] = value
+        return result
+
+    def follow(self, group, own, rows):
+        """Set joints that one motor moves, by name and row, to what it gives them."""
+        for row in rows:
+            given = {joint: values[row] for joint, values in own.items() if row in values}
+            sent = self.to_actuators(group, given, row)
+            found = self.to_joints(group, sent, row) if row < 2 else given
+            for joint in group.joints:
+                own.setdefault(joint, {})[row] = found.get(joint, 0.0)
+
+    def tune(self, group, robot, changes):
+        """Use other numbers of a transmission, of which a torque constant is a unit."""
+        for key, value in changes.items():
+            if key.endswith('torque_constant'):
+                self.unit[key.split('.')[1]][2] = value
+            else:
+                self.numbers[group.name][key] = value
+        self.use(robot)

@@ -7,44 +7,54 @@ The promises of docs/commands_and_states.md as a model of what the drivers are s
 It shares no code with the gate: dictionaries by joint and actuator, and loops. What has to be
 sent is found from the events, and compared with every message in both directions. Counts are by
 the number of the promise; ``exact`` and ``open`` are the two against a gate that changes numbers
-or rejects everything.
+or rejects everything. Rows are 0: position, 1: velocity, 2: effort, 3: acceleration.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 import math
-from types import SimpleNamespace
 
 from promise_robots import No
 
-MODES = ('position', 'velocity', 'effort')
-FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
+_INF = math.inf
 
 
 class Broken(AssertionError):
     """A promise is broken."""
 
 
+def span(lower=-_INF, upper=_INF, velocity=_INF, effort=_INF, **_):
+    """Return the bounds of each row."""
+    return [(lower, upper), (-velocity, velocity), (-effort, effort), (-_INF, _INF)]
+
+
+def slack(value):
+    """Return what rounding may add."""
+    return 0.0 if math.isinf(value) else 1e-9 * (1 + abs(value))
+
+
 class Promises:
     """What the drivers were told, and what they have to be told next."""
 
-    def __init__(self, facts, mechanics, options, counts):
-        self.facts, self.mechanics, self.options, self.counts = facts, mechanics, options, counts
+    def __init__(self, facts, mechanics, options, orders, counts):
+        self.facts, self.mechanics, self.options = facts, mechanics, options
+        self.orders, self.counts, self.unsent = orders, counts, {}
+        self.is_off, self.rejects = options.limits == 'off', options.limits == 'reject'
+        self.joints = {name: span(**vars(joint)) for name, joint in facts.joints.items()}
+        self.motors = {name: span(**motor.limits) for name, motor in facts.motors.items()}
         self.limits = {name: dict(motor.limits) for name, motor in facts.motors.items()}
-        self.actuators = {facts.place(name): name for name in facts.motors}
         timeout = options.command_timeout
-        self.timeout = {-1.0: 0.5, 0.0: math.inf}.get(timeout, timeout)
-        self.shift, self.unsent = {}, {}
+        self.timeout = {-1.0: 0.5, 0.0: _INF}.get(timeout, timeout)
         self.reset()
 
     def reset(self):
         """Forget every command: a deactivation."""
-        self.told = {name: {} for name in self.facts.motors}  # what it still follows, by mode
-        self.held = {name: {} for name in self.facts.joints}
-        self.efforts = dict.fromkeys(self.facts.motors, 0.0)  # the last that it was sent
+        self.told = {name: {} for name in self.motors}  # what it still follows, by row
+        self.held = {name: {} for name in self.joints}
+        self.efforts = dict.fromkeys(self.motors, 0.0)  # the last that it was sent
         self.since, self.coming, self.arrival = {}, [], {}
-        self.returned, self.kept, self.now = set(), set(), -math.inf
+        self.returned, self.kept, self.missing, self.now = set(), set(), {}, -_INF
 
     def hold(self, promise, is_kept, what):
         """Check one promise."""
@@ -56,18 +66,18 @@ class Promises:
         """Return the joints and actuators that move together."""
         return self.mechanics.group_of[name]
 
-    # -- time, silence, tuning -------------------------------------------------------------------
+    # -- time, silence, tuning, stalls -----------------------------------------------------------
 
     def look(self, now):
         """Let time pass."""
         self.mechanics.note_time(now)
         if now < self.now:  # every command is over, and nobody knows where anything is
-            self.begin(math.inf)
-            self.since = dict.fromkeys(self.since, -math.inf)
-            self.forget(self.facts.motors)
+            self.begin(_INF)
+            self.since = dict.fromkeys(self.since, -_INF)
+            self.forget(self.motors)
         self.begin(now)
         silent = self.mechanics.silent(now) | self.returned
-        self.forget([name for name in self.facts.motors if self.facts.place(name)[0] in silent])
+        self.forget([name for name in self.motors if self.facts.place(name)[0] in silent])
         self.returned = set()
 
     def begin(self, now):
@@ -89,17 +99,16 @@ class Promises:
             for joint in self.group(name).joints:
                 self.held[joint].pop(0, None)
 
-    def tuned(self, group, robot, changes):
+    def tuned(self, group, limits, units):
         """Use other numbers; joints go on holding where their actuators were sent."""
-        for key, value in changes.items():
-            if '.limit.' in key:
-                _, name, _, leaf = key.split('.')
-                self.limits[name][leaf] = value
-            elif key.endswith('torque_constant'):
-                self.mechanics.unit[key.split('.')[1]][2] = value
-            else:
-                self.mechanics.numbers[group.name][key] = value
-        self.mechanics.use(robot)
+        for name, factor in units.items():  # the same number is another effort
+            self.efforts[name] *= factor
+            for told in (self.told, *(end['told'] for end in self.coming)):
+                if 2 in told.get(name, {}):
+                    told[name][2] *= factor
+        for name, values in limits.items():
+            self.limits[name] |= values
+            self.motors[name] = span(**self.limits[name])
         places = [(self.held, self.told), *((end['held'], end['told']) for end in self.coming)]
         for held, told in places:
             sent = {name: told.get(name, {}).get(0) for name in group.actuators}
@@ -107,49 +116,34 @@ class Promises:
                 if 0 in held.get(joint, {}) and value is not None:
                     held[joint][0] = value
 
-    def before_tuning(self, group):
-        """Return the command in force of a group and what it means, ``None``: there is none."""
-        mine = {joint: dict(self.held[joint]) for joint in group.joints}
-        live = all(self.since.get(joint, math.inf) + self.timeout > self.now for joint in mine)
-        if not live or len({*map(tuple, mine.values())}) > 1 or not mine[group.joints[0]]:
-            return None
-        if not self.since.keys() >= mine.keys() or group.is_few:
-            return None
-        if any(not self.told[name] for name in group.actuators):
-            return None
-        told = {name: dict(self.told[name]) for name in group.actuators}
-        measured = {name: self.mechanics.readings.get(name, (None,))[0] for name in told}
-        return SimpleNamespace(
-            command=mine,
-            told=told,
-            measured=measured,
-            matrix=self.mechanics.formula[group.name][0],
-        )
-
-    def judge_tuning(self, group, before, refused, found):
+    def judge_tuning(self, group, told, matrix, found):
         """Check that the same command moves no joint by more than the guard allows (8)."""
-        if refused:
-            return
-        rows = before.told[group.actuators[0]].keys()
-        now = {row: {n: found.numbers[n, row] for n in group.actuators} for row in rows}
-        if 0 in rows:
-            old = {name: values[0] for name, values in before.told.items()}
-            ends = [self.mechanics.to_joints(group, each, 0) for each in (old, now[0])]
-            for joint, line in zip(group.joints, before.matrix, strict=True):
-                # A ratio may change by a factor of two about where the joint is measured.
-                about = [before.measured[name] for name in group.actuators]
-                away = [
-                    0.0 if at is None else abs(factor * (old[name] - at))
-                    for factor, name, at in zip(line, group.actuators, about, strict=True)
-                ]
-                most = (0.05 if self.facts.joints[joint].slides else 0.1) + sum(away)
+        for row in (0, 1, 2):
+            old = {n: told[n][row] for n in group.actuators if row in told[n]}
+            new = {n: found.numbers[n, row] for n in old}
+            ends = [self.mechanics.to_joints(group, each, 0) for each in (old, new)]
+            for joint, line in zip(group.joints, matrix, strict=True) if old and not row else ():
+                most = 0.05 if self.facts.joints[joint].slides else 0.1
+                for name, ratio in zip(group.actuators, line, strict=True):
+                    # A ratio may change by a factor of two about where the joint is measured.
+                    at = self.mechanics.readings.get(name, (None,))[0]
+                    most += abs(ratio * (old[name] - (old[name] if at is None else at)))
                 moved = abs(ends[0][joint] - ends[1][joint])
-                self.hold('8', moved <= most * (1 + 1e-6), f'{joint} moved by {moved}, {most}')
-        for row in rows & {1, 2} if group.is_single else ():
-            (old,), (new,) = ({values[row] for values in before.told.values()}, now[row].values())
-            grown = abs(new) > 2 * (1 + 1e-6) * abs(old)
-            fell = row == 2 and abs(old) > 2 * (1 + 1e-6) * abs(new)
-            self.hold('8', not grown and not fell and old * new >= 0, f'{row}: {old} became {new}')
+                self.hold('8', moved <= most * (1 + 1e-6), f'{joint} moved by {moved} > {most}')
+            if row and old and group.is_single:
+                (before,), (after,) = old.values(), new.values()
+                sizes = (abs(after), abs(before))
+                high, low = sizes if row == 1 else (max(sizes), min(sizes))
+                is_close = high <= 2 * (1 + 1e-6) * low and before * after >= 0
+                self.hold('8', is_close, f'{row}: {before} became {after}')
+
+    def judge_age(self, age, known_for, since_stall, refused, checked):
+        """Check that nothing from before a stall passes, and everything else does (6)."""
+        bound = 0.5 if self.timeout == _INF else self.timeout
+        if since_stall < checked and age > bound + 0.1:
+            self.hold('6', refused, f'passed {age} s old, {since_stall} s after a stall')
+        elif age < 0.1 and (known_for < 100.0 or since_stall > checked + 1.0):
+            self.hold('open', not refused, f'stalled after {since_stall} s, {age} s old')
 
     # -- what may be sent ------------------------------------------------------------------------
 
@@ -157,24 +151,16 @@ class Promises:
         """Return what is known of joints: nothing older than the timeout (2)."""
         return self.mechanics.measured(group, self.now, row)
 
-    def clamp(self, joint, row, value):
-        """Hold a joint's value within its limits (1)."""
-        it = self.facts.joints[joint]
-        upper = (it.upper, it.velocity, it.effort, math.inf)[row]
-        lower = -upper if row else it.lower
-        if self.options.limits == 'reject' and not lower <= value <= upper:
-            raise No('1')
-        return value if self.options.limits == 'off' else min(max(value, lower), upper)
+    def clamp(self, bounds, value):
+        """Hold a value within bounds (1)."""
+        return value if self.is_off else min(max(value, bounds[0]), bounds[1])
 
     def outward(self, group, values, may_refuse=True):
-        """End what leads further out beyond a position limit (7); values by joint and row."""
-        stops, off = set(), self.options.limits == 'off'
-        if off or not any(own.get(row) for own in values.values() for row in (1, 2)):
-            return
-        position = self.measured(group)
-        for joint, own in values.items():
-            it, at = self.facts.joints[joint], position[joint]
-            sense = 0 if at is None else (at > it.upper) - (at < it.lower)
+        """End what leads further out beyond a position limit (7); tell whether there was any."""
+        stops, position = set(), None if self.is_off else self.measured(group)
+        for joint, own in {} if self.is_off else values.items():
+            (lower, upper), at = self.joints[joint][0], position[joint]
+            sense = 0 if at is None else (at > upper) - (at < lower)
             if own.get(1, 0) * sense > 0:
                 stops |= {(name, 1) for name in (values if group.is_few else [joint])}
             if own.get(2, 0) * sense > 0:
@@ -182,35 +168,32 @@ class Promises:
                 if speed is not None and speed * sense > self.options.zero_max_velocity:
                     stops.add((joint, 2))
             self.counts['7'] += any(own.get(row, 0) * sense > 0 for row in (1, 2))
-        if stops and self.options.limits == 'reject' and may_refuse:
+        if stops and self.rejects and may_refuse:
             raise No('7')
         for joint, row in stops:
-            if row in values[joint]:
-                values[joint][row] = 0.0
+            values[joint][row] = 0.0
+        return bool(stops)
 
-    def within(self, group, row, values, may_refuse=True):
-        """Hold values of the actuators of a transmission within their limits (1)."""
-        share = 1.0
-        for name, value in values.items():
-            upper = self.limits[name].get(('upper', 'velocity', 'effort')[row], math.inf)
-            lower = -upper if row else self.limits[name].get('lower', -math.inf)
-            slack = [1e-9 * (1 + abs(bound)) for bound in (lower, upper)]
-            if self.options.limits == 'off' or lower - slack[0] <= value <= upper + slack[1]:
-                continue
-            if may_refuse and (
-                self.options.limits == 'reject' or (not row and not group.is_single)
-            ):
-                raise No('1')
-            if not row:
-                return {name: min(max(value, lower), upper)}
-            share = min(share, upper / abs(value))
-        return {name: value * share for name, value in values.items()}
+    def limit(self, group, told, may_refuse=True):
+        """Hold what the actuators of a transmission are told within their limits, in place (1)."""
+        for row in set() if self.is_off else {0, 1, 2} & told[group.actuators[0]].keys():
+            share = 1.0
+            for name in group.actuators:
+                value, (lower, upper) = told[name][row], self.motors[name][row]
+                if lower - slack(lower) <= value <= upper + slack(upper):
+                    continue
+                if may_refuse and (self.rejects or (row == 0 and not group.is_single)):
+                    raise No('1')
+                share = min(share, upper / abs(value)) if row else share
+                told[name][row] = value if row else self.clamp((lower, upper), value)
+            for name in group.actuators:
+                told[name][row] *= share
 
-    def partner(self, group, joint, row, may_be_zero=True):
+    def partner(self, group, joint, row, is_way=False):
         """Return what a joint that a command leaves out goes on doing (2, 3)."""
-        if row and may_be_zero and self.options.partial_commands == 'zero':
+        if row % 2 and is_way or row and not is_way and self.options.partial_commands == 'zero':
             return 0.0
-        is_under_way = any(self.arrival.get(n, -math.inf) > self.now for n in group.actuators)
+        is_under_way = any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
         found = None if is_under_way else self.held[joint].get(row)
         if found is None and row == 0:
             found = self.measured(group)[joint]
@@ -218,82 +201,55 @@ class Promises:
             raise No('3' if row else '2')
         return found
 
-    def complete(self, group, own, rows):
-        """Fill in the joints that a command leaves out (3), and apply 7."""
-        missing = [joint for joint in group.joints if joint not in own]
-        follows = group.is_few and group.name in self.mechanics.formula
-        if missing and not follows:
-            if group.is_few or self.options.partial_commands == 'reject':
-                raise No('3')
-            for joint in missing:
-                own[joint] = {row: self.partner(group, joint, row) for row in rows}
-        if follows:
-            self.follow(group, own, rows)
-        self.outward(group, own)
+    def expect(self, command, turn, is_way=False):
+        """
+        Return what joints and actuators are told by a command, by name and row.
 
-    def follow(self, group, own, rows):
-        """Set joints that one motor moves to what it gives them."""
-        for row in rows:
-            given = {joint: values[row] for joint, values in own.items() if row in values}
-            sent = self.mechanics.to_actuators(group, given, row)
-            found = self.mechanics.to_joints(group, sent, row) if row < 2 else given
-            for joint in group.joints:
-                own.setdefault(joint, {})[row] = found.get(joint, 0.0)
-
-    def mapped(self, group, own, rows):
-        """Return what the actuators of a group are told, by name and row."""
-        result = {name: {} for name in group.actuators}
-        varies = group.name not in self.mechanics.formula
-        for row in rows:
-            at = self.measured(group) if varies else None
-            if row == 1 and 0 in rows:
-                at = {joint: values[0] for joint, values in own.items()}
-            values = {joint: each[row] for joint, each in own.items()}
-            values = self.mechanics.to_actuators(group, values, row, at)
-            for name, value in values.items():
-                result[name][row] = value
-        return result
-
-    # -- commands --------------------------------------------------------------------------------
-
-    def expect(self, command, turn):
-        """Return what joints and actuators are told by a command, by name and row."""
-        groups = list(dict.fromkeys(map(self.group, command)))
-        if self.options.mixed_commands == 'reject' and len({*map(tuple, command.values())}) > 1:
+        :param is_way: Whether it is a waypoint.
+        """
+        groups, own, told, lost = [*dict.fromkeys(map(self.group, command))], {}, {}, []
+        modes = [{*command[joint]} for joint in command]
+        if self.options.mixed_commands == 'reject' and any(mode != modes[0] for mode in modes):
             raise No('3')
-        own = {
-            group: {j: dict(command[j]) for j in group.joints if j in command} for group in groups
-        }
-        for joint, values in (each for joints in own.values() for each in joints.items()):
-            for row in values:
-                values[row] = self.clamp(joint, row, values[row])
-        for joints in own.values():
-            if len({*map(tuple, joints.values())}) > 1:
+        for joint, values in command.items():
+            own[joint] = {row: self.clamp(self.joints[joint][row], values[row]) for row in values}
+            if self.rejects and own[joint] != values:
+                raise No('1')
+        for group in groups:
+            mine = {joint: own[joint] for joint in group.joints if joint in own}
+            rows = {*next(iter(mine.values()))}
+            if any({*values} != rows for values in mine.values()):
                 raise No('3')
-        rows = {group: [*next(iter(own[group].values()))] for group in groups}
+            missing = [joint for joint in group.joints if joint not in mine]
+            varies = group.name not in self.mechanics.formula
+            if missing and (group.is_few or self.options.partial_commands == 'reject'):
+                if is_way or varies or not group.is_few:
+                    raise No('3')
+            if is_way and varies and (0 not in rows or (3 in rows and 1 not in rows)):
+                raise No('2')
+            if group.is_few and not varies:
+                self.mechanics.follow(group, mine, rows & {1} if is_way else rows)
+            for joint in missing:
+                mine[joint] = mine.get(joint) or {
+                    row: self.partner(group, joint, row, is_way) for row in rows
+                }
+            own |= {joint: mine[joint] for joint in group.joints}
+            self.outward(group, mine)
         for group in groups:
-            self.complete(group, own[group], rows[group])
-        told, lost = {}, []
-        for group in groups:
+            mine = {joint: own[joint] for joint in group.joints}
             try:
-                told |= self.mapped(group, own[group], rows[group])
+                told |= self.mechanics.map(group, mine, None if is_way else self.measured(group))
             except No:
                 lost.append(group)
         if lost:
             raise No('open', lost)
-        for name, values in told.items():
-            if 0 in values and turn(name) is False:
-                raise No('2')
+        if any(0 in values and turn(name) is False for name, values in told.items()):
+            raise No('2')
         for group in groups:
             self.limit(group, told)
-        return {joint: values for joints in own.values() for joint, values in joints.items()}, told
+        return own, told
 
-    def limit(self, group, told, may_refuse=True):
-        """Hold what actuators of a group are told within their limits, in place."""
-        for row in {0, 1, 2} & told[group.actuators[0]].keys():
-            values = {name: told[name][row] for name in group.actuators}
-            for name, value in self.within(group, row, values, may_refuse).items():
-                told[name][row] = value
+    # -- what is sent ----------------------------------------------------------------------------
 
     def judge_command(self, command, turn, refused, found):
         """Compare what was sent by a command, or why it was rejected, with what must be."""
@@ -302,11 +258,9 @@ class Promises:
         except No as no:
             self.hold(no.args[0], refused is not None, f'accepted {command}')
             lost = no.args[1] if len(no.args) > 1 else []
-            rates = {j for j, values in command.items() if values.keys() & {1, 2}}
-            over = {j for g in lost if rates & {*g.joints} for j in g.joints}
-            return self.judge_ends(
-                found, turn, {j for j in over if self.held[j].keys() & {1, 2}}, bool(lost)
-            )
+            rates = {joint for joint, values in command.items() if {*values} & {1, 2}}
+            over = {j for group in lost if rates & {*group.joints} for j in group.joints}
+            return self.judge_ends(found, turn, over, bool(lost))
         if refused == 'unknown_turn' and any(turn(name) is None for name in sent):
             return None
         self.hold('open', refused is None, f'rejected as {refused}: {command}')
@@ -314,9 +268,8 @@ class Promises:
         self.coming = [end for end in self.coming if not end['held'].keys() & joints.keys()]
         self.held |= joints
         self.told |= sent
-        for name, values in sent.items():
-            self.arrival.pop(name, None)
-            self.efforts[name] = values.get(2, self.efforts[name])
+        self.efforts |= {name: values[2] for name, values in sent.items() if 2 in values}
+        self.arrival = {name: time for name, time in self.arrival.items() if name not in sent}
         for joint in joints:
             if self.group(joint).is_few:
                 self.since.pop(joint, None)
@@ -328,20 +281,17 @@ class Promises:
         """Compare numbers by actuator and row: no more, no less, the same, and within limits."""
         expected = {(name, row): v for name in expected for row, v in expected[name].items()}
         self.hold('3', found.numbers.keys() == expected.keys(), f'{found.numbers} for {expected}')
-        for key, value in found.numbers.items():
-            self.same(promise, key, value, expected[key])
+        for (name, row), value in found.numbers.items():
+            self.same(promise, name, row, value, expected[name, row])
 
-    def same(self, promise, key, value, expected):
+    def same(self, promise, name, row, value, expected):
         """Compare a number that was sent."""
-        name, row = key
         tolerance = 1e-9 if self.group(name).name in self.mechanics.formula else 1e-6
         is_same = abs(value - expected) <= tolerance * (1 + abs(expected))
         self.hold(promise, is_same, f'{name} was sent {row}: {value} for {expected}')
-        limits = self.limits[name]
-        upper = limits.get(('upper', 'velocity', 'effort', '')[row], math.inf)
-        lower = -upper if row else limits.get('lower', -math.inf)
-        if self.options.limits != 'off' and (upper < math.inf or lower > -math.inf):
-            is_within = lower - 1e-9 * (1 + abs(lower)) <= value <= upper + 1e-9 * (1 + abs(upper))
+        lower, upper = self.motors[name][row]
+        if not self.is_off and (lower, upper) != (-_INF, _INF):
+            is_within = lower - slack(lower) <= value <= upper + slack(upper)
             self.hold('1', is_within, f'{name} was sent {row}: {value}')
         if row == 0 and self.facts.motors[name].period:
             self.counts['2'] += 1
@@ -349,198 +299,138 @@ class Promises:
     def judge_arrays(self, found, turn, ends=False):
         """Compare arrays with what each member is told (3)."""
         for space, order in self.orders.items():
-            for row in {r for name, r in found.numbers if name in order}:
-                told = {name: self.told[name].get(row) for name in order}
-                way = {n for n in order if self.arrival.get(n, -math.inf) > self.now}
-                lacking = {n for n in order if told[n] is None or n in way}
-                if ends:
-                    rest = {
-                        n: self.efforts[n] if row == 2 else (told[n] or 0.0) * (n not in way)
-                        for n in order
-                    }
-                    told = {n: found.numbers.get((n, row), rest[n]) for n in order}
-                    told |= {n: self.clip(n, row, v) for n, v in told.items()}
-                    lacking = set()
-                else:
-                    lacking |= {
-                        n
-                        for n in order
-                        if n not in lacking
-                        and abs(self.clip(n, row, told[n]) - told[n]) > 1e-9 * (1 + abs(told[n]))
-                    }
-                    lacking |= {n for n in order if space in self.mechanics.silent(self.now)}
-                    lacking |= {n for n in order if row == 0 and turn(n) is False}
+            for row in {row for name, row in found.numbers if name in order}:
+                told, lacking = {name: self.told[name].get(row) for name in order}, set()
+                for name in order:
+                    bounds, value = self.motors[name][row], told[name]
+                    on_way = self.arrival.get(name, -_INF) > self.now
+                    if row == 1 and value and (name, row) not in found.numbers:
+                        value = told[name] = 0.0 if self.leads_out(self.group(name)) else value
+                    if ends:
+                        value = self.efforts[name] if row == 2 else (value or 0.0) * (not on_way)
+                        told[name] = self.clamp(bounds, found.numbers.get((name, row), value))
+                    elif (
+                        value is None
+                        or on_way
+                        or abs(self.clamp(bounds, value) - value) > slack(value)
+                        or space in self.mechanics.silent(self.now)
+                        or (row == 0 and turn(name) is False)
+                    ):
+                        lacking.add(name)
                 array = found.arrays.pop((space, row), None)
-                unsure = not ends and row == 0 and any(turn(n) is None for n in order)
-                if not (unsure and array is None):
+                unsure = not ends and row == 0 and None in map(turn, order)
+                if not unsure or array is not None:
                     is_right = (array is None) == bool(lacking)
                     self.hold('3', is_right, f'array {row} of {space!r}: {array}, {lacking}')
-                if lacking:
+                if array is None:
                     self.unsent[space, row] = self.unsent.get((space, row), 0) + 1
+                    self.missing[space, row] = None if unsure else lacking
+                elif not ends:
+                    self.missing.pop((space, row), None)
                 for name, value in (array or {}).items():
-                    self.same('3', (name, row), value, told[name])
+                    self.same('3', name, row, value, told[name])
         self.hold('3', not found.arrays, f'arrays nobody asked for: {found.arrays}')
 
-    def clip(self, name, row, value):
-        """Return a number of an actuator within its limits."""
-        upper = self.limits[name].get(('upper', 'velocity', 'effort')[row], math.inf)
-        lower = -upper if row else self.limits[name].get('lower', -math.inf)
-        return value if self.options.limits == 'off' else min(max(value, lower), upper)
-
-    # -- ends ------------------------------------------------------------------------------------
+    def leads_out(self, group):
+        """Tell whether what a group is still told leads further out beyond a limit (7)."""
+        return self.outward(group, {j: {1: self.held[j].get(1, 0.0)} for j in group.joints}, False)
 
     def judge_ends(self, found, turn, cancelled=(), are_due=True):
         """Check that every velocity (and effort) ends in time, and nothing else does (4)."""
-        due = {j for j, t in self.since.items() if self.now - t > self.timeout or t == -math.inf}
-        due = due | (self.since.keys() & cancelled) if are_due else set()
-        rows, sent, before = (1, 2) if self.options.zero_effort else (1,), {}, self.told
-        for group in self.facts.groups:
+        sent, rows = {}, {1, 2} if self.options.zero_effort else {1}
+        due = {j for j, t in self.since.items() if t == -_INF or self.now - t > self.timeout}
+        due |= {j for j in cancelled if j in self.since and {*self.held[j]} & {1, 2}}
+        for group in self.facts.groups if are_due else ():
             over = due & {*group.joints}
             if not over:
                 continue
             over = {*group.joints} if group.is_few else over
-            own = {joint: {} for joint in group.joints}
-            for row in rows:
-                if any(row in self.held[joint] for joint in over):
-                    for joint in group.joints:
-                        own[joint][row] = 0.0 if joint in over else self.held[joint].get(row, 0.0)
+            ending = rows & {row for joint in over for row in self.held[joint]}
+            own = {
+                joint: {row: 0.0 if joint in over else held.get(row, 0.0) for row in ending}
+                for joint, held in ((joint, self.held[joint]) for joint in group.joints)
+            }
             self.outward(group, own, False)
             try:
-                told = self.mapped(group, own, [*own[group.joints[0]]])
+                told = self.mechanics.map(group, own, self.measured(group))
                 self.limit(group, told, False)
             except No:
                 over = {*group.joints}
-                told = {n: {r: 0.0 for r in self.told[n] if r in rows} for n in group.actuators}
+                told = {n: dict.fromkeys(rows & {*self.told[n]}, 0.0) for n in group.actuators}
             sent |= told
-            for joint in over:
-                if 2 in self.held[joint] and 2 not in own[joint]:
-                    self.kept.add(joint)
-                self.since.pop(joint, None)
+            self.kept |= {joint for joint in over if 2 in self.held[joint] and 2 not in ending}
+            self.since = {joint: t for joint, t in self.since.items() if joint not in over}
             for joint in group.joints:
                 self.held[joint] |= own[joint]
         self.compare('4', found, sent)
         for (name, row), value in found.numbers.items():
             self.told[name].pop(row, None)
-            if value:
-                self.told[name][row] = value
-            if row == 2:
-                self.efforts[name] = value
+            self.told[name] |= {row: value} if value else {}
+            self.efforts |= {name: value} if row == 2 else {}
         return self.judge_arrays(found, turn, ends=True)
 
     def judge_stop(self, found, turn):
         """Check that stopping ends every active velocity, and nothing else (5)."""
-        told = {name: {*values} for name, values in self.told.items()}
-        for end in self.coming:
-            for name, values in end['told'].items():
-                told[name] |= values.keys()
         rows = {1, 2} if self.options.zero_effort else {1}
         rows = rows if self.options.on_stop == 'zero_rates' else set()
-        self.compare('5', found, {n: dict.fromkeys(told[n] & rows, 0.0) for n in told})
+        ends = {name: {} for name in self.motors}
+        for told in (self.told, *(end['told'] for end in self.coming)):
+            for name, values in told.items():
+                ends[name] |= dict.fromkeys(rows & {*values}, 0.0)
+        self.compare('5', found, ends)
         self.judge_arrays(found, turn, ends=True)
         self.reset()
 
     # -- trajectories ----------------------------------------------------------------------------
 
-    def expect_trajectory(self, names, points, turn):
-        """Return what the waypoints tell joints and actuators, each by name and row."""
-        joints, sent = [{} for _ in points], [{} for _ in points]
-        for group in dict.fromkeys(map(self.group, names)):
-            missing = [joint for joint in group.joints if joint not in names]
-            if missing and (group.is_few or self.options.partial_commands == 'reject'):
-                raise No('3')
-            rows = {row for _, given in points for row in given}
-            rest = {
-                j: {0: self.partner(group, j, 0) if 0 in rows else 0, 1: 0.0, 3: 0.0}
-                for j in missing
-            }
-            for joint in missing if 2 in rows else ():
-                rest[joint][2] = self.partner(group, joint, 2, may_be_zero=False)
-            varies = group.name not in self.mechanics.formula
-            for number, (_, given) in enumerate(points):
-                own = joints[number]
-                for joint in group.joints:
-                    own[joint] = {
-                        r: rest[joint][r]
-                        if joint in missing
-                        else self.clamp(joint, r, given[r][joint])
-                        for r in given
-                    }
-                if varies and (0 not in given or (3 in given and 1 not in given)):
-                    raise No('2')
-                mine = {joint: own[joint] for joint in group.joints}
-                if group.is_few and not varies:
-                    self.follow(group, mine, given.keys() & {1})
-                self.outward(group, mine)
-                at, rate = ({j: v.get(row) for j, v in mine.items()} for row in (0, 1))
-                told = {name: {} for name in group.actuators}
-                for row in given:
-                    values = {joint: each[row] for joint, each in mine.items()}
-                    for name, value in self.mechanics.to_actuators(
-                        group, values, row, at, rate
-                    ).items():
-                        told[name][row] = value
-                if 0 in given and any(turn(name) is False for name in told):
-                    raise No('2')
-                self.limit(group, told)
-                sent[number] |= told
-            self.check_speed(group, [t for t, _ in points], joints, sent, varies)
-        return joints, sent
+    def check_speed(self, before, after):
+        """Reject what is too fast between two waypoints (1): times, joints, and actuators."""
+        (t0, joints0, sent0), (t1, joints1, sent1) = before, after
+        for group in dict.fromkeys(map(self.group, joints0)):
+            way = [sent0, sent1]
+            if group.name not in self.mechanics.formula:
+                middle = {j: (joints0[j][0] + joints1[j][0]) / 2 for j in group.joints}
+                middle = self.mechanics.to_actuators(group, middle, 0)
+                way.insert(1, {name: {0: value} for name, value in middle.items()})
+            steps = [(joints0[j], joints1[j], self.joints[j], t1 - t0) for j in group.joints]
+            for name in group.actuators:
+                seconds = (t1 - t0) / (len(way) - 1)
+                ends = [(x[name], y[name]) for x, y in pairwise(way)]
+                steps += [(x, y, self.motors[name], seconds) for x, y in ends]
+            for x, y, bounds, seconds in steps:
+                if abs(y[0] - x[0]) / seconds > bounds[1][1] * (1 + 1e-9):
+                    raise No('1')
 
-    def check_speed(self, group, times, joints, sent, varies):
-        """Reject what is too fast between two waypoints (1)."""
-        if self.options.limits == 'off':
-            return
-        steps = [
-            (t, j, a)
-            for t, j, a in zip(times, joints, sent, strict=True)
-            if 0 in j[group.joints[0]]
-        ]
-        for (t0, j0, a0), (t1, j1, a1) in pairwise(steps):
-            way = [a0, a1]
-            if varies:
-                middle = {j: (j0[j][0] + j1[j][0]) / 2 for j in group.joints}
-                way.insert(
-                    1,
-                    {n: {0: v} for n, v in self.mechanics.to_actuators(group, middle, 0).items()},
-                )
-            seconds = (t1 - t0) / (len(way) - 1)
-            speeds = [
-                (abs(j1[j][0] - j0[j][0]) / (t1 - t0), self.facts.joints[j].velocity)
-                for j in group.joints
-            ]
-            speeds += [
-                (abs(y[n][0] - x[n][0]) / seconds, self.limits[n].get('velocity', math.inf))
-                for x, y in pairwise(way)
-                for n in group.actuators
-            ]
-            if any(speed > limit * (1 + 1e-9) for speed, limit in speeds):
-                raise No('1')
-
-    def judge_trajectory(self, names, points, start, turn, refused, found):
+    def judge_trajectory(self, points, start, turn, refused, found):
         """Compare a trajectory that was sent, or why it was rejected, with what must be."""
         try:
-            joints, sent = self.expect_trajectory(names, points, turn)
+            told = [(time, *self.expect(given, turn, is_way=True)) for time, given in points]
+            placed = [each for each in told if 0 in next(iter(each[1].values()))]
+            for before, after in pairwise(() if self.is_off else placed):
+                self.check_speed(before, after)
         except No as no:
             return self.hold(no.args[0], refused is not None, f'accepted {points}')
-        if refused == 'unknown_turn' and any(turn(name) is None for name in sent[0]):
+        _, joints, sent = told[-1]
+        if refused == 'unknown_turn' and any(turn(name) is None for name in sent):
             return None
         self.hold('open', refused is None, f'rejected as {refused}: {points}')
-        self.hold('3', found.ways.keys() == sent[0].keys() and not found.numbers, f'{found.ways}')
+        self.hold('3', found.ways.keys() == sent.keys() and not found.numbers, f'{found.ways}')
         for name, way in found.ways.items():
-            for (time, given), values, (_, expected) in zip(points, sent, way, strict=True):
-                self.hold('exact', values[name].keys() == expected.keys(), f'{expected}')
-                for row, value in expected.items():
-                    self.same('exact', (name, row), value, values[name][row])
-        left = [{0} if 0 in points[-1][1] else {1, 2, 3}]
-        until = start + points[-1][0]
-        end = {'start': start, 'until': until, 'named': names}
-        for key, last in (('held', joints[-1]), ('told', sent[-1])):
-            end[key] = {
-                n: {r: v for r, v in values.items() if r in left[0]} for n, values in last.items()
-            }
-            for values in end[key].values():
-                if values.pop(3, None) is not None:  # it leads to a velocity, whatever it is
-                    values.setdefault(1, 0.0)
-        self.coming = [e for e in self.coming if not e['held'].keys() & joints[-1].keys()] + [end]
-        self.kept -= {*names}
+            for (_, _, expected), (_, values) in zip(told, way, strict=True):
+                self.hold('exact', values.keys() == expected[name].keys(), f'{values}')
+                for row, value in values.items():
+                    self.same('exact', name, row, value, expected[name][row])
+        end = {'start': start, 'until': start + points[-1][0], 'named': {*points[-1][1]}}
+        for key, last in (('held', joints), ('told', sent)):
+            end[key] = {name: self.left(values) for name, values in last.items()}
+        self.coming = [e for e in self.coming if not e['held'].keys() & joints.keys()] + [end]
+        self.kept -= end['named']
         return self.begin(self.now)
+
+    @staticmethod
+    def left(values):
+        """Return what the last waypoint leaves: a position, or else rates that have to end."""
+        if 0 in values:
+            return {0: values[0]}
+        # Acceleration leads to a velocity, whatever it is.
+        return {1: 0.0, **{row: values[row] for row in (1, 2) if row in values}}

@@ -25,16 +25,22 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from promise_robots import maps, Mechanics, Moody, No, ROBOTS
-from promises import FIELDS, MODES, Promises
+from promises import Promises
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 
 #: How often each promise was put to the test, and messages by topic.
 COUNTS = Counter()
+
+MODES = ('position', 'velocity', 'effort')
+
+#: Rows of the arrays of a waypoint.
+FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
 
 DICE = st.integers(0, 2**24)
 EMPTY = np.empty(0)
@@ -50,7 +56,7 @@ class Found:
     :ivar ways: Waypoints by actuator: times, and numbers by row.
     """
 
-    def __init__(self, outgoing, facts, units, shift):
+    def __init__(self, outgoing, facts, units, shift, is_merged):
         self.numbers, self.arrays, self.ways = {}, {}, {}
         names = {facts.place(name): name for name in facts.motors}
 
@@ -58,12 +64,16 @@ class Found:
             unit = units[name][1 if row == 3 else row]
             return float(value) * unit + (shift.get(name, 0.0) if row == 0 else 0.0)
 
+        forms = Counter()
         for topic, space, content in outgoing:
             COUNTS[f'messages on {topic}'] += 1
             if topic == 'actuator_commands':
+                forms[space] += 1
+                assert not is_merged or forms[space] == 1, 'one message for all modes'
                 for row, mode in enumerate(MODES):
                     values = getattr(content, mode)
                     assert len(values) in (0, len(content.names))
+                    assert is_merged or not np.isnan(values).any()
                     for driver_name, value in zip(content.names, values, strict=False):
                         name = names[space, driver_name]
                         if not math.isnan(value):
@@ -130,12 +140,16 @@ class Machine(RuleBasedStateMachine):
             self.order.setdefault(self.facts.place(actuator)[0], []).append(actuator)
         age = self.options.state_timeout or math.inf
         self.mechanics = Mechanics(self.facts, self.robot, age)
-        self.model = Promises(self.facts, self.mechanics, self.options, COUNTS)
-        self.model.orders = self.order
-        self.outbox, self.fails = [], False
+        self.model = Promises(self.facts, self.mechanics, self.options, self.order, COUNTS)
+        self.outbox, self.fails, self.beyond = [], False, 0.25
         self.bridge = Bridge(self.robot, self.options, self.send)
         self.now = 1000.0
         timeout = self.model.timeout
+        self.steady, self.stalled_at, self.heard_at = 0.0, -math.inf, {}
+        self.looked = 0.0
+        self.clocks = {'one': 0.0, 'two': 3600.0, None: -5.0}
+        limit = timeout if timeout < math.inf else 0.5
+        self.watch = StallWatch(limit, lambda: self.steady)
         self.tick_period = timeout / 4 if timeout < math.inf else 0.125
         self.next_tick = self.now + self.tick_period
         self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
@@ -164,7 +178,32 @@ class Machine(RuleBasedStateMachine):
     def found(self):
         """Return what was sent since the last call."""
         outgoing, self.outbox = self.outbox, []
-        return Found(outgoing, self.facts, self.mechanics.unit, self.shift)
+        is_merged = self.options.mixed_commands == 'nan'
+        return Found(outgoing, self.facts, self.mechanics.unit, self.shift, is_merged)
+
+    def note_stall(self):
+        """Notice that the process stood still, as its timer or a command does."""
+        if self.steady - self.looked > self.watch.limit:
+            self.stalled_at = self.steady
+        self.looked = self.steady
+
+    def arrives(self, writer, age):
+        """Tell whether a command passes that was sent some time ago, and judge that."""
+        sent = self.steady - age + self.clocks[writer]
+        self.note_stall()
+        known_for = self.steady - self.heard_at.get(writer, -math.inf)
+        try:
+            self.watch.check(writer, sent, self.steady)
+        except MessageError as error:
+            assert error.reason == 'stalled'
+            passes = False
+        else:
+            passes = True
+            if writer is not None:
+                self.heard_at[writer] = self.steady
+        since = self.steady - self.stalled_at
+        self.model.judge_age(age, known_for, since, not passes, 3.0 if writer is None else 10.0)
+        return passes
 
     def act(self, action):
         """Let time pass for the model; return why an action was rejected, and what was sent."""
@@ -178,16 +217,29 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def count(self):
-        """Count the steps."""
+        """Count the steps, and compare what is counted with what happened."""
         COUNTS['steps'] += 1
+        if not hasattr(self, 'model'):
+            return
+        gate, model = self.bridge.gate, self.model
+        unsent = {f'{s}actuator_{MODES[r]}_commands': n for (s, r), n in model.unsent.items()}
+        assert gate.unsent_arrays == unsent
+        for (space, row), names in model.missing.items():
+            missing = gate.missing[f'{space}actuator_{MODES[row]}_commands']
+            assert names is None or set(missing) == names
+        assert len(gate.missing) == len(model.missing)
 
     def pass_time(self, seconds):
         """Let time pass, with the ticks that are due."""
         until = self.now + seconds
         while self.next_tick <= until:
+            self.steady += self.next_tick - self.now
             self.now = self.next_tick
             self.next_tick += self.tick_period
+            self.note_stall()
+            self.watch.look()
             self.tick()
+        self.steady += until - self.now
         self.now = until
         self.note_age()
 
@@ -268,6 +320,8 @@ class Machine(RuleBasedStateMachine):
         """Command some joints by a JointState."""
         dice = Random(dice)
         self.pass_time(dice.choice([0, 0, 1 / 64, 1 / 16, 1 / 8]))
+        if not self.arrives(dice.choice(['one', 'one', 'two', None]), dice.uniform(0, 0.02)):
+            return
         joints = self.choose(dice)
         modes = [(0,), (0,), (1,), (1,), (1,), (2,), (2,), (0, 1), (1, 2), (0, 1, 2)]
         rows = dice.choice(modes)
@@ -335,6 +389,11 @@ class Machine(RuleBasedStateMachine):
             given = {r: {n: flat[n][r] for n in names} for r in given}
             before = given.get(0)
             points.append((time, given))
+        start = dice.choice([None, None, self.now + 0.25, self.now + 1.0, self.now - 0.125])
+        self.send_trajectory(names, points, start)
+
+    def send_trajectory(self, names, points, start):
+        """Command joints by a trajectory, and judge it."""
         waypoints = tuple(
             Waypoint(
                 (int(time // 1), round((time % 1) * 1e9)),
@@ -345,12 +404,15 @@ class Machine(RuleBasedStateMachine):
             )
             for time, given in points
         )
-        start = dice.choice([None, None, self.now + 0.25, self.now + 1.0, self.now - 0.125])
         record = TrajectoryRecord((0, 0), '', tuple(names), waypoints)
         refused, found = self.act(lambda: self.bridge.command_trajectory(record, self.now, start))
         COUNTS[f'trajectories, {refused or "sent"}'] += 1
         begins = self.now if start is None else start
-        self.model.judge_trajectory(names, points, begins, self.turn, refused, found)
+        given = [
+            (time, {n: {row: v[n] for row, v in values.items()} for n in names})
+            for time, values in points
+        ]
+        self.model.judge_trajectory(given, begins, self.turn, refused, found)
 
     # -- drivers ---------------------------------------------------------------------------------
 
@@ -402,7 +464,7 @@ class Machine(RuleBasedStateMachine):
                 self.truth[joint] = dice.uniform(max(low, it.lower), min(high, it.upper))
             elif it.upper == math.inf:
                 self.truth[joint] += dice.uniform(-0.3, 0.3)
-            elif dice.random() < 0.25:
+            elif dice.random() < self.beyond:
                 self.truth[joint] = dice.choice([it.lower - 0.01, it.upper + 0.02])
             else:
                 self.truth[joint] = dice.uniform(it.lower, it.upper)
@@ -468,10 +530,14 @@ class Machine(RuleBasedStateMachine):
         """Let one or all drivers publish."""
         dice = Random(dice)
         self.pass_time(dice.choice([0, 1 / 64, 1 / 64, 1 / 16, 1 / 4]))
-        spaces = list({self.facts.place(name)[0]: None for name in self.facts.motors})
         if dice.random() < 0.3:
-            spaces = [dice.choice(spaces)]
-        for space in spaces:
+            self.publish(dice, dice.choice(['', 'left/', 'right/']))
+        else:
+            self.publish_all(dice)
+
+    def publish_all(self, dice):
+        """Let all drivers publish."""
+        for space in ('', 'left/', 'right/'):
             self.publish(dice, space)
 
     @rule(dice=DICE)
@@ -486,8 +552,7 @@ class Machine(RuleBasedStateMachine):
             return
         dice = Random(dice)
         self.pass_time(1 / 64)
-        for space in ('', 'left/'):
-            self.publish(dice, space)
+        self.publish_all(dice)
         positions = np.full(len(self.robot.actuator_names), math.nan)
         for name in self.wrapped:
             if dice.random() < 0.7:
@@ -513,6 +578,96 @@ class Machine(RuleBasedStateMachine):
         self.publish(dice, dice.choice(['', 'left/', 'right/']))
 
     @rule(dice=DICE)
+    def stall(self, dice):
+        """Stand still, and then receive what was sent before."""
+        dice = Random(dice)
+        seconds = dice.choice([0.3, 0.7, 2.2, 6.0])
+        self.now += seconds
+        self.steady += seconds
+        resumed, ticks_first = self.steady, dice.random() < 0.5
+        self.next_tick = self.now + (0.0 if ticks_first else self.tick_period)
+        for _ in range(3):
+            if ticks_first or dice.random() < 0.5:
+                self.pass_time(dice.choice([0.0, 1 / 64, 0.25, 1.0]))
+            age = self.steady - resumed + dice.uniform(0, seconds) + dice.random()
+            if dice.random() < 0.3 or seconds <= self.watch.limit:
+                age = dice.uniform(0, 0.02)
+            if self.arrives(dice.choice(['one', 'two', None]), age):
+                command = {j: {1: self.draw(dice, j, 1)} for j in self.choose(dice)}
+                self.send_command(command, dice)
+        self.note_age()
+
+    @rule(dice=DICE)
+    def writer_sets_its_clock(self, dice):
+        """Set the clock of a writer back, and stand still: soon its commands pass again."""
+        dice = Random(dice)
+        writer = dice.choice(['one', 'two'])
+        self.clocks[writer] -= 5.0
+        self.heard_at.pop(writer, None)
+        self.pass_time(1.0)
+        self.now += 2.0
+        self.steady += 2.0
+        self.next_tick = self.now
+        for _ in range(6):
+            self.pass_time(0.125)
+            passes = self.arrives(writer, 0.01)
+        COUNTS['open'] += 1
+        assert passes, 'its clock was set, and its commands do not pass'
+
+    def whole_group(self, dice):
+        """Return a group of two joints and two actuators, ``None``: there is none."""
+        groups = [g for g in self.facts.groups if len(g.joints) > 1 and not g.is_few]
+        return dice.choice(groups) if groups else None
+
+    @rule(dice=DICE)
+    def one_goes_on(self, dice):
+        """Command two coupled joints, and then only one of them until the other one ends."""
+        dice = Random(dice)
+        group = self.whole_group(dice)
+        if group is None or self.model.timeout > 1.0:
+            return
+        row = dice.choice((1, 1, 2))
+        command = {joint: {row: self.draw(dice, joint, row)} for joint in group.joints}
+        self.send_command(command, dice)
+        one = dice.choice(group.joints)
+        for _ in range(dice.choice([3, 6])):
+            self.pass_time(self.model.timeout / 4)
+            self.send_command({one: {row: self.draw(dice, one, row)}}, dice)
+        self.pass_time(dice.choice([0.0, 2 * self.model.timeout]))
+
+    @rule(dice=DICE)
+    def interrupt(self, dice):
+        """Interrupt the trajectory of two coupled joints by a command to one of them."""
+        dice = Random(dice)
+        group = self.whole_group(dice)
+        if group is None:
+            return
+        self.publish_all(dice)
+        given = {0: {joint: self.draw(dice, joint, 0) for joint in group.joints}}
+        self.send_trajectory([*group.joints], [(dice.choice([0.25, 5.0]), given)], None)
+        self.pass_time(dice.choice([0.125, 0.25, 0.375]))
+        self.publish_all(dice)
+        one, row = dice.choice(group.joints), dice.choice((0, 0, 1))
+        self.send_command({one: {row: self.draw(dice, one, row)}}, dice)
+
+    @rule(dice=DICE)
+    def one_is_beyond(self, dice):
+        """Command the members of an array, and one again when others are beyond their limits."""
+        dice = Random(dice)
+        orders = list(self.order.values()) or [list(self.facts.motors)]
+        groups = dict.fromkeys(map(self.model.group, dice.choice(orders)))
+        row = dice.choice((1, 1, 2))
+        command = {j: {row: self.draw(dice, j, row)} for g in groups for j in g.joints}
+        self.publish_all(dice)
+        self.send_command(command, dice)
+        self.pass_time(1 / 64)
+        self.beyond = 0.75
+        self.publish_all(dice)
+        self.beyond = 0.25
+        one = dice.choice([*groups])
+        self.send_command({j: {row: self.draw(dice, j, row)} for j in one.joints}, dice)
+
+    @rule(dice=DICE)
     def time_goes_back(self, dice):
         """Set the clock back."""
         self.now -= Random(dice).choice([0.25, 5.0, 100.0])
@@ -527,8 +682,7 @@ class Machine(RuleBasedStateMachine):
         dice = Random(dice)
         if 'archer' in self.facts.motors:
             Moody.fails = dice.random() < 0.5
-            for space in ('', 'left/'):
-                self.publish(dice, space)
+            self.publish_all(dice)
         self.fails = True
         self.pass_time(self.tick_period)
         self.fails = False
@@ -543,6 +697,10 @@ class Machine(RuleBasedStateMachine):
             found = [each for each in found if not each.shapes_map]
         if not found or group.kind not in ('simple', 'differential', 'four_bar', 'coupled'):
             return
+        if dice.random() < 0.6:
+            rows = dice.choice([(0,), (0,), (1,), (2,), (0, 1)])
+            command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
+            self.send_command(command, dice)
         changes, mine = {}, {}
         for tunable in dice.sample(found, min(len(found), dice.choice([1, 1, 2, 3]))):
             new = self.other(dice, tunable, group)
@@ -559,13 +717,35 @@ class Machine(RuleBasedStateMachine):
             COUNTS['tunings, refused'] += 1
             return
         COUNTS['tunings, accepted'] += 1
-        before = self.model.before_tuning(group)
+        told = {name: dict(self.model.told[name]) for name in group.actuators}
+        matrix = self.mechanics.formula[group.name][0]
+        command = self.command_in_force(group)
+        limits = {}
+        for key in [key for key in mine if '.limit.' in key]:
+            limits.setdefault(key.split('.')[1], {})[key.split('.')[3]] = mine.pop(key)
         self.robot = robot
         self.bridge.use(robot)
-        self.model.tuned(group, robot, mine)
-        if before and self.options.tuning_guard:
-            refused, found = self.send_command(before.command, dice)
-            self.model.judge_tuning(group, before, refused, found)
+        before = {name: unit[2] for name, unit in self.mechanics.unit.items()}
+        self.mechanics.tune(group, robot, mine)
+        units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
+        self.model.tuned(group, limits, units)
+        if command and all(told.values()) and self.options.tuning_guard and dice.random() < 0.8:
+            refused, found = self.send_command(command, dice)
+            if refused is None:
+                self.model.judge_tuning(group, told, matrix, found)
+
+        elif len(group.joints) > 1 and not group.is_few:
+            one = dice.choice(group.joints)
+            self.send_command({one: {0: self.draw(dice, one, 0)}}, dice)
+
+    def command_in_force(self, group):
+        """Return the command of a group that is still repeated, empty: there is none."""
+        model = self.model
+        command = {joint: dict(model.held[joint]) for joint in group.joints}
+        ends = [model.since.get(joint, -math.inf) + model.timeout for joint in command]
+        is_one = len({*map(tuple, command.values())}) == 1 and command[group.joints[0]]
+        is_live = model.since.keys() >= command.keys() and min(ends) > self.now
+        return command if is_one and is_live and not group.is_few else {}
 
     @rule(dice=DICE)
     def tune_again(self, dice):

@@ -313,15 +313,6 @@ class StatePath:
         """See :meth:`StateBuffer.settle_turns`."""
         self.merged.settle_turns(positions)
 
-    def joint_position(self, now: float = 0.0) -> Array:
-        """
-        Return joint positions, shape ``(n_joints,)``, NaN where unknown or stale.
-
-        **Overwritten** by the next call that maps.
-        """
-        position: Array = self.joint_motion(now)[0]
-        return position
-
     def joint_motion(self, now: float = 0.0) -> Array:
         """
         Return rows position and velocity, shape ``(2, n_joints)``, NaN where unknown or stale.
