@@ -166,6 +166,7 @@ class Gate:
         self._mapper.forget()
         self.ledger.reset()
         self.missing = {}
+        self._last_arrays: dict[str, dict[int, Array]] = {}
         self._finite: Mask = np.empty(self.ledger.actuators.shape, dtype=bool)
 
     def look(self, known: Known) -> None:
@@ -268,6 +269,7 @@ class Gate:
         position stays held. Coupled joints keep their commands, or end if that cannot be mapped.
         """
         ledger = self.ledger
+        self._end_replaced_arrays(known)
         due = ledger.due_joints(known.now)
         if not due.any():
             return []
@@ -317,6 +319,8 @@ class Gate:
         Zero goes to the interfaces in which actuators were commanded; a trajectory with positions
         stays with its driver.
         """
+        if self._options.on_stop == 'zero_rates':
+            self._end_replaced_arrays(known)
         active = ~np.isnan(self.ledger.actuators)
         for end in self.ledger.upcoming:
             active |= ~np.isnan(end.actuator_command) & end.actuators
@@ -458,7 +462,7 @@ class Gate:
         ends: bool = False,
     ) -> None:
         """Send records, in the turns and by the names of the drivers, and their arrays."""
-        outgoing = []
+        outgoing, sent_arrays = [], dict[str, dict[int, Array]]()
         for record in records:
             if known.shift is not None and len(record.position):
                 record = self._shifted(record, known.shift)
@@ -476,9 +480,11 @@ class Gate:
                 )
                 if values is not None:
                     outgoing.append(Outgoing(topic, namespace, values))
+                    sent_arrays.setdefault(namespace, {})[row] = values
+        self._send(outgoing)
         if self._orders:
             self.ledger.note_efforts(sent[_EFFORT])
-        self._send(outgoing)
+            self._last_arrays |= sent_arrays
 
     def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
         index = self._robot.actuator_names.index
@@ -514,6 +520,23 @@ class Gate:
         self.limits.stop_outward(command, known.position, known.velocity, LimitEffects())
         stopped = self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
         return np.where(stopped & ~np.isnan(values), 0.0, values)
+
+    def _end_replaced_arrays(self, known: Known) -> None:
+        """
+        End rates of the last array to a driver if other modes replaced them without an array.
+
+        A driver that receives only arrays would keep them. One that executes a trajectory has
+        received that.
+        """
+        for namespace, arrays in list(self._last_arrays.items()):
+            order = np.array(self._orders[namespace])
+            for row in arrays.keys() & set(self._ending_rows):
+                kept = (arrays[row] != 0.0) & np.isnan(self.ledger.actuators[row, order])
+                places = order[kept & ~self.ledger.under_way(known.now)[order]]
+                if len(places):
+                    sent = np.full(self.ledger.actuators.shape, np.nan)
+                    sent[row, places] = 0.0
+                    self._deliver([], sent, known, ends=True)
 
     def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
         """Return what ends rates; members that do not end go on, or are zero."""

@@ -261,6 +261,9 @@ class Ledger:
         self.joints[_POSITION, joints] = np.nan
         self.actuators[_POSITION, actuators] = np.nan
         self._arrival[actuators] = -np.inf
+        for end in self.upcoming:
+            end.joint_command[_POSITION, joints] = np.nan
+            end.actuator_command[_POSITION, actuators] = np.nan
         self._is_first[joints] = self.has_first = True
 
     def take_first(self, joints: Mask) -> Mask:
