@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +70,22 @@ class Outgoing(NamedTuple):
     topic: str
     namespace: str
     content: JointStateRecord | TrajectoryRecord | Array
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryValues:
+    """
+    All waypoints in the order of the robot's joints.
+
+    :param named: The joints that the trajectory names, shape ``(n_joints,)``.
+    :param values: Positions, velocities, accelerations, effort: shape ``(4, n_points,
+        n_joints)``, NaN where there is none.
+    :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
+    """
+
+    named: Mask
+    values: Array
+    given: Mask
 
 
 def command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
@@ -344,11 +361,8 @@ class Gate:
     def send_trajectory(
         self,
         trajectory: TrajectoryRecord,
-        values: Array,
-        given: Mask,
-        named: Mask,
+        read: TrajectoryValues,
         known: Known,
-        *,
         route: str,
         start: float,
         effects: LimitEffects,
@@ -356,15 +370,12 @@ class Gate:
         """
         Send a joint trajectory.
 
-        :param values: Positions, velocities, accelerations, efforts of complete groups of joints,
-            shape ``(4, n_points, n_joints)``, within the limits of the joints, NaN: none.
-        :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
-        :param named: The joints that the trajectory names, shape ``(n_joints,)``.
+        :param read: Its waypoints with complete groups of joints, within the limits of these.
         :param start: When it starts [s].
         :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
-        robot = self._robot
+        robot, values, given, named = self._robot, read.values, read.given, read.named
         rates = values[_ROWS_OF_WAYPOINTS]
         self._stop_outward(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates

@@ -354,10 +354,7 @@ class StatePath:
         stamp = self.merged.stamp(now)
         if stamp is None:
             return None
-        joints = self._map(self.merged.values(now)).copy()
-        if self._is_plain and self._all_known:
-            return JointStateRecord(stamp, '', self.view.names, *joints)
-        return self._selected(stamp, joints)
+        return self._selected(stamp, self._map(self.merged.values(now)))
 
     def encoded(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
         """
