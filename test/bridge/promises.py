@@ -72,6 +72,7 @@ class Promises:
         """Let time pass."""
         self.mechanics.note_time(now)
         if now < self.now:  # every command is over, and nobody knows where anything is
+            self.coming = [end for end in self.coming if end['has_rates']]
             self.begin(_INF)
             self.since = dict.fromkeys(self.since, -_INF)
             self.forget(self.motors)
@@ -90,6 +91,14 @@ class Promises:
             self.arrival |= dict.fromkeys(end['told'], end['until'])
             self.since = {n: t for n, t in self.since.items() if n not in end['held']}
             self.since |= dict.fromkeys(end['named'], end['until'])
+
+    def interrupt(self, joints, actuators):
+        """Leave trajectories that have not started to the other joints."""
+        for end in self.coming:
+            for key, others in (('held', joints), ('told', actuators)):
+                end[key] = {n: values for n, values in end[key].items() if n not in others}
+            end['named'] = end['named'] - joints.keys()
+        self.coming = [end for end in self.coming if end['held']]
 
     def forget(self, actuators):
         """Forget positions: somebody may have moved the actuators."""
@@ -265,7 +274,7 @@ class Promises:
             return None
         self.hold('open', refused is None, f'rejected as {refused}: {command}')
         self.compare('exact', found, sent)
-        self.coming = [end for end in self.coming if not end['held'].keys() & joints.keys()]
+        self.interrupt(joints, sent)
         self.held |= joints
         self.told |= sent
         self.efforts |= {name: values[2] for name, values in sent.items() if 2 in values}
@@ -304,10 +313,12 @@ class Promises:
                 for name in order:
                     bounds, value = self.motors[name][row], told[name]
                     on_way = self.arrival.get(name, -_INF) > self.now
-                    if row == 1 and value and (name, row) not in found.numbers:
-                        value = told[name] = 0.0 if self.leads_out(self.group(name)) else value
                     if ends:
                         value = self.efforts[name] if row == 2 else (value or 0.0) * (not on_way)
+                    if value and (name, row) not in found.numbers:
+                        value *= not self.leads_out(self.group(name), row)
+                    told[name] = value
+                    if ends:
                         told[name] = self.clamp(bounds, found.numbers.get((name, row), value))
                     elif (
                         value is None
@@ -331,9 +342,11 @@ class Promises:
                     self.same('3', name, row, value, told[name])
         self.hold('3', not found.arrays, f'arrays nobody asked for: {found.arrays}')
 
-    def leads_out(self, group):
+    def leads_out(self, group, row):
         """Tell whether what a group is still told leads further out beyond a limit (7)."""
-        return self.outward(group, {j: {1: self.held[j].get(1, 0.0)} for j in group.joints}, False)
+        return self.outward(
+            group, {j: {row: self.held[j].get(row, 0.0)} for j in group.joints}, False
+        )
 
     def judge_ends(self, found, turn, cancelled=(), are_due=True):
         """Check that every velocity (and effort) ends in time, and nothing else does (4)."""
@@ -421,9 +434,11 @@ class Promises:
                 for row, value in values.items():
                     self.same('exact', name, row, value, expected[name][row])
         end = {'start': start, 'until': start + points[-1][0], 'named': {*points[-1][1]}}
+        end['has_rates'] = 0 not in next(iter(joints.values()))
         for key, last in (('held', joints), ('told', sent)):
             end[key] = {name: self.left(values) for name, values in last.items()}
-        self.coming = [e for e in self.coming if not e['held'].keys() & joints.keys()] + [end]
+        self.interrupt(joints, sent)
+        self.coming.append(end)
         self.kept -= end['named']
         return self.begin(self.now)
 

@@ -29,7 +29,7 @@ def simple(name, reduction=1.0, motor=''):
 
 
 FINGER = """<transmission name="finger"><plugin>transmission_bridge/CoupledTransmission</plugin>
-<param name="joint1">1.0</param><param name="joint2">1.0</param>
+<param name="joint1">1.0</param><param name="joint2">0.5</param>
 <joint name="near" role="joint1"/><joint name="far" role="joint2"/>
 <actuator name="motor" role="actuator1"/></transmission>"""
 
@@ -104,13 +104,15 @@ def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it
 <actuator name="left" role="actuator1"><mechanical_reduction>1</mechanical_reduction></actuator>
 <actuator name="right" role="actuator2"><mechanical_reduction>1</mechanical_reduction></actuator>
 <joint name="roll" role="joint1"/><joint name="pitch" role="joint2"/></transmission>"""
-    robot = Robot(['roll', 'pitch'], differential, state_timeout=1.0)
+    joints = ['roll', 'pitch', 'a']
+    robot = Robot(joints, differential + simple('a'), state_timeout=1.0)
     robot.measure(100.0, left=0.2, right=0.2)
     robot.command(100.0, 'p', roll=0.1)
     robot.bridge.end_expired((1, 0), 40.0)
     if deactivated:
         robot.bridge.stop((1, 0), 40.0)
         robot.bridge.reset()
+    robot.measure(100.4, m_a=0.0)
     with pytest.raises(MessageError) as caught:
         robot.command(100.5, 'p', roll=0.1)
     assert caught.value.reason == 'partial'

@@ -742,7 +742,8 @@ class Machine(RuleBasedStateMachine):
         """Return the command of a group that is still repeated, empty: there is none."""
         model = self.model
         command = {joint: dict(model.held[joint]) for joint in group.joints}
-        ends = [model.since.get(joint, -math.inf) + model.timeout for joint in command]
+        timeout = model.timeout if model.timeout < math.inf else 0.5
+        ends = [model.since.get(joint, -math.inf) + timeout for joint in command]
         is_one = len({*map(tuple, command.values())}) == 1 and command[group.joints[0]]
         is_live = model.since.keys() >= command.keys() and min(ends) > self.now
         return command if is_one and is_live and not group.is_few else {}

@@ -228,7 +228,7 @@ class Ledger:
             self._routes[joint] = route
 
     def note_efforts(self, sent: Array) -> None:
-        """Note the efforts that are about to be sent, shape ``(n_actuators,)``, for arrays."""
+        """Note the efforts that were sent, shape ``(n_actuators,)``, for arrays."""
         np.copyto(self.last_effort, sent, where=~np.isnan(sent))
 
     # -- ends ------------------------------------------------------------------------------------
