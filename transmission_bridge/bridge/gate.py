@@ -183,7 +183,7 @@ class Gate:
         self._mapper.forget()
         self.ledger.reset()
         self.missing = {}
-        self._last_arrays: dict[str, dict[int, Array]] = {}
+        self._last_velocities: dict[str, Array] = {}
         self._finite: Mask = np.empty(self.ledger.actuators.shape, dtype=bool)
 
     def look(self, known: Known) -> None:
@@ -285,11 +285,8 @@ class Gate:
         Velocity becomes zero, and with ``zero_effort`` effort; otherwise the last effort stays. A
         position stays held. Coupled joints keep their commands, or end if that cannot be mapped.
         """
-        ledger = self.ledger
-        self._end_replaced_arrays(known)
+        ledger, sent, records = self.ledger, np.full(self.ledger.actuators.shape, np.nan), []
         due = ledger.due_joints(known.now)
-        if not due.any():
-            return []
         ending = np.full(ledger.joints.shape, np.nan)
         for row in self._ending_rows:
             ending[row, due & ~np.isnan(ledger.joints[row])] = 0.0
@@ -297,7 +294,6 @@ class Gate:
             group.keep_partners(ending, ledger.joints)
             if not group.can_hold and due[group.joints].any():
                 due[group.joints] = True
-        sent, records = np.full(ledger.actuators.shape, np.nan), []
         if not np.isnan(ending).all():
             sent = self._map_ending(ending, due, known)
             records = actuator_messages(
@@ -305,6 +301,7 @@ class Gate:
             )
             self._deliver(records, sent, known, ends=True)
         ledger.close(due, ending, sent)
+        self._end_replaced_velocities(known)
         return records
 
     def _map_ending(self, ending: Array, due: Mask, known: Known) -> Array:
@@ -336,8 +333,6 @@ class Gate:
         Zero goes to the interfaces in which actuators were commanded; a trajectory with positions
         stays with its driver.
         """
-        if self._options.on_stop == 'zero_rates':
-            self._end_replaced_arrays(known)
         active = ~np.isnan(self.ledger.actuators)
         for end in self.ledger.upcoming:
             active |= ~np.isnan(end.actuator_command) & end.actuators
@@ -346,6 +341,8 @@ class Gate:
             zeros[row, active[row]] = 0.0
         records = actuator_messages(self._robot.actuator_names, zeros, stamp, merged=self._merged)
         self._deliver(records, zeros, known, ends=True)
+        if self._options.on_stop == 'zero_rates':
+            self._end_replaced_velocities(known)
         self.reset()
         return records
 
@@ -473,7 +470,7 @@ class Gate:
         ends: bool = False,
     ) -> None:
         """Send records, in the turns and by the names of the drivers, and their arrays."""
-        outgoing, sent_arrays = [], dict[str, dict[int, Array]]()
+        outgoing, velocities = [], dict[str, Array | None]()
         for record in records:
             if known.shift is not None and len(record.position):
                 record = self._shifted(record, known.shift)
@@ -491,11 +488,12 @@ class Gate:
                 )
                 if values is not None:
                     outgoing.append(Outgoing(topic, namespace, values))
-                    sent_arrays.setdefault(namespace, {})[row] = values
+                    velocities[namespace] = values if row == _VELOCITY else None
         self._send(outgoing)
         if self._orders:
             self.ledger.note_efforts(sent[_EFFORT])
-            self._last_arrays |= sent_arrays
+            former = self._last_velocities | velocities
+            self._last_velocities = {n: each for n, each in former.items() if each is not None}
 
     def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
         index = self._robot.actuator_names.index
@@ -532,22 +530,21 @@ class Gate:
         stopped = self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
         return np.where(stopped & ~np.isnan(values), 0.0, values)
 
-    def _end_replaced_arrays(self, known: Known) -> None:
+    def _end_replaced_velocities(self, known: Known) -> None:
         """
-        End rates of the last array to a driver if other modes replaced them without an array.
+        End velocities of the last array to a driver if other modes replaced them without an array.
 
         A driver that receives only arrays would keep them. One that executes a trajectory has
         received that.
         """
-        for namespace, arrays in list(self._last_arrays.items()):
+        for namespace, values in list(self._last_velocities.items()):
             order = np.array(self._orders[namespace])
-            for row in arrays.keys() & set(self._ending_rows):
-                kept = (arrays[row] != 0.0) & np.isnan(self.ledger.actuators[row, order])
-                places = order[kept & ~self.ledger.under_way(known.now)[order]]
-                if len(places):
-                    sent = np.full(self.ledger.actuators.shape, np.nan)
-                    sent[row, places] = 0.0
-                    self._deliver([], sent, known, ends=True)
+            kept = (values != 0.0) & np.isnan(self.ledger.actuators[_VELOCITY, order])
+            places = order[kept & ~self.ledger.under_way(known.now)[order]]
+            if len(places):
+                sent = np.full(self.ledger.actuators.shape, np.nan)
+                sent[_VELOCITY, places] = 0.0
+                self._deliver([], sent, known, ends=True)
 
     def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
         """Return what ends rates; members that do not end go on, or are zero."""
