@@ -169,7 +169,7 @@ def test_joint_without_limits():
     """One that may be anywhere is unknown, and the sentence says why."""
     bridge = Bridge(robot(None, kind='prismatic'))
     assert np.isnan(bridge.hear(a=3.0)).all()
-    assert 'without limits' in bridge.status().message
+    assert 'no limits' in bridge.status().message
 
 
 def test_too_many_turns():
@@ -200,6 +200,27 @@ def test_coupled_actuators_wait_for_each_other():
     found = bridge.hear(source='two', right=0.2 - TURN)
     expected = bridge.maps.actuator_to_joint('position', [0.6, 0.2])
     assert found == pytest.approx(expected)
+
+
+def test_readings_of_different_times_take_no_turn_away():
+    """While coupled actuators move, the old reading of one excludes no turn of the other."""
+    bridge = Bridge(robot(-1.0, 3.26, text=WRIST))
+    assert np.isnan(bridge.hear(left=3.2, right=3.2)).all()
+    assert np.isnan(bridge.hear(right=3.4, now=0.2)).all()
+    assert np.isnan(bridge.hear(left=3.1, now=0.2)).all()
+    (turn,) = bridge.turns.open_turns()
+    truth = bridge.maps.actuator_to_joint('position', [3.1, 3.4])
+    assert any(np.allclose(each, truth) for each in turn.candidates)
+
+
+def test_coupled_actuators_at_rest_are_resolved_once_their_readings_are_of_one_time():
+    """Readings that are 0.9 s apart leave several turns, the next ones leave one."""
+    bridge = Bridge(robot(-1.0, 1.0, text=WRIST))
+    bridge.hear(source='one', left=0.6, now=0.0)
+    assert np.isnan(bridge.hear(source='two', right=0.2, now=0.9)).all()
+    bridge.hear(source='one', left=0.6, now=0.95)
+    found = bridge.hear(source='two', right=0.2, now=0.95)
+    assert found == pytest.approx(bridge.maps.actuator_to_joint('position', [0.6, 0.2]))
 
 
 def test_motion_leaves_one():
@@ -341,6 +362,15 @@ def test_absolute_positions_settle_it():
     assert np.isnan(bridge.states.joint_motion()[0]).all()
     bridge.states.take_absolute(np.array([np.nan]), 0.0)
     assert np.isnan(bridge.states.joint_motion()[0]).all()
+
+
+def test_absolute_position_far_beyond_the_limits_is_no_position():
+    """If another turn fits, the joint is unknown, and the limits are an error."""
+    bridge = Bridge(robot(-6.0, 4.0))
+    for number in range(3):
+        bridge.states.take_absolute(np.array([1.0 + TURN]), 0.1 * number)
+        assert np.isnan(bridge.hear(a=1.0, now=0.1 * number)).all()
+        assert bridge.status().level == ERROR
 
 
 def test_absolute_positions_of_joints_settle_coupled_actuators():
