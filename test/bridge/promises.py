@@ -203,7 +203,7 @@ class Promises:
 
     def partner(self, group, joint, row, is_way=False):
         """Return what a joint that a command leaves out goes on doing (2, 3)."""
-        if row % 2 and is_way or row and not is_way and self.options.partial_commands == 'zero':
+        if row % 2 if is_way else row and self.options.partial_commands == 'zero':
             return 0.0
         is_under_way = any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
         found = None if is_under_way else self.held[joint].get(row)
@@ -234,12 +234,13 @@ class Promises:
                 raise No('3')
             missing = [joint for joint in group.joints if joint not in mine]
             varies = group.name not in self.mechanics.formula
-            if missing and (group.is_few or self.options.partial_commands == 'reject'):
-                if is_way or varies or not group.is_few:
-                    raise No('3')
+            follows = group.is_few and not varies
+            rejects = group.is_few or self.options.partial_commands == 'reject'
+            if missing and rejects and (is_way or not follows):
+                raise No('3')
             if is_way and varies and (0 not in rows or (3 in rows and 1 not in rows)):
                 raise No('2')
-            if group.is_few and not varies:
+            if follows:
                 self.mechanics.follow(group, mine, rows & {1} if is_way else rows)
             for joint in missing:
                 mine[joint] = mine.get(joint) or {

@@ -194,8 +194,7 @@ class Machine(RuleBasedStateMachine):
         known_for = self.steady - self.heard_at.get(writer, -math.inf)
         try:
             self.watch.check(writer, sent, self.steady)
-        except MessageError as error:
-            assert error.reason == 'stalled'
+        except MessageError:
             passes = False
         else:
             passes = True
@@ -256,10 +255,10 @@ class Machine(RuleBasedStateMachine):
 
     def note_age(self):
         """After a while without readings it is not certain in which turn an actuator is."""
-        for name in self.wrapped:
-            if self.known[name] and self.options.unknown_turn != 'first':
-                if not 0 <= self.now - self.read_at.get(name, -math.inf) <= 1 / 16:
-                    self.known[name] = None
+        for name in self.wrapped if self.options.unknown_turn != 'first' else ():
+            age = self.now - self.read_at.get(name, -math.inf)
+            if self.known[name] and not 0 <= age <= 1 / 16:
+                self.known[name] = None
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -300,7 +299,7 @@ class Machine(RuleBasedStateMachine):
                     near[0] = min(max(near[0], 0.15), 1.15)
                     far[0] = math.sin(near[0])
 
-    def send_command(self, command, dice):
+    def send_command(self, command):
         """Command joints by a JointState, and judge it."""
         names = list(command)
         rows = sorted({row for values in command.values() for row in values})
@@ -336,7 +335,7 @@ class Machine(RuleBasedStateMachine):
             row = dice.choice((0, 1, 2))
             command[joint] = {row: self.draw(dice, joint, row)}
         self.bend(command)
-        self.send_command(command, dice)
+        self.send_command(command)
 
     @rule(dice=DICE)
     def more_commands(self, dice):
@@ -478,8 +477,15 @@ class Machine(RuleBasedStateMachine):
             position = to_actuators(group, given, 0)
         except No:
             position = dict.fromkeys(group.actuators)
-        if still and None not in told.values() and not set(self.wrapped) & {*group.actuators}:
-            position = told
+        if still and None not in told.values() and not {*self.wrapped} & {*group.actuators}:
+            ends = [
+                abs(at - end)
+                for joint, at in self.mechanics.to_joints(group, told, 0).items()
+                for end in (self.facts.joints[joint].lower, self.facts.joints[joint].upper)
+                if at is not None
+            ]
+            # At a limit, rounding decides whether it is beyond.
+            position = told if min(ends, default=0.0) > 1e-6 else position
         speeds = {name: dice.choice([0.0, 0.005, dice.uniform(-1, 1)]) for name in group.actuators}
         return position, speeds
 
@@ -594,7 +600,7 @@ class Machine(RuleBasedStateMachine):
                 age = dice.uniform(0, 0.02)
             if self.arrives(dice.choice(['one', 'two', None]), age):
                 command = {j: {1: self.draw(dice, j, 1)} for j in self.choose(dice)}
-                self.send_command(command, dice)
+                self.send_command(command)
         self.note_age()
 
     @rule(dice=DICE)
@@ -628,11 +634,11 @@ class Machine(RuleBasedStateMachine):
             return
         row = dice.choice((1, 1, 2))
         command = {joint: {row: self.draw(dice, joint, row)} for joint in group.joints}
-        self.send_command(command, dice)
+        self.send_command(command)
         one = dice.choice(group.joints)
         for _ in range(dice.choice([3, 6])):
             self.pass_time(self.model.timeout / 4)
-            self.send_command({one: {row: self.draw(dice, one, row)}}, dice)
+            self.send_command({one: {row: self.draw(dice, one, row)}})
         self.pass_time(dice.choice([0.0, 2 * self.model.timeout]))
 
     @rule(dice=DICE)
@@ -648,7 +654,7 @@ class Machine(RuleBasedStateMachine):
         self.pass_time(dice.choice([0.125, 0.25, 0.375]))
         self.publish_all(dice)
         one, row = dice.choice(group.joints), dice.choice((0, 0, 1))
-        self.send_command({one: {row: self.draw(dice, one, row)}}, dice)
+        self.send_command({one: {row: self.draw(dice, one, row)}})
 
     @rule(dice=DICE)
     def one_is_beyond(self, dice):
@@ -659,13 +665,13 @@ class Machine(RuleBasedStateMachine):
         row = dice.choice((1, 1, 2))
         command = {j: {row: self.draw(dice, j, row)} for g in groups for j in g.joints}
         self.publish_all(dice)
-        self.send_command(command, dice)
+        self.send_command(command)
         self.pass_time(1 / 64)
         self.beyond = 0.75
         self.publish_all(dice)
         self.beyond = 0.25
         one = dice.choice([*groups])
-        self.send_command({j: {row: self.draw(dice, j, row)} for j in one.joints}, dice)
+        self.send_command({j: {row: self.draw(dice, j, row)} for j in one.joints})
 
     @rule(dice=DICE)
     def time_goes_back(self, dice):
@@ -700,7 +706,7 @@ class Machine(RuleBasedStateMachine):
         if dice.random() < 0.6:
             rows = dice.choice([(0,), (0,), (1,), (2,), (0, 1)])
             command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
-            self.send_command(command, dice)
+            self.send_command(command)
         changes, mine = {}, {}
         for tunable in dice.sample(found, min(len(found), dice.choice([1, 1, 2, 3]))):
             new = self.other(dice, tunable, group)
@@ -730,13 +736,13 @@ class Machine(RuleBasedStateMachine):
         units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
         self.model.tuned(group, limits, units)
         if command and all(told.values()) and self.options.tuning_guard and dice.random() < 0.8:
-            refused, found = self.send_command(command, dice)
+            refused, found = self.send_command(command)
             if refused is None:
                 self.model.judge_tuning(group, told, matrix, found)
 
         elif len(group.joints) > 1 and not group.is_few:
             one = dice.choice(group.joints)
-            self.send_command({one: {0: self.draw(dice, one, 0)}}, dice)
+            self.send_command({one: {0: self.draw(dice, one, 0)}})
 
     def command_in_force(self, group):
         """Return the command of a group that is still repeated, empty: there is none."""
@@ -786,9 +792,8 @@ class Machine(RuleBasedStateMachine):
         """Return the actuators that execute a trajectory to positions, or will."""
         model = self.model
         under_way = {n for n in self.facts.motors if model.arrival.get(n, -math.inf) > self.now}
-        ends = [e for e in model.coming]
         left = {n for n in under_way if 0 in model.told[n]}
-        return left | {n for e in ends for n, values in e['told'].items() if 0 in values}
+        return left | {n for e in model.coming for n, values in e['told'].items() if 0 in values}
 
     def teardown(self):
         """Leave the plugin as it was."""
@@ -814,4 +819,4 @@ def run(*, steps, examples, seed=None, **more):
 
 def test_promises_are_kept():
     """A short run; ``make campaign`` is the long one."""
-    run(steps=100, examples=100, derandomize=True)
+    run(steps=100, examples=150, derandomize=True)

@@ -203,6 +203,15 @@ def test_baseline_ages(world: World) -> None:
     assert world.is_taken(world.now - 2.0)
 
 
+def test_equal_delays_after_several_stalls_are_no_clock_that_was_set(world: World) -> None:
+    """A process that stands still again and again gets one old command each time."""
+    assert all(world.stream(1.0))
+    for _ in range(2 * stalls._SAMPLES):
+        world.stall(2.0)
+        assert not world.is_taken(world.now - 1.5)
+        world.idle(0.5)
+
+
 def test_check_ends_ten_seconds_after_the_stall(world: World) -> None:
     """A second stall begins them anew."""
     world.stream(3.0)

@@ -92,6 +92,8 @@ class StallWatch:
         gap, self._alive = now - self._alive, now
         if gap > self.limit:
             self._stalled, self._resumed = gap, now
+            for writer in self._writers.values():
+                writer.samples = 0
         return now
 
     def check(self, writer: Hashable | None, sent: float, received: float) -> None:
