@@ -470,7 +470,7 @@ class Gate:
         ends: bool = False,
     ) -> None:
         """Send records, in the turns and by the names of the drivers, and their arrays."""
-        outgoing, velocities = [], dict[str, Array | None]()
+        outgoing, velocities = [], dict[str, Array]()
         for record in records:
             if known.shift is not None and len(record.position):
                 record = self._shifted(record, known.shift)
@@ -488,12 +488,11 @@ class Gate:
                 )
                 if values is not None:
                     outgoing.append(Outgoing(topic, namespace, values))
-                    velocities[namespace] = values if row == _VELOCITY else None
+                    velocities[namespace] = values if row == _VELOCITY else 0.0 * values
         self._send(outgoing)
         if self._orders:
             self.ledger.note_efforts(sent[_EFFORT])
-            former = self._last_velocities | velocities
-            self._last_velocities = {n: each for n, each in former.items() if each is not None}
+            self._last_velocities |= velocities
 
     def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
         index = self._robot.actuator_names.index

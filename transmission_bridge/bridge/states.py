@@ -337,7 +337,7 @@ class StatePath:
             now,
             position,
             velocity,
-            merged.open_turns(now),
+            None if turns is None else merged.open_turns(now),
             None if turns is None else turns.shift,
             silent,
             silent if returned is None else returned,
