@@ -232,7 +232,7 @@ def power_up(robot, path, rng, counts):
     fit = fitting(robot, actuators + noise)
     measured = robot.maps.actuator_to_joint('position', (actuators + noise)[np.newaxis])
     is_boundary = not inside(robot, measured, 0.0)[0]
-    found = path.joint_position(1.0)
+    found = path.joint_motion(1.0)[0]
     known = np.isfinite(found).all()
     case = 'one' if len(fit) == 1 and not is_boundary else 'boundary' if is_boundary else 'several'
     counts[case] += 1
@@ -248,7 +248,7 @@ def power_up(robot, path, rng, counts):
         assert (turn.reason == 'none') == ('no turn brings' in str(turn))
         counts['not said'] += name not in str(turn)
     path.take_absolute(actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0)
-    found = path.joint_position(1.0)
+    found = path.joint_motion(1.0)[0]
     counts['absolute'] += 1
     counts['absolute resolved'] += bool(np.isfinite(found).all())
     counts['wrong'] += bool(np.isfinite(found).all()) and not agrees(robot, found, truth[0])

@@ -53,6 +53,7 @@ class Promises:
         self.efforts = dict.fromkeys(self.motors, 0.0)  # the last that it was sent
         self.since, self.coming, self.arrival = {}, [], {}
         self.returned, self.kept, self.missing, self.now = set(), set(), {}, -_INF
+        self.last = {}  # the velocities of the last array to each driver
 
     def hold(self, promise, is_kept, what):
         """Check one promise."""
@@ -97,10 +98,12 @@ class Promises:
     def forget(self, actuators):
         """Forget positions: somebody may have moved the actuators."""
         for name in actuators:
-            self.told[name].pop(0, None)
             self.arrival.pop(name, None)
-            for joint in self.group(name).joints:
-                self.held[joint].pop(0, None)
+            for told in (self.told, *(end['told'] for end in self.coming)):
+                told.get(name, {}).pop(0, None)
+            for held in (self.held, *(end['held'] for end in self.coming)):
+                for joint in self.group(name).joints:
+                    held.get(joint, {}).pop(0, None)
 
     def tuned(self, group, units):
         """Let joints hold where their actuators were sent; the same number is another effort."""
@@ -291,10 +294,18 @@ class Promises:
         if row == 0 and self.facts.motors[name].period:
             self.counts['2'] += 1
 
-    def judge_arrays(self, found, turn, ends=False):
+    def replaced(self, space):
+        """Tell whether other modes replaced velocities of the last array, without an array (4)."""
+        return any(
+            value and 1 not in self.told[name] and self.arrival.get(name, -_INF) <= self.now
+            for name, value in self.last.get(space, {}).items()
+        )
+
+    def judge_arrays(self, found, turn, ends=False, replaced=False):
         """Compare arrays with what each member is told (3)."""
         for space, order in self.orders.items():
-            for row in {row for name, row in found.numbers if name in order}:
+            rows = {row for name, row in found.numbers if name in order}
+            for row in sorted(rows | ({1} if replaced and self.replaced(space) else set())):
                 told, lacking = {name: self.told[name].get(row) for name in order}, set()
                 for name in order:
                     bounds, value = self.motors[name][row], told[name]
@@ -324,6 +335,8 @@ class Promises:
                     self.missing[space, row] = None if unsure else lacking
                 elif not ends:
                     self.missing.pop((space, row), None)
+                if array is not None:
+                    self.last[space] = dict(array) if row == 1 else {}
                 for name, value in (array or {}).items():
                     self.same('3', name, row, value, told[name])
         self.hold('3', not found.arrays, f'arrays nobody asked for: {found.arrays}')
@@ -366,7 +379,7 @@ class Promises:
             self.told[name].pop(row, None)
             self.told[name] |= {row: value} if value else {}
             self.efforts |= {name: value} if row == 2 else {}
-        return self.judge_arrays(found, turn, ends=True)
+        return self.judge_arrays(found, turn, ends=True, replaced=are_due)
 
     def judge_stop(self, found, turn):
         """Check that stopping ends every active velocity, and nothing else (5)."""
@@ -377,7 +390,7 @@ class Promises:
             for name, values in told.items():
                 ends[name] |= dict.fromkeys(rows & {*values}, 0.0)
         self.compare('5', found, ends)
-        self.judge_arrays(found, turn, ends=True)
+        self.judge_arrays(found, turn, ends=True, replaced=bool(rows))
         self.reset()
 
     # -- trajectories ----------------------------------------------------------------------------

@@ -188,7 +188,7 @@ class Bridge:
     def measured(self):
         """Return the path's joint positions, having compared them with the model's."""
         self.model_states.now = self.now
-        found = self.states.joint_position(self.now)
+        found = self.states.joint_motion(self.now)[0]
         positions = self.model_states.actuators('position')
         for name, value in zip(reference.JOINTS, found, strict=True):
             assert reference.joint_value(self.model.numbers, 'position', name, positions).equals(

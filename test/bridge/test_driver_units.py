@@ -136,7 +136,7 @@ class Twin:
             path.update('driver', self.layouts.get(names, message.lengths), message, (1, 0))
         found, expected = (path.joint_state() for path in reversed(self.states))
         alike(plain([found]), plain([expected]))
-        return self.states[0].joint_position().copy()
+        return self.states[0].joint_motion()[0].copy()
 
     def command(self, message, position):
         """Command both, and compare what they send or why they refuse it."""

@@ -230,7 +230,8 @@ def test_no_command_is_completed_from_an_old_position(timeout):
     """Whoever asked for the numbers before: a position older than state_timeout is unknown."""
     world = World(made(WRIST), command_timeout=timeout)
     world.state(position=(0.2, 0.2))
-    assert world.command(position={'j0': 0.1}) != {}
+    for _ in range(2):
+        assert world.command(position={'j0': 0.1}) != {}
     world.bridge.gate.reset()
     world.now += 3.0
     world.bridge.states.merged.values(world.now)  # as diagnostics do
@@ -241,7 +242,8 @@ def test_no_effort_is_mapped_at_an_old_position():
     """A crank's effort depends on its position."""
     world = World(made(CRANK.format(speed=100), limit=''))
     world.state(position=world.robot.joint_to_actuator('position', [0.1, 0.0])[:1])
-    assert 'effort' in world.command(effort={'j0': 10.0})
+    for _ in range(2):
+        assert 'effort' in world.command(effort={'j0': 10.0})
     world.now += 3.0
     world.bridge.states.merged.values(world.now)
     assert reason(world.command, effort={'j0': 10.0}) == 'unmapped'
@@ -294,6 +296,30 @@ def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
     give('two', 'm1', -1.5)
     assert arrays(world.command(position={'j0': 0.5})) == {}
     assert arrays(world.command(position={'j1': -1.5})) != {}
+
+
+def test_a_later_trajectory_of_a_silent_driver_leads_to_no_array():
+    """Where it ends is no command if its driver was silent before it started."""
+    world = World(pair(), **BOTH)
+    world.state(position=(0.0, 0.0))
+    world.trajectory(['j1'], (1.0, {'positions': [1.0]}), start=world.now + 4.0)
+    for seconds in (3.0, 5.0):
+        world.now += seconds
+        world.state(position=(0.0, -1.2))
+        assert arrays(world.command(position={'j0': 0.1})) == {}
+
+
+def test_rates_of_an_array_end_if_other_modes_replace_them():
+    """A driver that receives only arrays does not keep the velocity of the last one."""
+    world = World(pair(), **BOTH)
+    sent = world.command(velocity={'j0': 1.0, 'j1': 1.0})
+    assert arrays(sent) == {'actuator_velocity_commands': [1.0, 1.0]}
+    assert arrays(world.command(effort={'j0': 1.0}, position={'j1': 1.0})) == {}
+    assert world.wait(TICK) == {'actuator_velocity_commands': [0.0, 0.0]}
+    assert arrays(world.wait(5.0)) == {}
+    world.command(velocity={'j0': 1.0, 'j1': 1.0})
+    assert arrays(world.command(position={'j0': 1.0, 'j1': 1.0})) != {}
+    assert world.wait(5.0) == {}
 
 
 def test_an_array_does_not_send_to_an_unknown_turn():

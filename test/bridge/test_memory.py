@@ -124,4 +124,4 @@ def test_known_names_are_still_taken(robot, reference, flood):
         expected = robot.actuator_to_joint(
             'position', [number if each == 'winch' else np.nan for each in robot.actuator_names]
         )
-        assert states.joint_position()[index] == expected[index]
+        assert states.joint_motion()[0][index] == expected[index]

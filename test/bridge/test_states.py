@@ -250,7 +250,7 @@ def test_tuning_moves_what_is_known(reference, robot, tuned):
     changes = {('offset', 'pitch'): 1.3, ('reduction', 'hip'): -7.0}
     driver.path.use(tuned(changes))
     driver.model.numbers = driver.model.numbers.tuned(changes)
-    for name, value in zip(reference.JOINTS, driver.path.joint_position(), strict=True):
+    for name, value in zip(reference.JOINTS, driver.path.joint_motion()[0], strict=True):
         assert reference.joint_value(
             driver.model.numbers, 'position', name, driver.model.actuators('position')
         ).equals(value)
@@ -287,7 +287,7 @@ def test_tuning_forgets_the_solution(ankle, feed):
         {'ankle': {'joints': {'pitch': {'offset': -0.1}, 'roll': {'offset': -0.2}}}}
     )
     path.use(tuned)
-    assert np.allclose(path.joint_position(), [0.3, 0.1], rtol=0.0, atol=1e-12)
+    assert np.allclose(path.joint_motion()[0], [0.3, 0.1], rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize('elsewhere', [[0.2, 0.5], [-0.5, -0.3], [0.55, -0.35]])
@@ -361,7 +361,7 @@ def test_numbers_grow_old_one_by_one(drivers):
     assert not drivers.stale(1.0)[0]
     drivers.send('amplifier', 1.75, 'winch', effort=(3.0,))
     assert drivers.known(1.75)[:, 0].tolist() == [False, False, True]
-    assert np.isnan(drivers.path.joint_position(1.75)).all()
+    assert np.isnan(drivers.path.joint_motion(1.75)[0]).all()
     assert drivers.stale(1.75)[0]
     drivers.send('encoder', 1.75, 'winch', position=(1.0,), velocity=(0.5,))
     assert drivers.known(1.75)[:, 0].all()

@@ -81,7 +81,7 @@ class Bridge:
         )
         layout = self.layouts.get(record.names, record.lengths)
         self.states.update(source, layout, record, (1, 0), now)
-        return self.states.joint_position(now).copy()
+        return self.states.joint_motion(now)[0].copy()
 
     def command(self, now=0.0, field='position', **values):
         """Return what is sent for a command."""
@@ -169,7 +169,7 @@ def test_joint_without_limits():
     """One that may be anywhere is unknown, and the sentence says why."""
     bridge = Bridge(robot(None, kind='prismatic'))
     assert np.isnan(bridge.hear(a=3.0)).all()
-    assert 'without limits' in bridge.status().message
+    assert 'no limits' in bridge.status().message
 
 
 def test_too_many_turns():
@@ -200,6 +200,27 @@ def test_coupled_actuators_wait_for_each_other():
     found = bridge.hear(source='two', right=0.2 - TURN)
     expected = bridge.maps.actuator_to_joint('position', [0.6, 0.2])
     assert found == pytest.approx(expected)
+
+
+def test_readings_of_different_times_take_no_turn_away():
+    """While coupled actuators move, the old reading of one excludes no turn of the other."""
+    bridge = Bridge(robot(-1.0, 3.26, text=WRIST))
+    assert np.isnan(bridge.hear(left=3.2, right=3.2)).all()
+    assert np.isnan(bridge.hear(right=3.4, now=0.2)).all()
+    assert np.isnan(bridge.hear(left=3.1, now=0.2)).all()
+    (turn,) = bridge.turns.open_turns()
+    truth = bridge.maps.actuator_to_joint('position', [3.1, 3.4])
+    assert any(np.allclose(each, truth) for each in turn.candidates)
+
+
+def test_coupled_actuators_at_rest_are_resolved_once_their_readings_are_of_one_time():
+    """Readings that are 0.9 s apart leave several turns, the next ones leave one."""
+    bridge = Bridge(robot(-1.0, 1.0, text=WRIST))
+    bridge.hear(source='one', left=0.6, now=0.0)
+    assert np.isnan(bridge.hear(source='two', right=0.2, now=0.9)).all()
+    bridge.hear(source='one', left=0.6, now=0.95)
+    found = bridge.hear(source='two', right=0.2, now=0.95)
+    assert found == pytest.approx(bridge.maps.actuator_to_joint('position', [0.6, 0.2]))
 
 
 def test_motion_leaves_one():
@@ -338,9 +359,18 @@ def test_absolute_positions_settle_it():
     bridge = Bridge(maps)
     bridge.hear(a=1.0)
     bridge.states.take_absolute(np.array([1.0 + 2.5 * TURN]), 0.0)
-    assert np.isnan(bridge.states.joint_position()).all()
+    assert np.isnan(bridge.states.joint_motion()[0]).all()
     bridge.states.take_absolute(np.array([np.nan]), 0.0)
-    assert np.isnan(bridge.states.joint_position()).all()
+    assert np.isnan(bridge.states.joint_motion()[0]).all()
+
+
+def test_absolute_position_far_beyond_the_limits_is_no_position():
+    """If another turn fits, the joint is unknown, and the limits are an error."""
+    bridge = Bridge(robot(-6.0, 4.0))
+    for number in range(3):
+        bridge.states.take_absolute(np.array([1.0 + TURN]), 0.1 * number)
+        assert np.isnan(bridge.hear(a=1.0, now=0.1 * number)).all()
+        assert bridge.status().level == ERROR
 
 
 def test_absolute_positions_of_joints_settle_coupled_actuators():
@@ -350,7 +380,7 @@ def test_absolute_positions_of_joints_settle_coupled_actuators():
     assert np.isnan(bridge.hear(left=0.5, right=0.25)).all()
     truth = np.array([0.5 + TURN, 0.25 - TURN])
     bridge.states.take_absolute(maps.actuator_to_joint('position', truth), 0.0)
-    assert bridge.states.joint_position() == pytest.approx(
+    assert bridge.states.joint_motion()[0] == pytest.approx(
         maps.actuator_to_joint('position', truth)
     )
 
@@ -361,10 +391,10 @@ def test_absolute_position_from_before_a_motion_is_none():
     bridge.hear(a=1.0, now=0.0)
     bridge.hear(a=3.0, now=0.1)
     bridge.states.take_absolute(np.array([3.0 + TURN]), 0.3)
-    assert np.isnan(bridge.states.joint_position(0.3)).all()
+    assert np.isnan(bridge.states.joint_motion(0.3)[0]).all()
     bridge.hear(a=5.0, now=0.4)
     bridge.states.take_absolute(np.array([5.0 + TURN]), 0.4)
-    assert bridge.states.joint_position(0.4) == pytest.approx([5.0 + TURN])
+    assert bridge.states.joint_motion(0.4)[0] == pytest.approx([5.0 + TURN])
 
 
 def test_wanted_positions_settle_it():
@@ -374,9 +404,9 @@ def test_wanted_positions_settle_it():
     assert bridge.states.nearest_turns({}, -math.inf) == {}
     found = bridge.states.nearest_turns({'j': 7.0}, -math.inf)
     assert found == pytest.approx({0: 1.0 + TURN})
-    assert np.isnan(bridge.states.joint_position()).all()
+    assert np.isnan(bridge.states.joint_motion()[0]).all()
     bridge.states.settle_turns(found)
-    assert bridge.states.joint_position() == pytest.approx([1.0 + TURN])
+    assert bridge.states.joint_motion()[0] == pytest.approx([1.0 + TURN])
     wrist = Bridge(robot(-20.0, 20.0, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
     with pytest.raises(MessageError, match='pitch') as caught:
@@ -470,7 +500,7 @@ def test_units_of_the_driver():
     wide = Bridge(robot(-9.0, 9.0, text=text), {'a': 1.0})
     assert np.isnan(wide.hear(a=reading, pitch=0.0)[joint])
     wide.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]), 0.0)
-    assert wide.states.joint_position()[joint] == pytest.approx(truth)
+    assert wide.states.joint_motion()[0][joint] == pytest.approx(truth)
 
 
 # -- what does not fit ---------------------------------------------------------------------------
@@ -498,7 +528,7 @@ def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_fa
             bridge.hear(a=reading, now=now)
         else:
             bridge.states.take_absolute(absolute, now)
-    found = bridge.states.joint_position(now)
+    found = bridge.states.joint_motion(now)[0]
     assert np.isnan(found).all() == bool(apart)
     if not apart:
         assert found == pytest.approx([start + 2 * TURN])
@@ -543,7 +573,7 @@ def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
     bridge.states.take_absolute(np.array([np.nan, TURN]), 1.5)
     assert np.isnan(bridge.hear(left=0.0, right=0.0, now=1.5)).all()
     bridge.states.take_absolute(np.array([TURN, np.nan]), 1.5)
-    assert bridge.states.joint_position(1.5) == pytest.approx(
+    assert bridge.states.joint_motion(1.5)[0] == pytest.approx(
         bridge.maps.actuator_to_joint('position', [TURN, TURN])
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +70,22 @@ class Outgoing(NamedTuple):
     topic: str
     namespace: str
     content: JointStateRecord | TrajectoryRecord | Array
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryValues:
+    """
+    All waypoints in the order of the robot's joints.
+
+    :param named: The joints that the trajectory names, shape ``(n_joints,)``.
+    :param values: Positions, velocities, accelerations, effort: shape ``(4, n_points,
+        n_joints)``, NaN where there is none.
+    :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
+    """
+
+    named: Mask
+    values: Array
+    given: Mask
 
 
 def command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
@@ -166,6 +183,7 @@ class Gate:
         self._mapper.forget()
         self.ledger.reset()
         self.missing = {}
+        self._last_velocities: dict[str, Array] = {}
         self._finite: Mask = np.empty(self.ledger.actuators.shape, dtype=bool)
 
     def look(self, known: Known) -> None:
@@ -267,10 +285,8 @@ class Gate:
         Velocity becomes zero, and with ``zero_effort`` effort; otherwise the last effort stays. A
         position stays held. Coupled joints keep their commands, or end if that cannot be mapped.
         """
-        ledger = self.ledger
+        ledger, sent, records = self.ledger, np.full(self.ledger.actuators.shape, np.nan), []
         due = ledger.due_joints(known.now)
-        if not due.any():
-            return []
         ending = np.full(ledger.joints.shape, np.nan)
         for row in self._ending_rows:
             ending[row, due & ~np.isnan(ledger.joints[row])] = 0.0
@@ -278,7 +294,6 @@ class Gate:
             group.keep_partners(ending, ledger.joints)
             if not group.can_hold and due[group.joints].any():
                 due[group.joints] = True
-        sent, records = np.full(ledger.actuators.shape, np.nan), []
         if not np.isnan(ending).all():
             sent = self._map_ending(ending, due, known)
             records = actuator_messages(
@@ -286,6 +301,7 @@ class Gate:
             )
             self._deliver(records, sent, known, ends=True)
         ledger.close(due, ending, sent)
+        self._end_replaced_velocities(known)
         return records
 
     def _map_ending(self, ending: Array, due: Mask, known: Known) -> Array:
@@ -325,6 +341,8 @@ class Gate:
             zeros[row, active[row]] = 0.0
         records = actuator_messages(self._robot.actuator_names, zeros, stamp, merged=self._merged)
         self._deliver(records, zeros, known, ends=True)
+        if self._options.on_stop == 'zero_rates':
+            self._end_replaced_velocities(known)
         self.reset()
         return records
 
@@ -340,11 +358,8 @@ class Gate:
     def send_trajectory(
         self,
         trajectory: TrajectoryRecord,
-        values: Array,
-        given: Mask,
-        named: Mask,
+        read: TrajectoryValues,
         known: Known,
-        *,
         route: str,
         start: float,
         effects: LimitEffects,
@@ -352,15 +367,12 @@ class Gate:
         """
         Send a joint trajectory.
 
-        :param values: Positions, velocities, accelerations, efforts of complete groups of joints,
-            shape ``(4, n_points, n_joints)``, within the limits of the joints, NaN: none.
-        :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
-        :param named: The joints that the trajectory names, shape ``(n_joints,)``.
+        :param read: Its waypoints with complete groups of joints, within the limits of these.
         :param start: When it starts [s].
         :returns: What was sent, by the names of the URDF and in the turns of the drivers.
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
-        robot = self._robot
+        robot, values, given, named = self._robot, read.values, read.given, read.named
         rates = values[_ROWS_OF_WAYPOINTS]
         self._stop_outward(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates
@@ -458,7 +470,7 @@ class Gate:
         ends: bool = False,
     ) -> None:
         """Send records, in the turns and by the names of the drivers, and their arrays."""
-        outgoing = []
+        outgoing, velocities = [], dict[str, Array]()
         for record in records:
             if known.shift is not None and len(record.position):
                 record = self._shifted(record, known.shift)
@@ -476,9 +488,11 @@ class Gate:
                 )
                 if values is not None:
                     outgoing.append(Outgoing(topic, namespace, values))
+                    velocities[namespace] = values if row == _VELOCITY else 0.0 * values
         self._send(outgoing)
         if self._orders:
             self.ledger.note_efforts(sent[_EFFORT])
+            self._last_velocities |= velocities
 
     def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
         index = self._robot.actuator_names.index
@@ -514,6 +528,22 @@ class Gate:
         self.limits.stop_outward(command, known.position, known.velocity, LimitEffects())
         stopped = self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
         return np.where(stopped & ~np.isnan(values), 0.0, values)
+
+    def _end_replaced_velocities(self, known: Known) -> None:
+        """
+        End velocities of the last array to a driver if other modes replaced them without an array.
+
+        A driver that receives only arrays would keep them. One that executes a trajectory has
+        received that.
+        """
+        for namespace, values in list(self._last_velocities.items()):
+            order = np.array(self._orders[namespace])
+            kept = (values != 0.0) & np.isnan(self.ledger.actuators[_VELOCITY, order])
+            places = order[kept & ~self.ledger.under_way(known.now)[order]]
+            if len(places):
+                sent = np.full(self.ledger.actuators.shape, np.nan)
+                sent[_VELOCITY, places] = 0.0
+                self._deliver([], sent, known, ends=True)
 
     def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
         """Return what ends rates; members that do not end go on, or are zero."""

@@ -89,6 +89,7 @@ class Ledger:
         self._arrival: Array = np.full(self._n_actuators, -np.inf)
         self._has_trajectories = False
         self._keeps_effort: Mask = np.zeros(n_joints, dtype=bool)
+        self._has_kept = False
         self._latest = -np.inf
         self._routes = [''] * n_joints
         self._last_joints: Index | None = None
@@ -173,15 +174,16 @@ class Ledger:
             self._arrival[pattern.actuators] = -np.inf
             self._cancel_upcoming(pattern.joints)
         if pattern.is_full:
-            self.joints, self.actuators[...] = command, sent
+            self.joints, self.actuators[...], self._renewed[...] = command, sent, now
         else:
             np.copyto(self.joints, command, where=pattern.joints)
             np.copyto(self.actuators, sent, where=pattern.actuators)
+            self._renewed[pattern.given] = now
         # Joints that fewer actuators drive follow the newest command, whoever had one before.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
-        self._renewed[pattern.given] = now
-        self._keeps_effort[pattern.given] = False
+        if self._has_kept:
+            self._keeps_effort[pattern.given] = False
         self._record_route(pattern.given, route)
 
     def record_trajectory(self, end: TrajectoryEnd, route: str, now: float) -> None:
@@ -254,6 +256,7 @@ class Ledger:
         np.copyto(self.joints, ending, where=~np.isnan(ending))
         np.copyto(self.actuators, np.where(sent == 0.0, np.nan, sent), where=~np.isnan(sent))
         self._keeps_effort |= joints & ~np.isnan(self.joints[_EFFORT]) & np.isnan(ending[_EFFORT])
+        self._has_kept = bool(self._keeps_effort.any())
         self._renewed[joints] = _NONE
 
     def forget_positions(self, joints: Mask | slice, actuators: Mask | slice) -> None:
@@ -261,6 +264,9 @@ class Ledger:
         self.joints[_POSITION, joints] = np.nan
         self.actuators[_POSITION, actuators] = np.nan
         self._arrival[actuators] = -np.inf
+        for end in self.upcoming:
+            end.joint_command[_POSITION, joints] = np.nan
+            end.actuator_command[_POSITION, actuators] = np.nan
         self._is_first[joints] = self.has_first = True
 
     def take_first(self, joints: Mask) -> Mask:

@@ -313,15 +313,6 @@ class StatePath:
         """See :meth:`StateBuffer.settle_turns`."""
         self.merged.settle_turns(positions)
 
-    def joint_position(self, now: float = 0.0) -> Array:
-        """
-        Return joint positions, shape ``(n_joints,)``, NaN where unknown or stale.
-
-        **Overwritten** by the next call that maps.
-        """
-        position: Array = self.joint_motion(now)[0]
-        return position
-
     def joint_motion(self, now: float = 0.0) -> Array:
         """
         Return rows position and velocity, shape ``(2, n_joints)``, NaN where unknown or stale.
@@ -346,7 +337,7 @@ class StatePath:
             now,
             position,
             velocity,
-            merged.open_turns(now),
+            None if turns is None else merged.open_turns(now),
             None if turns is None else turns.shift,
             silent,
             silent if returned is None else returned,
@@ -363,10 +354,7 @@ class StatePath:
         stamp = self.merged.stamp(now)
         if stamp is None:
             return None
-        joints = self._map(self.merged.values(now)).copy()
-        if self._is_plain and self._all_known:
-            return JointStateRecord(stamp, '', self.view.names, *joints)
-        return self._selected(stamp, joints)
+        return self._selected(stamp, self._map(self.merged.values(now)))
 
     def encoded(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
         """

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from transmission_bridge.bridge.command_plan import check_names, command_names, CommandNames
-from transmission_bridge.bridge.gate import Gate, Known
+from transmission_bridge.bridge.gate import Gate, Known, TrajectoryValues
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
@@ -19,7 +18,6 @@ from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.types import Array, Mask
 
 # -- The waypoints of a joint trajectory as arrays -----------------------------------------------
 #
@@ -29,22 +27,6 @@ from transmission_bridge.types import Array, Mask
 
 
 _MOTION = ('positions', 'velocities', 'accelerations')
-
-
-@dataclass(frozen=True, slots=True)
-class TrajectoryValues:
-    """
-    All waypoints in the order of the robot's joints.
-
-    :param named: The joints that the trajectory names, shape ``(n_joints,)``.
-    :param values: Positions, velocities, accelerations, effort: shape ``(4, n_points,
-        n_joints)``, NaN where there is none.
-    :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
-    """
-
-    named: Mask
-    values: Array
-    given: Mask
 
 
 def read_trajectory(
@@ -196,16 +178,8 @@ class TrajectoryPath:
             if read.named[list(binding.joints)].any():
                 self._complete(binding, read, known)
                 _check_dependence(binding, read)
-        return gate.send_trajectory(
-            trajectory,
-            read.values,
-            read.given,
-            read.named,
-            known,
-            route=source,
-            start=known.now if start is None else start,
-            effects=effects,
-        )
+        start = known.now if start is None else start
+        return gate.send_trajectory(trajectory, read, known, source, start, effects)
 
     def _complete(self, binding: Binding, read: TrajectoryValues, known: Known) -> None:
         """Fill in, in place, the joints that are coupled to those named."""

@@ -149,7 +149,7 @@ class OpenTurn:
     :param joints: The joints that are unknown for it.
     :param candidates: Positions of these joints in each turn that is possible; empty: none is.
     :param reason: Why there is no choice: ``several``, ``none``, ``unlimited`` (limits leave too
-        many to look at, or say nothing), ``fast`` (turns cannot be counted between readings) or
+        many to look at, or do not count), ``fast`` (turns cannot be counted between readings) or
         ``wrong`` (``wrap_period`` or ``position_unit`` is).
     :param words: What was found, and of what is wrong what was expected.
     """
@@ -163,19 +163,17 @@ class OpenTurn:
     def __str__(self) -> str:
         """Return a sentence with the candidates and with what settles it."""
         settle = 'use ~/zero, actuator_absolute_positions, or <limit>s that leave one turn'
-        joints = shortened(self.joints)
         found = [
             ', '.join(f'{joint} {value:.4g}' for joint, value in zip(self.joints, at, strict=True))
             for at in self.candidates
         ]
         words = {
-            'none': f'no turn brings {joints} within the limits of the URDF: check offset, '
+            'none': f'no turn brings {shortened(self.joints)} within the limits: check offset, '
             'wrap_period and <limit>, or say by ~/zero where the joints are',
             'wrong': f'{self.words}: wrap_period or position_unit is wrong: correct it, or ~/zero',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, limits of velocity and the rate of the driver',
-            'unlimited': f'{joints} may be anywhere, without limits, with more than {_MOST} turns '
-            f'within them, or moved by more actuators than joints: {settle}',
+            'unlimited': f'no limits, more than {_MOST} turns, or redundant actuators: {settle}',
             'several': f'{len(found)} fit, with {shortened(found, 4, show=str)}: {settle}',
         }
         return f'the turn of {shortened(self.actuators)} is unknown: {words[self.reason]}'
@@ -194,8 +192,7 @@ class _Group:
         bindings = [each for each in robot.bindings if each.actuators[0] in actuators]
         joints = sorted({joint for each in bindings for joint in each.joints})
         self._robot, self.actuators = robot, actuators
-        passed = robot.actuator_names[actuators[0]]
-        self.joints = joints or [robot.joint_names.index(passed)]
+        self.joints = joints or [robot.joint_names.index(robot.actuator_names[actuators[0]])]
         self._wraps: Mask = np.isfinite(periods)
         self._scales = np.where(self._wraps, periods, 1.0)
         self._is_constant = all(each.transmission.is_constant for each in bindings)
@@ -257,13 +254,15 @@ class _Group:
             points = self._sample_points(0.0, math.pi)
         ratios = self._robot.jacobian(points)[:, self.joints][:, :, self.actuators]
         ratios = ratios[np.isfinite(ratios).all(axis=(1, 2))] * self._scales[self.actuators]
-        if not len(ratios) or len(self.joints) < len(self.actuators):
-            shape = 0, len(self.actuators), len(self.joints)
-            return np.empty(shape), np.full(len(self.joints), np.inf)
         shares = np.abs(np.linalg.pinv(ratios))
-        shares[shares < 1e-9 * shares.max()] = 0.0
-        most = np.abs(ratios).max(axis=0)[:, self._wraps[self.actuators]]
-        return shares, most.sum(axis=1)
+        if self._is_constant:
+            # It is right also of more actuators than joints.
+            joints = np.eye(len(self.joints))
+            moved = np.abs(self.inverse(joints) - self.inverse(0.0 * joints)) / self._scales
+            shares = moved.T[np.newaxis, self.actuators]
+        shares[shares < 1e-9 * shares.max(initial=0.0)] = 0.0
+        most = np.abs(ratios).max(axis=0, initial=0.0)[:, self._wraps[self.actuators]].sum(axis=1)
+        return shares, np.where(most > 0.0, most, np.inf)
 
     def most_periods(self, amounts: Array) -> Array:
         """
@@ -279,13 +278,14 @@ class _Group:
 
     # -- the turns that are left -----------------------------------------------------------------
 
-    def look(self, positions: Array, is_open: Mask) -> Array:
+    def look(self, positions: Array, is_open: Mask, late: float = 0.0) -> Array:
         """
         Find the turns that are possible.
 
         :param positions: Of all actuators, shape ``(n_actuators,)``, right but for whole periods
             of those that are open.
         :param is_open: Which are, likewise.
+        :param late: Periods that they can have moved since the oldest of these readings.
         :returns: The periods to add, likewise, NaN where none are settled: more than one turn is
             left, and they are not the same.
         """
@@ -294,12 +294,13 @@ class _Group:
         moved = np.abs(base - self._looked) / self._scales
         if np.isnan(base[self.actuators]).any() or (moved[self.actuators] < _MARGIN).all():
             return nothing
-        self._looked = base
+        if late < _MARGIN:
+            self._looked = base
         if not len(self._shifts):
             self._shifts = self._all_shifts(base, is_open)
         turned = base + self._shifts * self._scales
         joints = self._robot.actuator_to_joint('position', turned)[:, self.joints]
-        margin = _MARGIN * self.travels
+        margin = (_MARGIN + late) * self.travels
         fits = ((joints >= self.lower - margin) & (joints <= self.upper + margin)).all(axis=1)
         self.reason = 'several' if fits.any() else 'none' if len(fits) else 'unlimited'
         self._shifts, self.found = self._shifts[fits], self._distinct(joints[fits])
@@ -319,7 +320,8 @@ class _Group:
         low, high = turns.min(axis=0, initial=np.inf), turns.max(axis=0, initial=-np.inf)
         pad = 0.25 * (high - low) + 1.0
         low, high = np.ceil(low - pad), np.floor(high + pad)
-        if not len(points) or not len(self._shares) or (high - low + 1.0).prod() > _MOST:
+        is_redundant = len(self.actuators) > len(self.joints)
+        if not len(points) or is_redundant or (high - low + 1.0).prod() > _MOST:
             return self._shifts
         ends = zip(low, high + 1.0, strict=True)
         combinations = _combinations([np.arange(first, end) for first, end in ends])
@@ -470,8 +472,7 @@ class TurnCounter:
         is_new &= self._wraps & np.isfinite(positions)
         reach = self._reach(timeouts, now)
         moved = np.abs(self._unwrap.steps) / self._periods
-        is_usual = (moved <= self._usual) & (reach < 0.5)
-        unusual = is_new & (self._open | ~is_usual)
+        unusual = is_new & ~((moved <= self._usual) & (reach < 0.5) & ~self._open)
         for place in np.flatnonzero(unusual).tolist():
             self._judge(place, float(readings[place]), moved[place], reach[place], now)
         self._times[is_new], self._readings[is_new] = now, readings[is_new]
@@ -582,10 +583,12 @@ class TurnCounter:
         is_usable = self._open & (now - self._times <= timeouts)
         is_usable[list(self._wrong)] = False
         self._add(np.where(is_usable, self._turns_by_absolute(), np.nan))
+        reach = self._reach(timeouts, now)
+        base = np.where(is_usable, self._unwrap.totals, positions)
         for group in self._groups:
             if self._open[group.actuators].any():
-                base = np.where(is_usable, self._unwrap.totals, positions)
-                self._add(group.look(base, self._open))
+                late = np.nanmax(reach[group.actuators], initial=0.0)
+                self._add(group.look(base, self._open, late))
         settled = is_usable & ~self._open
         positions[settled] = self._unwrap.totals[settled]
 
@@ -620,14 +623,13 @@ class TurnCounter:
         found: dict[int, float] = {}
         for group in self._groups:
             own = [place for place in group.actuators if is_fresh[place]]
-            missing = [name for name in group.joint_names if name not in wanted]
-            if own and 0 < len(missing) < len(group.joint_names):
+            named = [name in wanted for name in group.joint_names]
+            if own and any(named) and not all(named):
                 raise MessageError(
                     'unknown_turn',
-                    f'the turns of the actuators of {shortened(group.joint_names)} are unknown: '
-                    f'name {shortened(missing)} as well in zero_joints',
+                    f'turns of {shortened(group.joint_names)} are unknown: zero_joints needs all',
                 )
-            if not missing:
+            if all(named):
                 found |= {place: positions[place] for place in own}
         return found
 

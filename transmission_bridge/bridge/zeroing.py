@@ -267,22 +267,20 @@ def _check_at_rest(
                 'held',
                 f'{about} holds a position command, which would change its meaning by zeroing',
             )
-        if abs(velocity[place]) > max_velocity:
-            raise MessageError(
-                'moving',
-                f'{about} is moving at {velocity[place]:g}, more than zero_max_velocity '
-                f'({max_velocity:g})',
-            )
+        speeds = [(about, velocity[place])]
         if math.isnan(velocity[place]):
-            for actuator in binding.actuators:
-                if abs(actuator_velocity[actuator]) > max_velocity:
-                    raise MessageError(
-                        'moving',
-                        f'the velocity of {about} is unknown, and its actuator '
-                        f'{robot.actuator_names[actuator]} is moving at '
-                        f'{actuator_velocity[actuator]:g}, more than zero_max_velocity '
-                        f'({max_velocity:g})',
-                    )
+            about = f'the velocity of {about} is unknown, and its actuator'
+            speeds = [
+                (f'{about} {robot.actuator_names[actuator]}', actuator_velocity[actuator])
+                for actuator in binding.actuators
+            ]
+        for what, speed in speeds:
+            if abs(speed) > max_velocity:
+                raise MessageError(
+                    'moving',
+                    f'{what} is moving at {speed:g}, more than zero_max_velocity '
+                    f'({max_velocity:g})',
+                )
 
 
 def _check_result(

@@ -89,8 +89,9 @@ class Series:
         """
         values = self.values.copy()
         unwrap = Unwrapper([periods.get(name, np.nan) for name in self.names])
-        for row in values:
-            unwrap(row)
+        with np.errstate(invalid='ignore'):
+            for row in values:
+                unwrap(row)
         return Series(self.names, values, self.time)
 
     def in_si(self, scales: Mapping[str, float]) -> Series:
