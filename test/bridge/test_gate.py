@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+import re
 
 import numpy as np
 import pytest
 
+from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
@@ -518,3 +521,24 @@ def test_an_array_keeps_the_load_on_a_stop():
         world.bridge.gate.ledger.cancel(np.array([0]))
         assert arrays(world.wait(TICK)) == {'actuator_effort_commands': [0.0, held]}
         world.command(effort={'j0': 1.0})
+
+
+# -- the promises --------------------------------------------------------------------------------
+
+
+def test_every_promise_names_a_check_and_a_test_that_exist():
+    """The table at the top of docs/commands_and_states.md is about this code."""
+    root = Path(__file__).parents[2]
+    text = (root / 'docs' / 'commands_and_states.md').read_text(encoding='utf-8')
+    rows = re.findall(r'^\| (\d) \| .* \| (.*) \| (.*) \|$', text, re.MULTILINE)
+    assert [number for number, _, _ in rows] == list('12345678')
+    code = {path: path.read_text(encoding='utf-8') for path in (root / 'test/bridge').glob('*.py')}
+    code['package'] = ''.join(
+        path.read_text(encoding='utf-8') for path in Path(bridge.__file__).parent.glob('*.py')
+    )
+    files = {path.name for path in code if path != 'package'}
+    for _, checks, tests in rows:
+        for check in re.findall(r'`([^`]+)`', checks):
+            assert re.search(rf'(def|class) {check.split(".")[-1]}\b', code['package']), check
+        for test in re.findall(r'`([^`]+)`', tests):
+            assert test in files or any(f'def {test}(' in each for each in code.values()), test
