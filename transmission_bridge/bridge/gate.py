@@ -119,6 +119,7 @@ class Gate:
     :ivar actuator_limits: Those of the actuators.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     :ivar drivers: Divides messages among the drivers.
+    :ivar orders: Indices of the actuators in plain arrays, by the namespace of their driver.
     :ivar unsent_arrays: Arrays that were not sent, by topic.
     :ivar missing: Actuators that an array lacked a command for, by the topic of its last attempt.
     :raises ParameterError: If ``command_actuators`` repeat or misspell an actuator.
@@ -144,9 +145,9 @@ class Gate:
         names, order = robot.actuator_names, options.command_actuators
         kind = 'an actuator of the robot'
         check_order('command_actuators', order, names, kind, robot.lost_actuators)
-        self._orders: dict[str, list[int]] = {}
+        self.orders: dict[str, list[int]] = {}
         for name in order:
-            self._orders.setdefault(self.drivers.namespace(name), []).append(names.index(name))
+            self.orders.setdefault(self.drivers.namespace(name), []).append(names.index(name))
         self.unsent_arrays: Counter[str] = Counter()
         self.missing: dict[str, tuple[str, ...]] = {}
         self._robot = robot
@@ -172,11 +173,6 @@ class Gate:
         ]
         if changed:
             self.ledger.keep_actuators(robot, np.array(changed))
-
-    @property
-    def array_namespaces(self) -> tuple[str, ...]:
-        """Namespaces of the drivers that get plain arrays."""
-        return tuple(self._orders)
 
     def reset(self) -> None:
         """Forget every command."""
@@ -470,7 +466,8 @@ class Gate:
         ends: bool = False,
     ) -> None:
         """Send records, in the turns and by the names of the drivers, and their arrays."""
-        outgoing, velocities = [], dict[str, Array]()
+        outgoing: list[Outgoing] = []
+        velocities: dict[str, Array] = {}
         for record in records:
             if known.shift is not None and len(record.position):
                 record = self._shifted(record, known.shift)
@@ -478,7 +475,7 @@ class Gate:
                 Outgoing('actuator_commands', namespace, part)
                 for namespace, part in self.drivers.commands(record)
             ]
-        for namespace, order in self._orders.items():
+        for namespace, order in self.orders.items():
             for row in np.flatnonzero(~np.isnan(sent[:, order]).all(axis=1)).tolist():
                 topic = f'actuator_{FIELDS[row]}_commands'
                 values = (
@@ -490,7 +487,7 @@ class Gate:
                     outgoing.append(Outgoing(topic, namespace, values))
                     velocities[namespace] = values if row == _VELOCITY else 0.0 * values
         self._send(outgoing)
-        if self._orders:
+        if self.orders:
             self.ledger.note_efforts(sent[_EFFORT])
             self._last_velocities |= velocities
 
@@ -537,7 +534,7 @@ class Gate:
         received that.
         """
         for namespace, values in list(self._last_velocities.items()):
-            order = np.array(self._orders[namespace])
+            order = np.array(self.orders[namespace])
             kept = (values != 0.0) & np.isnan(self.ledger.actuators[_VELOCITY, order])
             places = order[kept & ~self.ledger.under_way(known.now)[order]]
             if len(places):

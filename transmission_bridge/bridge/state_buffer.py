@@ -163,8 +163,9 @@ class StateBuffer:
             self._count_unknown(plan.unknown)
         if not plan.count:
             raise MessageError('foreign', self._foreign(known.index, layout.names))
-        if self.note_time(now):
+        if now < self._latest and self.note_time(now):
             known = self._add(source)
+        self._latest = now
         self.version += 1
         if self._is_auto or now - known.heard > known.timeout:
             self._record_period(known, now)

@@ -386,7 +386,7 @@ class StatePath:
 
     def _map(self, actuators: Array) -> Array:
         joints = self._mapper.map_state(actuators, self.report)
-        if self.merged.reopen_turns(joints[0]):
+        if self.merged.turns is not None and self.merged.reopen_turns(joints[0]):
             joints = self._mapper.map_state(actuators, self.report)
         self._joints = joints
         self._all_known = self._mapper.all_finite

@@ -217,7 +217,7 @@ class Session:
             self._publishers['actuator_commands', namespace] = partial(
                 self._publish_command, publish_unchecked(publisher)
             )
-        self._publishers |= array_publishers(self.outputs, self.gate.array_namespaces)
+        self._publishers |= array_publishers(self.outputs, tuple(self.gate.orders))
         self._publishers |= trajectory_publishers(self.outputs, self.drivers.namespaces)
         check_separate(self._node, self.state_topics)
         for topic in self.state_topics:
