@@ -294,18 +294,17 @@ class Promises:
         if row == 0 and self.facts.motors[name].period:
             self.counts['2'] += 1
 
-    def replaced(self, space):
-        """Tell whether other modes replaced velocities of the last array, without an array (4)."""
-        return any(
-            value and 1 not in self.told[name] and self.arrival.get(name, -_INF) <= self.now
-            for name, value in self.last.get(space, {}).items()
-        )
+    def rows(self, space, rows, are_ended):
+        """Yield rows, then that of velocities that other modes replaced without an array (4)."""
+        yield from sorted(rows)
+        for name, value in self.last.get(space, {}).items() if are_ended else ():
+            if value and 1 not in self.told[name] and self.arrival.get(name, -_INF) <= self.now:
+                return (yield 1)
 
     def judge_arrays(self, found, turn, ends=False, replaced=False):
         """Compare arrays with what each member is told (3)."""
         for space, order in self.orders.items():
-            rows = {row for name, row in found.numbers if name in order}
-            for row in sorted(rows | ({1} if replaced and self.replaced(space) else set())):
+            for row in self.rows(space, {r for n, r in found.numbers if n in order}, replaced):
                 told, lacking = {name: self.told[name].get(row) for name in order}, set()
                 for name in order:
                     bounds, value = self.motors[name][row], told[name]

@@ -155,3 +155,16 @@ def test_array_repeats_no_velocity_that_would_now_lead_further_out():
     robot.measure(0.3, m_a=0.95, m_b=0.0)
     sent = robot.command(0.3, 'v', b=0.25)
     assert sent['actuator_velocity_commands'].tolist() == [0.5, 0.25]
+
+
+def test_velocity_in_force_ends_when_time_goes_back_before_a_forgotten_trajectory():
+    """Its driver was silent, so that the positions are forgotten: it has nothing to end itself."""
+    robot = Robot(['a'], simple('a'), command_timeout=0.0, state_timeout=1.0)
+    robot.measure(100.0, m_a=0.0)
+    robot.command(100.0, 'v', a=0.5)
+    robot.trajectory(100.0, 110.0, ['a'], [(0.5, [0.2], [])])
+    robot.bridge.end_expired((1, 0), 102.0)
+    robot.sent.clear()
+    robot.bridge.end_expired((1, 0), 40.0)
+    (ended,) = robot.sent
+    assert ended.content.velocity.tolist() == [0.0]

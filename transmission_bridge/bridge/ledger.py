@@ -151,7 +151,7 @@ class Ledger:
         if now < self._latest:
             # Drivers may start trajectories of rates nevertheless: they have to end.
             for end in self.upcoming:
-                if np.isnan(end.joint_command[_POSITION]).all():
+                if not np.isnan(end.joint_command[_VELOCITY]).all():
                     self._start_trajectory(end)
             self.upcoming = []
             self._renewed[np.isfinite(self._renewed)] = _NOW
