@@ -731,11 +731,11 @@ class Machine(RuleBasedStateMachine):
         if not found or group.kind not in ('simple', 'differential', 'four_bar', 'coupled'):
             return
         if dice.random() < 0.6:
-            rows = dice.choice([(0,), (0,), (1,), (2,), (0, 1)])
+            rows = dice.choice([(0,), (0,), (1,), (1,), (2,), (0, 1)])
             command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
             self.send_command(command)
             if self.model.timeout == math.inf:
-                self.pass_time(dice.choice([0.0, 1.0]))
+                self.pass_time(dice.choice([0.0, 1.0, 1.0]))
         changes, mine = {}, {}
         for tunable in dice.sample(found, min(len(found), dice.choice([1, 1, 2, 3]))):
             new = self.other(dice, tunable, group)
@@ -785,6 +785,7 @@ class Machine(RuleBasedStateMachine):
     def tune_again(self, dice):
         """Tune more often."""
         self.tune(dice)
+        self.tune(dice + 1)
 
     def other(self, dice, tunable, group):
         """Return another value of a number, mostly a close one."""
