@@ -528,14 +528,15 @@ class Mechanics:
         """Return the namespaces whose driver is silent."""
         return {space for space, time in self.heard.items() if now - time > self._age}
 
+    def fresh(self, name, now, row=0):
+        """Return the position (or velocity) of an actuator, ``None`` if unknown or too old."""
+        *values, time = self.readings.get(name, (None, None, math.inf))
+        return values[row] if now - time <= self._age else None
+
     def measured(self, group, now, row=0):
         """Return positions (or velocities) of joints that are not too old, ``None``: unknown."""
-        at, known = {}, {}
-        for name in group.actuators:
-            position, velocity, time = self.readings.get(name, (None, None, math.inf))
-            if now - time <= self._age:
-                at[name] = position
-                known[name] = velocity if row else position
+        at = {name: self.fresh(name, now) for name in group.actuators}
+        known = {name: self.fresh(name, now, row) for name in group.actuators}
         return self.to_joints(group, known, row, at)
 
     def _whole(self, names, values):

@@ -120,20 +120,20 @@ class Promises:
     def judge_tuning(self, group, told, matrix, found):
         """Check that the same command moves no joint by more than the guard allows (8)."""
         for row in (0, 1, 2):
-            # The position of a joint is forgotten if the driver of one of its motors was silent.
-            old = {n: told[n][row] for n in group.actuators if row in told[n]}
-            old = old if all((n, row) in found.numbers for n in old) else {}
-            new = {n: found.numbers[n, row] for n in old}
+            if any(row not in told[n] or (n, row) not in found.numbers for n in group.actuators):
+                continue
+            old = {name: told[name][row] for name in group.actuators}
+            new = {name: found.numbers[name, row] for name in old}
             ends = [self.mechanics.to_joints(group, each, 0) for each in (old, new)]
-            for joint, line in zip(group.joints, matrix, strict=True) if old and not row else ():
+            for joint, line in () if row else zip(group.joints, matrix, strict=True):
                 most = 0.05 if self.facts.joints[joint].slides else 0.1
                 for name, ratio in zip(group.actuators, line, strict=True):
                     # A ratio may change by a factor of two about where the joint is measured.
-                    at = self.mechanics.readings.get(name, (None,))[0]
+                    at = self.mechanics.fresh(name, self.now)
                     most += abs(ratio * (old[name] - (old[name] if at is None else at)))
                 moved = abs(ends[0][joint] - ends[1][joint])
                 self.hold('8', moved <= most * (1 + 1e-6), f'{joint} moved by {moved} > {most}')
-            if row and old and group.is_single:
+            if row and group.is_single:
                 (before,), (after,) = old.values(), new.values()
                 sizes = (abs(after), abs(before))
                 high, low = sizes if row == 1 else (max(sizes), min(sizes))

@@ -698,7 +698,12 @@ class Machine(RuleBasedStateMachine):
     @rule(dice=DICE)
     def time_goes_back(self, dice):
         """Set the clock back."""
-        self.now -= Random(dice).choice([0.25, 5.0, 100.0])
+        dice = Random(dice)
+        if dice.random() < 0.3:
+            names, row = self.choose(dice), dice.choice((0, 1, 1))
+            given = {row: {name: self.draw(dice, name, row) for name in names}}
+            self.send_trajectory(names, [(0.5, given)], self.now + 5.0)
+        self.now -= dice.choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
         self.first, self.read_at, self.left_turns = {}, {}, {}
         self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
@@ -729,6 +734,8 @@ class Machine(RuleBasedStateMachine):
             rows = dice.choice([(0,), (0,), (1,), (2,), (0, 1)])
             command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
             self.send_command(command)
+            if self.model.timeout == math.inf:
+                self.pass_time(dice.choice([0.0, 1.0]))
         changes, mine = {}, {}
         for tunable in dice.sample(found, min(len(found), dice.choice([1, 1, 2, 3]))):
             new = self.other(dice, tunable, group)
