@@ -10,7 +10,9 @@ import re
 
 import pytest
 
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, UnknownNameError
+from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.topics import TOPICS
 
@@ -97,6 +99,15 @@ def test_description_and_namespace_reach_the_command_line():
     line = launch_plan.command_line(plan)
     assert line[:2] == ['--urdf', 'arm.urdf']
     assert '__ns:=/cell' in line
+
+
+def test_topic_based_hardware_stays_in_its_namespace():
+    """The launch files meet the example's component by names that are relative on both sides."""
+    (block,) = load_description(resource('urdf', 'topic_based.urdf')).blocks
+    names = {each.name: each.value for each in block.parameters}
+    topics = launch_plan.TOPIC_BASED
+    assert topics == {topic: names[f'{topic}_topic'] for topic in topics}
+    assert not any(name.startswith('/') for name in topics.values())
 
 
 def test_xacro_arguments():

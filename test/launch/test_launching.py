@@ -193,6 +193,25 @@ def test_two_robots_in_a_file_of_somebody_else(tmp_path):
     ]
 
 
+@pytest.mark.parametrize('kind', KINDS)
+def test_two_topic_based_robots_side_by_side(kind):
+    """Included in two namespaces, every topic of each robot is in its namespace."""
+    source = AnyLaunchDescriptionSource(str(resource('launch', f'topic_based.launch.{kind}')))
+    both = LaunchDescription(
+        IncludeLaunchDescription(source, launch_arguments=[('namespace', side)])
+        for side in ('left', 'right')
+    )
+    context = LaunchContext()
+    names, rules = [], []
+    for node in nodes_of(both, context):
+        node._perform_substitutions(context)
+        names.append(node.node_name)
+        rules += node.expanded_remapping_rules or ()
+    assert {'/left/transmission_bridge', '/right/transmission_bridge'} <= set(names)
+    assert all(name.startswith(('/left/', '/right/')) for name in names)
+    assert set(rules) == set(launch_plan.TOPIC_BASED.items())
+
+
 def test_an_argument_that_is_none_is_refused():
     """A mistyped argument is an error that names it, not a bridge with defaults."""
     with pytest.raises(UnknownNameError, match='name_space'):

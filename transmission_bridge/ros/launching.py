@@ -261,8 +261,7 @@ def topic_based_launch() -> LaunchDescription:
     return _launch(
         (*declared, controllers),
         [_driver, _bridge, _state_publisher, _controllers],
-        # The topics of the hardware component in that description.
-        topics={'joint_states': '/robot_joint_states', 'joint_commands': '/robot_joint_commands'},
+        topics=launch_plan.TOPIC_BASED,
     )
 
 
