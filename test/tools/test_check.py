@@ -17,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from transmission_bridge.resources import resource
+
 SIMPLE = 'transmission_interface/SimpleTransmission'
 
 # Where we read what ros2_control leaves unread: attributes for numbers, and roles.
@@ -500,6 +502,19 @@ def test_a_number_that_is_hardly_meant_is_a_warning(run):
         "the reduction of 'j_motor' is implausible; check it (expected a magnitude from 0.0001 "
         'to 100000, found 2e+06)'
     )
+
+
+@pytest.mark.parametrize(('threshold', 'number'), [('1e-5', 1), ('-1', 0)])
+def test_velocities_that_nothing_ends_are_a_warning(run, threshold: str, number: int):
+    """A topic-based component that is silent at its target is warned of, its example is not."""
+    text = resource('urdf', 'topic_based.urdf').read_text(encoding='utf-8')
+    text = text.replace('threshold">-1<', f'threshold">{threshold}<')
+    document = run('check', '-', '--json', stdin=text.encode())
+    found = [each['message'] for each in document.json['findings']]
+    assert [
+        message.startswith("velocity and effort commands of 'turntable' continue")
+        for message in found
+    ] == [True] * number
 
 
 UNEXPANDED = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">

@@ -92,15 +92,15 @@ def command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
     """
     Return the seconds after which the command of each joint ends; 0: never.
 
-    :param timeout: For all joints; -1: 0.5 s, and never for joints of a topic-based component,
-        which is silent at its target.
+    :param timeout: For all joints; -1: 0.5 s, and never for joints of a topic-based component
+        that is silent at its target.
     """
     if timeout != AUTO:
         return [timeout] * len(robot.joint_names)
     silent = {
         component.name
         for block in robot.robot.blocks
-        if block.takes_joint_states
+        if block.is_silent_at_target
         for component in block.components
     }
     return [0.0 if name in silent else COMMAND_TIMEOUT for name in robot.joint_names]
