@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from transmission_bridge.bridge.homing import counted_twice
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import parameter_names, unused_aliases
-from transmission_bridge.bridge.topic_based import topic_based_findings
+from transmission_bridge.bridge.topic_based import commands_without_end, several_interfaces
 from transmission_bridge.description import (
     Dialect,
     Finding,
@@ -187,7 +187,8 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         *_with_closest_types(transmissions, aliases, registry.type_names),
         *implausible_numbers(transmissions),
         *counted_twice(transmissions),
-        *topic_based_findings(robot),
+        *commands_without_end(robot),
+        *several_interfaces(robot),
         *shared_limits(transmissions),
         *(
             finding
