@@ -37,7 +37,11 @@ def test_every_command_of_ros2_has_a_way_without(documents):
 
 
 def operate(start_script, harness, *words):
-    """Return what the script said, and its exit code; asked again where an answer was lost or a name is not known yet."""
+    """
+    Return what the script said, and its exit code.
+
+    It is asked again where an answer was lost, or the name of a node is not known yet.
+    """
     for _ in range(3):
         script = start_script('operate.py', *words)
         said, errors = script.communicate(timeout=harness.PATIENCE)
