@@ -21,7 +21,7 @@ _STEPS, _EACH = 50_000, 100
 #: How often each promise has to be put to the test in a million steps.
 _LEAST = 10_000
 
-_PROMISES = ('1', '2', '3', '4', '5', '6', '7', '8', 'exact', 'open')
+_PROMISES = ('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', 'exact', 'open')
 
 
 def run_seed(seed, steps):

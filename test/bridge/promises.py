@@ -12,6 +12,7 @@ or rejects everything. Rows are 0: position, 1: velocity, 2: effort, 3: accelera
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 import math
 
@@ -34,12 +35,18 @@ def clamp(bounds, value):
     return min(max(value, bounds[0]), bounds[1])
 
 
+class Part(No):
+    """Only these transmissions have to be rejected; the first argument says why."""
+
+
 class Promises:
     """What the drivers were told, and what they have to be told next."""
 
     def __init__(self, facts, mechanics, options, orders, counts):
         self.facts, self.mechanics, self.options = facts, mechanics, options
         self.orders, self.counts, self.unsent = orders, counts, {}
+        self.divides = options.rejects == 'transmission'
+        self.jumped, self.rejected = Counter(), Counter()
         self.rejects, self.group = options.limits == 'reject', mechanics.group_of.__getitem__
         self.joints, self.motors = mechanics.joints, mechanics.motors
         timeout = options.command_timeout
@@ -54,6 +61,7 @@ class Promises:
         self.since, self.coming, self.arrival = {}, [], {}
         self.returned, self.kept, self.missing, self.now = set(), set(), {}, -_INF
         self.last = {}  # the velocities of the last array to each driver
+        self.astray, self.values, self.changes, self.noted = set(), {}, {}, -_INF
 
     def hold(self, promise, is_kept, what):
         """Check one promise."""
@@ -197,8 +205,63 @@ class Promises:
         if found is None and row == 0:
             found = self.measured(group)[joint]
         if found is None:
-            raise No('3' if row else '2')
+            raise Part('3' if row else '2', [group])
         return found
+
+    def note_changes(self, command):
+        """Note when each interface of the joints of a command changed."""
+        if self.now < self.noted:
+            self.values, self.changes = {}, {}
+        self.noted = self.now
+        for joint, given in command.items():
+            changes = self.changes.setdefault(joint, {None: self.now})
+            former = self.values.get(joint, {})
+            moved = {row for row in {*given, *former} if given.get(row) != former.get(row)}
+            changes |= dict.fromkeys(moved, self.now)
+            self.values[joint] = dict(given)
+
+    def choose(self, command):
+        """Return a command without the interfaces that another one has replaced (10)."""
+        policy = self.options.several_interfaces
+        if policy == 'together':
+            return command
+        lost, chosen = [], {}
+        for joint, given in command.items():
+            changes, age = self.changes[joint], self.now - self.changes[joint][None]
+            newest = max((changes[row] for row in given), default=None)
+            is_unknown = age < 0.5 or newest == changes[None]
+            if len(given) > 1 and (policy == 'reject' or is_unknown):
+                lost.append(self.group(joint))
+            chosen[joint] = {
+                row: value
+                for row, value in given.items()
+                if row == 2 or changes[row] == newest or self.now - changes[row] < 0.5
+            }
+            self.counts['10'] += len(given) > 1
+        if lost:
+            raise Part('10', lost)
+        return chosen
+
+    def check_steps(self, targets, turn, seconds=None):
+        """Return the joints that are told to go too far (9), by what is warned of or not."""
+        far, unknown = set(), set()
+        for joint, target in targets.items() if self.options.max_step != 'off' else ():
+            group, speed = self.group(joint), self.facts.joints[joint].velocity
+            origin = self.held[joint].get(0)
+            is_under_way = any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
+            if origin is None or is_under_way or joint in self.astray:
+                is_known = all(turn(name) for name in group.actuators)
+                origin = self.measured(group)[joint] if is_known else None
+            time = min(abs(self.now - self.since.get(joint, _INF)), 0.1)
+            most = speed * ((time if seconds is None else seconds) + 0.05)
+            self.counts['9'] += speed < _INF
+            if speed < _INF and origin is None:
+                unknown.add(joint)
+            elif abs(target - (origin or 0.0)) > most + slack(most) and speed < _INF:
+                far.add(joint)
+        if self.options.max_step == 'reject' and far | unknown:
+            raise Part('9', [self.group(joint) for joint in far | unknown])
+        return far
 
     def expect(self, command, turn, is_way=False):
         """
@@ -206,6 +269,9 @@ class Promises:
 
         :param is_way: Whether it is a waypoint.
         """
+        if not is_way:
+            self.chosen = command
+            self.chosen = command = self.choose(command)
         groups, own, told, lost = [*dict.fromkeys(map(self.group, command))], {}, {}, []
         modes = [{*command[joint]} for joint in command]
         if self.options.mixed_commands == 'reject' and any(mode != modes[0] for mode in modes):
@@ -218,23 +284,27 @@ class Promises:
             mine = {joint: own[joint] for joint in group.joints if joint in own}
             rows = {*next(iter(mine.values()))}
             if any({*values} != rows for values in mine.values()):
-                raise No('3')
+                raise Part('3', [group])
             missing = [joint for joint in group.joints if joint not in mine]
             varies = group.name not in self.mechanics.formula
             follows = group.is_few and not varies
             rejects = group.is_few or self.options.partial_commands == 'reject'
             if missing and rejects and (is_way or not follows):
-                raise No('3')
+                raise Part('3', [group])
             if is_way and varies and (0 not in rows or (3 in rows and 1 not in rows)):
                 raise No('2')
             if follows:
-                self.mechanics.follow(group, mine, rows & {1} if is_way else rows)
+                self.mechanics.follow(group, mine, rows if missing else rows & {1})
             for joint in missing:
                 mine[joint] = mine.get(joint) or {
                     row: self.partner(group, joint, row, is_way) for row in rows
                 }
             own |= {joint: mine[joint] for joint in group.joints}
-            self.outward(group, mine)
+        if not is_way:
+            targets = {joint: own[joint][0] for joint in command if 0 in own[joint]}
+            self.far = self.check_steps(targets, turn)
+        for group in groups:
+            self.outward(group, {joint: own[joint] for joint in group.joints})
         for group in groups:
             mine = {joint: own[joint] for joint in group.joints}
             try:
@@ -243,28 +313,48 @@ class Promises:
                 lost.append(group)
         if lost:
             raise No('open', lost)
-        if any(0 in values and turn(name) is False for name, values in told.items()):
-            raise No('2')
+        lost = [
+            self.group(name) for name, values in told.items() if 0 in values and not turn(name)
+        ]
+        if lost:
+            raise Part('2', lost)
         for group in groups:
             self.limit(group, told)
         return own, told
 
     # -- what is sent ----------------------------------------------------------------------------
 
-    def judge_command(self, command, turn, refused, found):
-        """Compare what was sent by a command, or why it was rejected, with what must be."""
-        try:
-            joints, sent = self.expect(command, turn)
-        except No as no:
-            self.hold(no.args[0], refused is not None, f'accepted {command}')
-            lost = no.args[1] if len(no.args) > 1 else []
-            rates = {joint for joint, values in command.items() if {*values} & {1, 2}}
-            over = {j for group in lost if rates & {*group.joints} for j in group.joints}
-            return self.judge_ends(found, turn, over, bool(lost))
-        if refused == 'unknown_turn' and any(turn(name) is None for name in sent):
-            return None
+    def judge_command(self, command, turn, refused, found, ends):
+        """
+        Compare what was sent by a command, or why it was rejected, with what must be.
+
+        :param found: What was sent first.
+        :param ends: What was sent after it.
+        """
+        self.note_changes(command)
+        command, over = dict(command), set()
+        while command:
+            try:
+                joints, sent = self.expect(command, turn)
+                break
+            except No as no:
+                self.astray |= command.keys()
+                if isinstance(no, Part) and self.divides:
+                    self.counts['11'] += 1
+                    over |= {joint for group in no.args[1] for joint in group.joints}
+                    if command.keys() - over:
+                        self.rejected.update(command.keys() & over)
+                        command = {j: values for j, values in command.items() if j not in over}
+                        continue
+                self.hold(no.args[0], refused is not None, f'accepted {command}')
+                lost = no.args[1] if no.args[0] == 'open' else []
+                rates = {joint for joint, values in self.chosen.items() if {*values} & {1, 2}}
+                over |= {j for group in lost if rates & {*group.joints} for j in group.joints}
+                return self.judge_ends(found + ends, turn, over, bool(over or lost))
         self.hold('open', refused is None, f'rejected as {refused}: {command}')
         self.compare('exact', found, sent)
+        self.jumped.update(self.far)
+        self.astray -= command.keys()
         self.interrupt(joints, sent)
         self.held |= joints
         self.told |= sent
@@ -275,7 +365,8 @@ class Promises:
                 self.since.pop(joint, None)
         self.since |= dict.fromkeys(command, self.now)
         self.kept -= command.keys()
-        return self.judge_arrays(found, turn)
+        self.judge_arrays(found, turn)
+        return self.judge_ends(ends, turn, over, bool(over))
 
     def compare(self, promise, found, expected):
         """Compare numbers by actuator and row: no more, no less, the same, and within limits."""
@@ -323,17 +414,15 @@ class Promises:
                         or on_way
                         or abs(clamp(bounds, value) - value) > slack(value)
                         or space in self.mechanics.silent(self.now)
-                        or (row == 0 and turn(name) is False)
+                        or (row == 0 and not turn(name))
                     ):
                         lacking.add(name)
                 array = found.arrays.pop((space, row), None)
-                unsure = not ends and row == 0 and None in map(turn, order)
-                if not unsure or array is not None:
-                    is_right = (array is None) == bool(lacking)
-                    self.hold('3', is_right, f'array {row} of {space!r}: {array}, {lacking}')
+                is_right = (array is None) == bool(lacking)
+                self.hold('3', is_right, f'array {row} of {space!r}: {array}, {lacking}')
                 if array is None:
                     self.unsent[space, row] = self.unsent.get((space, row), 0) + 1
-                    self.missing[space, row] = None if unsure else lacking
+                    self.missing[space, row] = lacking
                 elif not ends:
                     self.missing.pop((space, row), None)
                 if array is not None:
@@ -404,11 +493,15 @@ class Promises:
             speeds = [self.mechanics.speed(*each) for each in pairwise(placed)]
             if any(speed > 1 + 1e-9 for speed in speeds):
                 raise No('1')
+            if placed:
+                time, first, _ = placed[0]
+                targets = {joint: first[joint][0] for joint in points[-1][1]}
+                far = self.check_steps(targets, turn, max(start - self.now + time, 0.0))
         except No as no:
             return self.hold(no.args[0], refused is not None, f'accepted {points}')
         _, joints, sent = told[-1]
-        if refused == 'unknown_turn' and any(turn(name) is None for name in sent):
-            return None
+        self.jumped.update(far if placed else ())
+        self.astray -= points[-1][1].keys()
         self.hold('open', refused is None, f'rejected as {refused}: {points}')
         self.hold('3', found.ways.keys() == sent.keys() and not found.numbers, f'{found.ways}')
         for name, way in found.ways.items():

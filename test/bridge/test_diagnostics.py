@@ -192,7 +192,8 @@ def test_every_reason_is_explained():
     of_services = {package / 'bridge' / 'zeroing.py', package / 'bridge' / 'homing.py'}
     for module in modules - of_services:
         for node in ast.walk(ast.parse(module.read_text('utf-8'))):
-            if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'MessageError':
+            name = isinstance(node, ast.Call) and getattr(node.func, 'id', '')
+            if name in ('MessageError', 'JointError'):
                 reasons |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
     assert {'mixed_coupled', 'foreign', 'times', 'too_large'} <= reasons
     for reason in reasons:

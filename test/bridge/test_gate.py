@@ -530,8 +530,8 @@ def test_every_promise_names_a_check_and_a_test_that_exist():
     """The table at the top of docs/commands_and_states.md is about this code."""
     root = Path(__file__).parents[2]
     text = (root / 'docs' / 'commands_and_states.md').read_text(encoding='utf-8')
-    rows = re.findall(r'^\| (\d) \| .* \| (.*) \| (.*) \|$', text, re.MULTILINE)
-    assert [number for number, _, _ in rows] == list('12345678')
+    rows = re.findall(r'^\| (\d+) \| .* \| (.*) \| (.*) \|$', text, re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 12))
     code = {path: path.read_text(encoding='utf-8') for path in (root / 'test/bridge').glob('*.py')}
     code['package'] = ''.join(
         path.read_text(encoding='utf-8') for path in Path(bridge.__file__).parent.glob('*.py')
@@ -542,3 +542,242 @@ def test_every_promise_names_a_check_and_a_test_that_exist():
             assert re.search(rf'(def|class) {check.split(".")[-1]}\b', code['package']), check
         for test in re.findall(r'`([^`]+)`', tests):
             assert test in files or any(f'def {test}(' in each for each in code.values()), test
+
+
+# -- steps ---------------------------------------------------------------------------------------
+
+
+def test_a_step_is_as_large_as_its_velocity_limit_allows():
+    """From the last position it has the time since, at most 0.1 s, and 0.05 s more."""
+    world = World(pair(), max_step='reject', limits='off')
+    world.state(position=(0.0, 0.0))
+    assert reason(world.command, position={'j0': 20 * 0.15 + 1e-3}) == 'jumped'
+    assert world.command(position={'j0': 20 * 0.15}) == {'position': {'m0': 3.0}}
+    world.now += 0.01
+    assert world.command(position={'j0': 3.0 + 20 * 0.06}) == {'position': {'m0': 4.2}}
+    world.now += 0.01
+    assert reason(world.command, position={'j0': 4.2 + 20 * 0.06 + 1e-3}) == 'jumped'
+
+
+def test_after_a_rejection_a_step_starts_where_the_joint_is():
+    """What the rejected commands led to is nowhere; from the measured position it goes on."""
+    world = World(pair(), max_step='reject', limits='off')
+    world.state(position=(0.0, 0.0))
+    world.command(position={'j0': 2.5})
+    assert reason(world.command, position={'j0': 8.0}) == 'jumped'
+    assert reason(world.command, position={'j0': 3.5}) == 'jumped'
+    world.now += 0.1
+    world.state(position=(2.0, 0.0))
+    assert world.command(position={'j0': 3.5}) == {'position': {'m0': 3.5}}
+
+
+def test_after_silence_a_step_starts_where_the_joint_is():
+    """Somebody may have moved it; while that is unknown, no step is small enough."""
+    world = World(pair(), max_step='reject', limits='off')
+    assert reason(world.command, position={'j0': 0.0}) == 'jumped'
+    world.state(position=(0.0, 0.0))
+    world.command(position={'j0': 1.0})
+    world.wait(2.0)
+    assert reason(world.command, position={'j0': 1.0}) == 'jumped'
+    world.state(position=(-4.0, 0.0))
+    assert reason(world.command, position={'j0': 1.0}) == 'jumped'
+    assert world.command(position={'j0': -2.0}) == {'position': {'m0': -2.0}}
+
+
+def test_a_step_after_a_velocity_starts_where_the_joint_is():
+    """A joint that turned by velocity has no last position."""
+    world = World(pair(), max_step='reject', limits='off')
+    world.state(position=(0.0, 0.0))
+    world.command(position={'j0': 1.0})
+    world.command(velocity={'j0': 5.0})
+    world.now += 0.5
+    world.state(position=(7.0, 0.0))
+    assert reason(world.command, position={'j0': 1.0}) == 'jumped'
+    assert world.command(position={'j0': 7.5}) == {'position': {'m0': 7.5}}
+
+
+def test_a_large_step_is_warned_of():
+    """By default it is counted and sent; what has no velocity limit is not compared."""
+    world = World(made(WRIST, limit='effort="5" velocity="20"'))
+    world.state(position=(0.0, 0.0))
+    assert world.command(position={'j0': 8.0, 'j1': 0.1})['position'].keys() == {'m0', 'm1'}
+    assert world.bridge.gate.ledger.counts['joint_commands'].jumped == {'j0': 1}
+    world = World(made(WRIST, limit=''), max_step='reject')
+    assert world.command(position={'j0': 8.0, 'j1': 0.1})['position'].keys() == {'m0', 'm1'}
+
+
+def test_a_partner_that_holds_makes_no_step():
+    """A joint that is not commanded is not compared, wherever it was measured."""
+    world = World(made(WRIST), max_step='reject', limits='off')
+    world.state(position=(0.0, 0.0))
+    world.command(position={'j0': 1.0, 'j1': 2.0})
+    world.state(position=(9.0, 9.0))
+    assert reason(world.command, position={'j0': 20.0}) == 'jumped'
+    assert world.command(position={'j0': 8.0})['position'] == {'m0': 10.0, 'm1': 6.0}
+
+
+def test_the_way_to_the_first_waypoint_is_compared():
+    """It has the time until then; the bound of 0.1 s is for streams."""
+    world = World(pair(), max_step='reject', limits='off')
+    world.state(position=(0.0, 0.0))
+    way = (['j0'], (1.0, {'positions': [21.1]}))
+    assert reason(world.trajectory, *way) == 'jumped'
+    assert world.trajectory(['j0'], (1.0, {'positions': [20.9]}))
+    assert world.trajectory(*way, start=world.now + 1.0)
+
+
+# -- several interfaces of a joint ---------------------------------------------------------------
+
+
+def test_all_interfaces_count():
+    """By default a trajectory controller may command position and velocity."""
+    world = World(pair())
+    both = {'position': {'j0': 1.0}, 'velocity': {'j0': 2.0}}
+    assert world.command(**both) == {'position': {'m0': 1.0}, 'velocity': {'m0': 2.0}}
+
+
+def test_the_latest_interface_counts():
+    """A position that a controller left is not sent beside the velocity of the next one."""
+    world = World(pair(), several_interfaces='latest')
+    for step in range(10):
+        world.now += 0.1
+        world.command(position={'j0': 0.1 * step})
+    sent = []
+    for _ in range(12):
+        world.now += 0.125
+        sent.append(world.command(position={'j0': 0.9}, velocity={'j0': 2.0}))
+    # 0.5 s are needed to see that it stays; a constant velocity is the latest nevertheless.
+    assert [sorted(each) for each in sent] == [['position', 'velocity']] * 3 + [['velocity']] * 9
+    world.now += 0.125
+    assert world.command(position={'j0': 1.0}, velocity={'j0': 2.0}) == {'position': {'m0': 1.0}}
+
+
+@pytest.mark.parametrize('mode', ['position', 'effort'])
+def test_interfaces_that_count_together(mode):
+    """Those that change together, and an effort always: a constant one is a command, too."""
+    world = World(pair(), several_interfaces='latest')
+    for step in range(20):
+        world.now += 0.1
+        first = {mode: {'j0': 0.01 * step if mode == 'position' else 3.0}}
+        if step < 6:  # the history begins
+            world.command(**first)
+        else:
+            both = world.command(**first, velocity={'j0': -0.2 * step})
+            assert sorted(both) == sorted([mode, 'velocity'])
+
+
+def test_without_history_several_interfaces_are_rejected():
+    """Nobody knows then which one is left over; a joint with one interface is not concerned."""
+    world = World(pair(), several_interfaces='latest')
+    both = {'position': {'j0': 1.0, 'j1': 1.0}, 'velocity': {'j0': 2.0}}
+    for _ in range(8):
+        assert reason(world.command, **both) == 'several_interfaces'
+        world.now += 0.1
+    both['velocity'] = {'j0': 2.1}
+    sent = world.command(**both)
+    assert sent == {'position': {'m1': 1.0}, 'velocity': {'m0': 2.1}}
+    world.bridge.reset()
+    assert reason(world.command, **both) == 'several_interfaces'
+
+
+def test_several_interfaces_can_be_rejected():
+    """One interface for each joint, though the joints have different ones."""
+    world = World(pair(), several_interfaces='reject')
+    sent = world.command(position={'j0': 1.0}, velocity={'j1': 2.0})
+    assert sent == {'position': {'m0': 1.0}, 'velocity': {'m1': 2.0}}
+    both = {'position': {'j0': 1.0}, 'velocity': {'j0': 2.0}}
+    assert reason(world.command, **both) == 'several_interfaces'
+
+
+# -- joints that are rejected alone --------------------------------------------------------------
+
+#: A wrist beside a joint of its own.
+THREE = """<robot name="three"><link name="base"/>{}<ros2_control name="h" type="system">
+<hardware><plugin>{{plugin}}</plugin></hardware><joint name="j0"/><joint name="j1"/>
+<joint name="j2"/>{}</ros2_control></robot>""".format(
+    ''.join(
+        f'<link name="l{n}"/><joint name="j{n}" type="continuous"><parent link="base"/>'
+        f'<child link="l{n}"/><limit velocity="20" effort="9"/></joint>'
+        for n in (0, 1, 2)
+    ),
+    WRIST + SIMPLE.format(2, limit=''),
+)
+
+
+def three(plugin='three/Hardware'):
+    """Return a robot with a differential and a simple transmission."""
+    return RobotTransmissions(load_description(THREE.format(plugin=plugin)))
+
+
+@pytest.mark.parametrize(
+    ('why', 'options', 'command'),
+    [
+        ('mixed_coupled', {}, {'position': {'j0': 0.1}, 'velocity': {'j1': 0.1, 'j2': 1.0}}),
+        ('partial', {'partial_commands': 'reject'}, {'velocity': {'j0': 0.1, 'j2': 1.0}}),
+        ('jumped', {'max_step': 'reject'}, {'position': {'j0': 9.0}, 'velocity': {'j2': 1.0}}),
+        (
+            'several_interfaces',
+            {'several_interfaces': 'reject'},
+            {'position': {'j1': 0.1}, 'velocity': {'j1': 0.1, 'j2': 1.0}},
+        ),
+    ],
+)
+def test_a_transmission_is_rejected_alone(why, options, command):
+    """The others are sent, and the velocities of its joints end at once."""
+    world = World(three(), rejects='transmission', **options)
+    world.state(position=(0.0, 0.0, 0.0))
+    world.command(velocity={'j0': 2.0, 'j1': 1.0, 'j2': 0.5})
+    world.command(**command)
+    *_, sent, end = ([each] for each in world.sent)
+    assert world.words(sent) == {'velocity': {'m2': 1.0}}
+    assert world.words(end) == {'velocity': {'m0': 0.0, 'm1': 0.0}}
+    counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
+    named = {name for values in command.values() for name in values} - {'j2'}
+    assert counts == {f'{name} ({why})': 1 for name in named}
+
+
+def test_a_message_of_which_nothing_is_left_is_rejected():
+    """Then the reason is that of the message, and the velocities end nevertheless."""
+    world = World(three(), rejects='transmission', max_step='reject')
+    world.state(position=(0.0, 0.0, 0.0))
+    world.command(velocity={'j2': 0.5})
+    assert reason(world.command, position={'j2': 9.0}) == 'jumped'
+    assert world.words(world.sent[-1:]) == {'velocity': {'m2': 0.0}}
+    assert reason(world.command, position={'stranger': 9.0}) == 'unknown_joint'
+
+
+def test_an_unknown_joint_is_left_out():
+    """A joint of another robot in the message of all of them stops nobody."""
+    world = World(three(), rejects='transmission')
+    assert world.command(velocity={'stranger': 1.0, 'j2': 1.0}) == {'velocity': {'m2': 1.0}}
+    counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
+    assert counts == {"'stranger' (unknown_joint)": 1}
+    for number in range(1000):
+        world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
+    assert len(counts) < 100
+
+
+def test_limits_reject_the_whole_message():
+    """Though another joint is rejected alone: the other one is not sent a part of its command."""
+    world = World(three(), rejects='transmission', limits='reject', max_step='reject')
+    world.state(position=(0.0, 0.0, 0.0))
+    command = {'position': {'j0': 9.0, 'j1': 0.0}, 'velocity': {'j2': 21.0}}
+    assert reason(world.command, **command) == 'limit'
+    assert world.sent == []
+
+
+@pytest.mark.parametrize(
+    ('plugin', 'is_alone'),
+    [
+        ('joint_state_topic_hardware_interface/JointStateTopicSystem', True),
+        ('three/Hardware', False),
+    ],
+)
+def test_a_topic_based_component_has_joints_rejected_alone(plugin, is_alone):
+    """Because it names all joints in each of its messages."""
+    world = World(three(plugin))
+    command = {'velocity': {'stranger': 1.0, 'j2': 1.0}}
+    if is_alone:
+        assert world.command(**command) == {'velocity': {'m2': 1.0}}
+    else:
+        assert reason(world.command, **command) == 'unknown_joint'

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of actuators, beyond position limits, first positions, partners at zero, tuning."""
+"""Limits of actuators, beyond position limits, partners at zero, tuning."""
 
 from __future__ import annotations
 
@@ -395,22 +395,7 @@ def test_reject_and_off_beyond_a_limit() -> None:
     assert off(velocity={'lift': 0.5}) == {'velocity': {'winch': 25.0}}
 
 
-# -- first positions, partners, times ------------------------------------------------------------
-
-
-def test_a_jump_is_counted() -> None:
-    """Only the first position after activation or silence is, and it is not changed."""
-    path = Path(robot())
-    assert path(position={'lift': 1.0}) == {'position': {'winch': 50.0}}
-    assert path.counts.jumped == {}
-    path.position[:] = (0.9, -0.9, 0.0)
-    path(position={'pitch': 0.2, 'roll': 3.2})
-    assert path.counts.jumped == {'pitch': 1, 'roll': 1}
-    path(position={'lift': -1.0, 'pitch': 1.0, 'roll': 9.0})
-    assert path.counts.jumped == {'pitch': 1, 'roll': 1}
-    path.commands.driver_was_silent(np.array([True, False, False]))
-    path(position={'lift': -1.0, 'pitch': 1.0, 'roll': 9.0})
-    assert path.counts.jumped == {'pitch': 1, 'roll': 1, 'lift': 1}
+# -- partners, times -----------------------------------------------------------
 
 
 @pytest.mark.parametrize('mode', ['velocity', 'effort'])

@@ -57,6 +57,8 @@ class Found:
     """
 
     def __init__(self, outgoing, facts, units, shift, is_merged):
+        self._rest = facts, units, shift, is_merged
+        self._outgoing = outgoing
         self.numbers, self.arrays, self.ways = {}, {}, {}
         names = {facts.place(name): name for name in facts.motors}
 
@@ -101,6 +103,10 @@ class Found:
                     name: si(name, row, value) for name, value in zip(order, content, strict=True)
                 }
 
+    def __add__(self, other):
+        """Return what both are."""
+        return Found([*self._outgoing, *other._outgoing], *self._rest)
+
 
 def random_options(facts, dice):
     """Return options that matter to what is sent."""
@@ -120,6 +126,9 @@ def random_options(facts, dice):
         command_joints=tuple(joints),
         unknown_turn=dice.choice(['resolve', 'resolve', 'resolve', 'first']),
         tuning_guard=dice.random() < 0.8,
+        max_step=dice.choice(['off', 'warn', 'reject']),
+        several_interfaces=dice.choice(['together', 'together', 'latest', 'reject']),
+        rejects=dice.choice(['message', 'transmission']),
     )
 
 
@@ -169,15 +178,20 @@ class Machine(RuleBasedStateMachine):
         if self.fails and outgoing:
             self.fails = False
             raise ConnectionError
-        self.outbox += outgoing
+        self.outbox.append(outgoing)
 
     def turn(self, name):
-        """Tell whether the turn of an actuator is known; ``None``: it may be."""
-        return self.known[name]
+        """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
+        known = self.known[name]
+        if known is None:
+            open_turns = self.bridge.states.merged.open_turns(self.now)
+            known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
+        return known
 
-    def found(self):
-        """Return what was sent since the last call."""
-        outgoing, self.outbox = self.outbox, []
+    def found(self, begin=0, end=None):
+        """Return what was sent by the calls since the last action, and forget it."""
+        outgoing = [each for part in self.outbox[begin:end] for each in part]
+        del self.outbox[begin:end]
         is_merged = self.options.mixed_commands == 'nan'
         return Found(outgoing, self.facts, self.mechanics.unit, self.shift, is_merged)
 
@@ -205,14 +219,14 @@ class Machine(RuleBasedStateMachine):
         return passes
 
     def act(self, action):
-        """Let time pass for the model; return why an action was rejected, and what was sent."""
+        """Let time pass for the model; return why an action was rejected."""
         self.model.look(self.now)
         reason = None
         try:
             action()
         except MessageError as error:
             reason = error.reason
-        return reason, self.found()
+        return reason
 
     @invariant()
     def count(self):
@@ -225,8 +239,17 @@ class Machine(RuleBasedStateMachine):
         assert gate.unsent_arrays == unsent
         for (space, row), names in model.missing.items():
             missing = gate.missing[f'{space}actuator_{MODES[row]}_commands']
-            assert names is None or set(missing) == names
+            assert set(missing) == names
         assert len(gate.missing) == len(model.missing)
+        counts = gate.ledger.counts.values()
+        jumped = sum((each.jumped for each in counts), Counter())
+        assert jumped == model.jumped, 'joints that jumped'
+        rejected = Counter()
+        for each in counts:
+            for key, count in each.rejected.items():
+                rejected[key.split()[0]] += count
+        del rejected["'stranger'"]
+        assert rejected == model.rejected, 'joints rejected alone'
 
     def pass_time(self, seconds):
         """Let time pass, with the ticks that are due."""
@@ -246,10 +269,11 @@ class Machine(RuleBasedStateMachine):
         """Look for commands that are over, as the timer does."""
         self.note_age()
         try:
-            _, found = self.act(lambda: self.bridge.end_expired((1, 0), self.now))
+            self.act(lambda: self.bridge.end_expired((1, 0), self.now))
         except ConnectionError:
+            self.found()
             return
-        self.model.judge_ends(found, self.turn)
+        self.model.judge_ends(self.found(), self.turn)
         ledger = self.bridge.gate.ledger
         assert set(ledger.kept_efforts) == self.model.kept, 'kept efforts'
 
@@ -265,6 +289,9 @@ class Machine(RuleBasedStateMachine):
     def draw(self, dice, joint, row):
         """Return a value for a joint, mostly within its limits."""
         it = self.facts.joints[joint]
+        if row == 0 and self.options.max_step == 'reject' and dice.random() < 0.8:
+            at = self.model.held[joint].get(0, self.truth[joint])
+            return at + dice.uniform(-0.16, 0.16) * min(it.velocity, 10.0)
         upper = (it.upper, it.velocity, it.effort)[row]
         lower = it.lower if row == 0 else -upper
         if upper == math.inf:
@@ -299,19 +326,29 @@ class Machine(RuleBasedStateMachine):
                     near[0] = min(max(near[0], 0.15), 1.15)
                     far[0] = math.sin(near[0])
 
-    def send_command(self, command):
-        """Command joints by a JointState, and judge it."""
-        names = list(command)
+    def send_command(self, command, stranger=False):
+        """
+        Command joints by a JointState, and judge it.
+
+        :param stranger: Whether it names a joint of another robot as well.
+        """
         rows = sorted({row for values in command.values() for row in values})
+        given = command | ({'stranger': dict.fromkeys(rows, 0.0)} if stranger else {})
+        names = list(given)
         arrays = [
-            np.array([command[n].get(row, math.nan) for n in names]) if row in rows else EMPTY
+            np.array([given[n].get(row, math.nan) for n in names]) if row in rows else EMPTY
             for row in range(3)
         ]
         record = JointStateRecord((1, 0), '', tuple(names), *arrays)
         layout = LAYOUTS.get(record.names, record.lengths)
-        refused, found = self.act(lambda: self.bridge.command(layout, record, (1, 0), self.now))
+        refused = self.act(lambda: self.bridge.command(layout, record, (1, 0), self.now))
         COUNTS[f'commands, {refused or "sent"}'] += 1
-        self.model.judge_command(command, self.turn, refused, found)
+        found, ends = self.found(0, 1), self.found()
+        if stranger and not self.model.divides:
+            is_right = refused == 'unknown_joint' and not found.numbers and not ends.numbers
+            self.model.hold('11', is_right, f'{refused}: {command}')
+        else:
+            self.model.judge_command(command, self.turn, refused, found, ends)
         return refused, found
 
     @rule(dice=DICE)
@@ -335,6 +372,26 @@ class Machine(RuleBasedStateMachine):
             row = dice.choice((0, 1, 2))
             command[joint] = {row: self.draw(dice, joint, row)}
         self.bend(command)
+        if dice.random() < 0.3:
+            for joint, values in command.items():
+                row = dice.choice((0, 1))
+                if row in values and row in self.model.values.get(joint, {}):
+                    values[row] = self.model.values[joint][row]
+        self.send_command(command, dice.random() < 0.03)
+
+    @rule(dice=DICE)
+    def interface_that_stays(self, dice):
+        """Command joints by several interfaces, of which one does not change."""
+        dice = Random(dice)
+        group, rows = dice.choice(self.facts.groups), dice.choice([(0, 1), (0, 1), (1, 2), (0, 2)])
+        command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
+        self.bend(command)
+        for _ in range(dice.choice([2, 3])):
+            self.send_command({joint: dict(values) for joint, values in command.items()})
+            self.pass_time(dice.choice([0.25, 0.55, 0.55]))
+            row = dice.choice(rows)
+            for joint, values in command.items():
+                values[row] = self.draw(dice, joint, row)
         self.send_command(command)
 
     @rule(dice=DICE)
@@ -355,10 +412,11 @@ class Machine(RuleBasedStateMachine):
         self.bend(command)
         values = np.array([command[name][row] for name in names])
         topic = f'{MODES[row]}_commands'
-        refused, found = self.act(
+        refused = self.act(
             lambda: self.bridge.command_interface(topic, MODES[row], values, (1, 0), self.now)
         )
-        self.model.judge_command(command, self.turn, refused, found)
+        found, ends = self.found(0, 1), self.found()
+        self.model.judge_command(command, self.turn, refused, found, ends)
 
     @rule(dice=DICE)
     def trajectory(self, dice):
@@ -404,14 +462,14 @@ class Machine(RuleBasedStateMachine):
             for time, given in points
         )
         record = TrajectoryRecord((0, 0), '', tuple(names), waypoints)
-        refused, found = self.act(lambda: self.bridge.command_trajectory(record, self.now, start))
+        refused = self.act(lambda: self.bridge.command_trajectory(record, self.now, start))
         COUNTS[f'trajectories, {refused or "sent"}'] += 1
         begins = self.now if start is None else start
         given = [
             (time, {n: {row: v[n] for row, v in values.items()} for n in names})
             for time, values in points
         ]
-        self.model.judge_trajectory(given, begins, self.turn, refused, found)
+        self.model.judge_trajectory(given, begins, self.turn, refused, self.found())
 
     # -- drivers ---------------------------------------------------------------------------------
 

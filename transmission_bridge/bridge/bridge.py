@@ -61,6 +61,7 @@ class Bridge:
         """Forget every state and command."""
         self.states.reset()
         self.gate.reset()
+        self._commands.reset()
 
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import as_slice, Stamp
+from transmission_bridge.bridge.inputs import as_slice, JointError, Stamp
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
     JointStateData,
@@ -142,7 +142,7 @@ class CoupledJoints:
         :param held: Last commands, same shape, NaN where there is none of that mode.
         :param measured_position: Shape ``(n_joints,)``, NaN where unknown.
         :param partial: ``hold``, ``zero`` or ``reject``.
-        :raises MessageError: If the command is partial and cannot be completed (``partial``), or
+        :raises JointError: If the command is partial and cannot be completed (``partial``), or
             commands the joints in different modes (``mixed_coupled``).
         """
         mine = command[:, self.joints]
@@ -151,11 +151,14 @@ class CoupledJoints:
         if not commanded.any() or given.all():
             return
         modes = given[:, commanded]
+        everyone: Mask = np.zeros(command.shape[1], dtype=bool)
+        everyone[self.joints] = True
         if not (modes == modes[:, :1]).all():
-            raise MessageError(
+            raise JointError(
                 'mixed_coupled',
                 f'{", ".join(self.names)} are coupled by {self.transmission} and were commanded '
                 'in different modes; command them in the same',
+                everyone,
             )
         missing = ~commanded
         if not missing.any():
@@ -167,18 +170,13 @@ class CoupledJoints:
                 )
             return
         names = ', '.join(self.names[place] for place in np.flatnonzero(missing))
+        coupled = f'for {names}, coupled by {self.transmission} to a joint that was commanded'
         if partial == 'reject':
-            raise MessageError(
-                'partial',
-                f'no command for {names}, coupled by {self.transmission} to a joint that was '
-                'commanded (partial_commands is reject)',
-            )
+            reason = f'no command {coupled} (partial_commands is reject)'
+            raise JointError('partial', reason, everyone)
         if not self.can_hold:
-            raise MessageError(
-                'partial',
-                f'no command for {names}, coupled by {self.transmission} to a joint that was '
-                'commanded, and it has too few actuators to hold them',
-            )
+            reason = f'no command {coupled}, and it has too few actuators to hold them'
+            raise JointError('partial', reason, everyone)
         for field in np.flatnonzero(modes[:, 0]).tolist():
             filler = held[field, self.joints]
             if field > 0 and partial == 'zero':
@@ -186,11 +184,8 @@ class CoupledJoints:
             elif field == 0:
                 filler = np.where(np.isnan(filler), measured_position[self.joints], filler)
             if np.isnan(filler[missing]).any():
-                raise MessageError(
-                    'partial',
-                    f'no {FIELDS[field]} command for {names}, coupled by {self.transmission} to '
-                    'a joint that was commanded, and nothing to hold',
-                )
+                reason = f'no {FIELDS[field]} command {coupled}, and nothing to hold'
+                raise JointError('partial', reason, everyone)
             command[field, self.joints[missing]] = filler[missing]
 
     def keep_partners(self, ending: Array, held: Array) -> None:
@@ -417,8 +412,9 @@ class CommandNames:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One array of a message: ``command[places] = values[picks]``, NaN at ``barred``."""
+    """One array of a message for names: ``command[places] = values[picks]``, NaN at ``barred``."""
 
+    names: tuple[str, ...]
     places: Index | slice
     picks: Index | None
     barred: Index
@@ -438,18 +434,18 @@ class CommandPlan:
     :param is_whole: Whether all three arrays hold every joint in order.
     """
 
-    names: tuple[str, ...]
     reasons: Mapping[str, str]
     fields: tuple[_Field | None, ...]
     nothing: Array
     is_whole: bool
 
-    def read(self, data: JointStateData) -> Array:
+    def read(self, data: JointStateData, rejected: list[tuple[str, str]] | None = None) -> Array:
         """
         Return rows position, velocity, effort, shape ``(3, n_joints)``, NaN: no command.
 
-        :raises MessageError: If a joint that may not be commanded holds a value
-            (``not_commandable``).
+        :param rejected: Receives name, as for a sentence, and reason of joints that hold a value
+            though they may not be commanded; ``None``: these are an error.
+        :raises MessageError: If there is such a joint, then (``not_commandable``).
         """
         if self.is_whole and data.rows is not None:
             command: Array = data.rows.copy()
@@ -461,44 +457,57 @@ class CommandPlan:
             values = (data.position, data.velocity, data.effort)[row]
             command[row, field.places] = values if field.picks is None else values[field.picks]
             if len(field.barred) and not np.isnan(values[field.barred]).all():
-                self._refuse(field.barred[~np.isnan(values[field.barred])], row)
+                names = [field.names[p] for p in field.barred[~np.isnan(values[field.barred])]]
+                if rejected is None:
+                    sentences = [f'{name} ({self.reasons[name]})' for name in names]
+                    raise MessageError(
+                        'not_commandable',
+                        f'{FIELDS[row]} command for {shortened(sentences, show=str)}',
+                    )
+                rejected += [
+                    (name, 'not_commandable')
+                    if name in self.reasons
+                    else (shown(name), 'unknown_joint')
+                    for name in names
+                ]
         return command
 
-    def _refuse(self, picks: Index, row: int) -> None:
-        sentences = [f'{self.names[pick]} ({self.reasons[self.names[pick]]})' for pick in picks]
-        raise MessageError(
-            'not_commandable', f'{FIELDS[row]} command for {shortened(sentences, show=str)}'
-        )
 
-
-def plan_command(layout: Layout, known: CommandNames) -> CommandPlan:
+def plan_command(
+    layout: Layout, known: CommandNames, *, may_be_unknown: bool = False
+) -> CommandPlan:
     """
     Return how messages of a layout are read.
 
+    :param may_be_unknown: Whether names of no joint of the robot are read as joints that may not
+        be commanded.
     :raises MessageError: As :func:`check_names`, or if an array fits neither the names nor the
         declarations (``ragged``).
     """
-    check_names(layout.names, known)
+    check_names(layout.names, None if may_be_unknown else known)
     fields = tuple(
         _field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
     )
     everyone = slice(0, known.nothing.shape[1])
     is_whole = all(field is not None and field.is_whole(everyone) for field in fields)
-    return CommandPlan(layout.names, known.barred, fields, known.nothing, is_whole)
+    return CommandPlan(known.barred, fields, known.nothing, is_whole)
 
 
-def check_names(names: Sequence[str], known: CommandNames) -> None:
+def check_names(names: Sequence[str], known: CommandNames | None) -> None:
     """
     Check the joint names of a command.
 
+    :param known: The names that there are; ``None``: any.
     :raises MessageError: If the robot has no such joint (``unknown_joint``), or a name is repeated
         (``duplicate_name``).
     """
     unknown = [
-        name for name in names if name not in known.commandable and name not in known.barred
+        name
+        for name in names
+        if known and name not in known.commandable and name not in known.barred
     ]
-    if unknown:
+    if known and unknown:
         sought = [f'{shown(n)}{closest(n, known.commandable)}' for n in unknown[:_MOST_SOUGHT]]
         more = len(unknown) - len(sought)
         raise MessageError(
@@ -527,9 +536,12 @@ def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> 
             )
     commandable = [pick for pick, name in enumerate(named) if name in known.commandable]
     return _Field(
+        named,
         as_slice([known.commandable[named[pick]] for pick in commandable]),
         None if len(commandable) == len(named) else np.array(commandable, dtype=np.intp),
-        np.array([p for p, name in enumerate(named) if name in known.barred], dtype=np.intp),
+        np.array(
+            [p for p, name in enumerate(named) if name not in known.commandable], dtype=np.intp
+        ),
     )
 
 

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from transmission_bridge.bridge.command_plan import array_command, command_names, plan_command
 from transmission_bridge.bridge.gate import Gate, Known
-from transmission_bridge.bridge.inputs import CommandCounts, PlanCache, Stamp
+from transmission_bridge.bridge.inputs import JointError, MOST_UNKNOWN, PlanCache, Stamp
+from transmission_bridge.bridge.interface_history import InterfaceHistory
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, shortened
@@ -26,7 +27,8 @@ class CommandPath:
 
     Position, velocity and effort of a message are commands, NaN means no command. A message that
     is rejected changes nothing, except that an active velocity or effort ends if its replacement
-    cannot be mapped.
+    cannot be mapped. With ``rejects: transmission`` some reasons reject only the joints of the
+    transmission concerned; their active velocities end.
 
     :param robot: Gives the names and their interfaces, which tuning does not change.
     :param gate: Maps and sends the commands.
@@ -39,9 +41,20 @@ class CommandPath:
         self._options = options or BridgeOptions()
         self._robot = robot
         self._gate = gate
-        known = self._names = command_names(robot)
-        self._plans = PlanCache(lambda layout: plan_command(layout, known))
+        names = self._names = command_names(robot)
+        choice = self._options.rejects
+        self._divides = choice == 'transmission' or (
+            choice == 'auto' and any(block.takes_joint_states for block in robot.robot.blocks)
+        )
+        self._plans = PlanCache(
+            lambda layout: plan_command(layout, names, may_be_unknown=self._divides)
+        )
+        self._history = InterfaceHistory(self._options.several_interfaces, robot.joint_names)
         self._given: Mask = np.empty(gate.ledger.joints.shape, dtype=bool)
+
+    def reset(self) -> None:
+        """Forget which interfaces of the joints were commanded."""
+        self._history.reset()
 
     def command(
         self,
@@ -65,7 +78,15 @@ class CommandPath:
         :raises MessageError: If the message is rejected.
         """
         self._gate.look(known)
-        return self._apply(self._plans.get(layout).read(data), known, stamp, source)
+        plan = self._plans.get(layout)
+        rejected: list[tuple[str, str]] = []
+        command = plan.read(data, rejected if self._divides else None)
+        if rejected:
+            if np.isnan(command).all():  # then the message is rejected
+                plan_command(layout, self._names).read(data)
+            self._count(source, rejected)
+        self._history.note(command, known.now)
+        return self._apply(command, known, stamp, source)
 
     def command_interface(
         self,
@@ -85,11 +106,48 @@ class CommandPath:
         """
         self._gate.look(known)
         command = array_command(interface, names, values, self._names)
+        self._history.note(command, known.now)
         return self._apply(command, known, stamp, source)
 
     def _apply(
         self, command: Array, known: Known, stamp: Stamp, source: str
     ) -> list[JointStateRecord]:
+        """Send a command; joints that are rejected alone end, and the others are sent."""
+        ledger = self._gate.ledger
+        over: Mask | None = None
+        try:
+            while True:
+                try:
+                    attempt = command.copy() if self._divides else command
+                    return self._send(attempt, known, stamp, source)
+                except MessageError as error:
+                    named = ~np.isnan(command).all(axis=0)
+                    ledger.note_rejection(named)
+                    if not (self._divides and isinstance(error, JointError)):
+                        raise
+                    mine = ledger.joints_of(ledger.actuators_of(error.joints))
+                    over = mine if over is None else over | mine
+                    command[:, mine] = np.nan
+                    if not (named & ~mine).any():
+                        raise
+                    names = (self._robot.joint_names[j] for j in np.flatnonzero(named & mine))
+                    self._count(source, ((name, error.reason) for name in names))
+        finally:
+            if over is not None:
+                ledger.cancel(np.flatnonzero(over))
+                self._gate.end_expired(known, stamp)
+
+    def _count(self, source: str, rejected: Iterable[tuple[str, str]]) -> None:
+        counts = self._gate.ledger.counts[source].rejected
+        for name, reason in rejected:
+            key = f'{name} ({reason})'
+            if key in counts or len(counts) < len(self._robot.joint_names) + MOST_UNKNOWN:
+                counts[key] += 1
+
+    def _send(
+        self, command: Array, known: Known, stamp: Stamp, source: str
+    ) -> list[JointStateRecord]:
+        self._history.choose(command)
         gate, ledger = self._gate, self._gate.ledger
         pattern = gate.patterns.get(np.isfinite(command, self._given))
         if not pattern.is_full and np.isinf(command).any():
@@ -112,13 +170,4 @@ class CommandPath:
                 known.position,
                 self._options.partial_commands,
             )
-        records = gate.send_command(command, pattern, known, stamp, source, effects)
-        if pattern.has_positions and ledger.has_first:
-            self._count_jumps(command, known.position, counts)
-        return records
-
-    def _count_jumps(self, command: Array, position: Array, counts: CommandCounts) -> None:
-        """Count first position commands that ask for more than half the range of a joint."""
-        far = np.abs(command[0] - position) > self._gate.limits.half_range
-        jumped = np.flatnonzero(self._gate.ledger.take_first(~np.isnan(command[0])) & far)
-        counts.jumped.update(self._robot.joint_names[joint] for joint in jumped)
+        return gate.send_command(command, pattern, known, stamp, source, effects)

@@ -61,6 +61,8 @@ REASONS = {
     'partial': 'a coupled joint is missing and cannot hold, see partial_commands',
     'limit': 'outside the joint limits, see limits',
     'actuator_limit': 'outside the limits of an actuator, see its <limit>',
+    'jumped': 'a position is too far away, see max_step',
+    'several_interfaces': 'a joint is commanded by several interfaces, see several_interfaces',
     'stalled': 'sent before the node itself stood still',
     'too_old': 'the stamp is older than max_command_age',
     'too_many_points': 'more waypoints than max_waypoints',
@@ -360,7 +362,8 @@ _COMMAND_COUNTS = {
         'beyond a position limit, an effort that leads further out passes as it may hold a load',
     ),
     'scaled': ('scaled', 'scaled down to the limits of actuators'),
-    'jumped': ('jumped', 'the first position asks for more than half the range'),
+    'jumped': ('jumped', 'positions too far away for the velocity limit, see max_step'),
+    'rejected': ('rejected joints', 'rejected while the others were sent, see rejects'),
 }
 
 

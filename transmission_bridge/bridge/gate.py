@@ -23,7 +23,7 @@ from transmission_bridge.bridge.command_plan import (
     CommandPatterns,
     owned_actuators,
 )
-from transmission_bridge.bridge.inputs import Stamp
+from transmission_bridge.bridge.inputs import JointError, Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
@@ -37,6 +37,9 @@ from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUAT
 from transmission_bridge.types import Array, EMPTY, Mask
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
+
+#: Seconds since the last command that count at most for a step.
+_LONGEST_STEP = 0.1
 
 #: The rows of a command among the arrays of waypoints.
 _ROWS_OF_WAYPOINTS = [0, 1, 3]
@@ -139,7 +142,9 @@ class Gate:
         self._merged = options.mixed_commands == 'nan'
         self.timeouts = command_timeouts(robot, options.command_timeout)
         self.ledger = Ledger(robot, self.timeouts)
-        self.limits = CommandLimits(robot, options.limits, options.zero_max_velocity)
+        self.limits = CommandLimits(
+            robot, options.limits, options.zero_max_velocity, options.max_step
+        )
         self.report = MapReport()
         self._ending_rows = [_VELOCITY, _EFFORT] if options.zero_effort else [_VELOCITY]
         names, order = robot.actuator_names, options.command_actuators
@@ -206,9 +211,16 @@ class Gate:
             n_joints)``, within the limits of the joints; may be kept.
         :param effects: What these limits did to it.
         :returns: The messages by the names of the URDF.
-        :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``unknown_turn``,
-            ``unmapped``). An active velocity or effort that could not be mapped anew has ended.
+        :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``jumped``,
+            ``unknown_turn``, ``unmapped``). An active velocity or effort that could not be mapped
+            anew has ended.
         """
+        if pattern.has_positions:
+            target = command[_POSITION]
+            if pattern.partial:  # partners hold
+                target = np.full(target.shape, np.nan)
+                target[pattern.given] = command[_POSITION, pattern.given]
+            self._check_step(target, known, effects)
         if pattern.has_rates:
             self._stop_outward(command, known, effects)
         sent = self._mapper.map_command(command, known.position, self.report)
@@ -229,6 +241,21 @@ class Gate:
         records = pattern.records(sent, stamp)
         self._deliver(records, sent, known)
         return records
+
+    def _check_step(
+        self, target: Array, known: Known, effects: LimitEffects, seconds: float | None = None
+    ) -> None:
+        """
+        Compare the way to commanded positions with the velocity limits of the joints.
+
+        :param target: Positions, shape ``(n_joints,)``, NaN: none.
+        :param seconds: The time that they have; ``None``: that since the last command.
+        """
+        if self._options.max_step == 'off':
+            return
+        origin, since = self.ledger.next_step(known.position, known.now)
+        time = np.minimum(since, _LONGEST_STEP) if seconds is None else seconds
+        self.limits.check_step(target, origin, time, effects)
 
     def _stop_outward(self, rates: Array, known: Known, effects: LimitEffects) -> None:
         for group in self._following:
@@ -266,10 +293,11 @@ class Gate:
         places = np.flatnonzero(sent & open_turns)
         if len(places):
             names = [self._robot.actuator_names[place] for place in places]
-            raise MessageError(
+            raise JointError(
                 'unknown_turn',
                 f'it is not known in which turn {shortened(names)} is, so that no position can be '
                 'sent there: see diagnostics',
+                self.ledger.joints_of(places),
             )
 
     # -- ends ------------------------------------------------------------------------------------
@@ -369,6 +397,12 @@ class Gate:
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
         robot, values, given, named = self._robot, read.values, read.given, read.named
+        if given[_POSITION].any():
+            first = int(np.argmax(given[_POSITION]))
+            seconds, nanoseconds = trajectory.points[first].time
+            time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
+            target = np.where(named, values[_POSITION, first], np.nan)
+            self._check_step(target, known, effects, time)
         rates = values[_ROWS_OF_WAYPOINTS]
         self._stop_outward(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates

@@ -18,7 +18,20 @@ import numpy as np
 from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import Layout, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Index
+from transmission_bridge.types import Index, Mask
+
+
+class JointError(MessageError):
+    """
+    A rejection for which only some joints of a command are the cause.
+
+    :param joints: These joints, shape ``(n_joints,)``.
+    """
+
+    def __init__(self, reason: str, message: str, joints: Mask) -> None:
+        self.joints = joints
+        super().__init__(reason, message)
+
 
 # -- Names to indices, once per layout -----------------------------------------------------------
 
@@ -312,7 +325,9 @@ class CommandCounts:
     :param outward: Efforts that led further out and passed, because the joint does not move out.
     :param scaled: Commands of which velocity or effort was scaled down for an actuator's limit.
     :param shares: Of each joint the share that was left of its last scaled effort.
-    :param jumped: First position commands that ask for more than half the joint's range.
+    :param jumped: Positions further away than ``max_step`` allows.
+    :param rejected: Commands to some joints that were rejected while the others were sent, by
+        joint and reason.
     """
 
     clamped: Counter[str] = field(default_factory=Counter)
@@ -323,3 +338,4 @@ class CommandCounts:
     scaled: Counter[str] = field(default_factory=Counter)
     shares: dict[str, float] = field(default_factory=dict)
     jumped: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)

@@ -62,7 +62,6 @@ class Ledger:
     :ivar actuators: What was sent and is still active, shape ``(3, n_actuators)``.
     :ivar last_effort: The effort that each actuator was sent last, zero if it has ended.
     :ivar upcoming: Trajectories that were sent and have not started.
-    :ivar has_first: Whether the next position command of some joint is its first one.
     :ivar counts: Counts of the commands of each route.
     """
 
@@ -83,8 +82,8 @@ class Ledger:
         self.actuators: Array = np.full((len(FIELDS), self._n_actuators), np.nan)
         self.last_effort: Array = np.zeros(self._n_actuators)
         self.upcoming: list[TrajectoryEnd] = []
-        self._is_first: Mask = np.ones(n_joints, dtype=bool)
-        self.has_first = True
+        self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
+        self._has_astray = False
         self._renewed: Array = np.full(n_joints, _NONE)
         self._arrival: Array = np.full(self._n_actuators, -np.inf)
         self._has_trajectories = False
@@ -112,6 +111,25 @@ class Ledger:
             return self.joints
         moving = self._moves[:, self.under_way(now)].any(axis=1)
         return np.where(moving, np.nan, self.joints)
+
+    def next_step(self, known: Array, now: float) -> tuple[Array, Array]:
+        """
+        Return where the next position command of each joint starts, and the time it has.
+
+        It starts where the last one ended; if there is none, after a rejection, and during a
+        trajectory where the joint is measured.
+
+        :param known: Joint positions, shape ``(n_joints,)``, NaN: unknown.
+        :returns: Positions, NaN: unknown, and seconds since the last accepted command.
+        """
+        held = self.held(now)[_POSITION]
+        origin = np.where(np.isnan(held) | self._is_astray, known, held)
+        # Infinite in either sense: the last one is over.
+        return origin, np.abs(now - self._renewed)
+
+    def note_rejection(self, joints: Mask | Index) -> None:
+        """Note that a command to joints was rejected, so that they are not where it led."""
+        self._is_astray[joints] = self._has_astray = True
 
     def position_joints(self) -> Mask:
         """Return the joints that hold a position command or have a trajectory."""
@@ -184,6 +202,9 @@ class Ledger:
             self._renewed[pattern.following] = _NONE
         if self._has_kept:
             self._keeps_effort[pattern.given] = False
+        if self._has_astray:
+            self._is_astray[pattern.given] = False
+            self._has_astray = bool(self._is_astray.any())
         self._record_route(pattern.given, route)
 
     def record_trajectory(self, end: TrajectoryEnd, route: str, now: float) -> None:
@@ -191,7 +212,7 @@ class Ledger:
         self._has_trajectories = True
         self._cancel_upcoming(end.joints)
         self.upcoming.append(end)
-        self.take_first(end.named)
+        self._is_astray &= ~end.named
         self._keeps_effort &= ~end.named
         self._record_route(np.flatnonzero(end.named), route)
         self._start_trajectories(now)
@@ -267,21 +288,13 @@ class Ledger:
         for end in self.upcoming:
             end.joint_command[_POSITION, joints] = np.nan
             end.actuator_command[_POSITION, actuators] = np.nan
-        self._is_first[joints] = self.has_first = True
-
-    def take_first(self, joints: Mask) -> Mask:
-        """Return which of these joints get their first position command now."""
-        first: Mask = self._is_first & joints
-        self._is_first &= ~joints
-        self.has_first = bool(self._is_first.any())
-        return first
 
     def actuators_of(self, joints: Mask) -> Mask:
         """Return the actuators that move some of these joints, shape ``(..., n_actuators)``."""
         actuators: Mask = (joints[..., np.newaxis] & self._moves).any(axis=-2)
         return actuators
 
-    def joints_of(self, actuators: Mask) -> Mask:
+    def joints_of(self, actuators: Mask | Index) -> Mask:
         """Return the joints that some of these actuators move."""
         joints: Mask = self._moves[:, actuators].any(axis=1)
         return joints

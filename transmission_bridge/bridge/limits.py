@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-import math
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import CommandCounts
+from transmission_bridge.bridge.inputs import CommandCounts, JointError
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
@@ -25,6 +24,9 @@ from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
+
+#: Seconds at its velocity limit that a joint may step besides the time that it has.
+_STEP_TIME = 0.05
 
 #: What the rounding of a map may add to an actuator's value, and relative to it.
 _ROUNDING = 1e-9
@@ -97,13 +99,14 @@ class CommandLimits:
     :param robot: Gives the joints and, through its description, their limits.
     :param policy: ``clamp``, ``reject`` or ``off``.
     :param moving: Speed [rad/s or m/s] above which a joint counts as moving.
-    :ivar half_range: Half of each joint's range [rad or m]: pi where it is continuous, infinite
-        where it has no limits.
+    :param max_step: What becomes of a step that is too large: ``off``, ``warn`` or ``reject``.
     """
 
-    def __init__(self, robot: RobotTransmissions, policy: str, moving: float = 0.0) -> None:
+    def __init__(
+        self, robot: RobotTransmissions, policy: str, moving: float = 0.0, max_step: str = 'off'
+    ) -> None:
         self._names = robot.joint_names
-        self._policy = policy
+        self._policy, self._max_step = policy, max_step
         self._moving = moving
         limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
         bounds: Array = np.array(
@@ -115,11 +118,6 @@ class CommandLimits:
         self._lower: Array
         self._upper: Array
         self._lower, self._upper = np.ascontiguousarray(bounds.transpose(0, 2, 1))
-        continuous = {each.name for each in robot.robot.joints if each.type == 'continuous'}
-        with np.errstate(invalid='ignore'):
-            half = 0.5 * (self._upper[_POSITION] - self._lower[_POSITION])
-        unlimited = [math.pi if name in continuous else math.inf for name in self._names]
-        self.half_range: Array = np.where(np.isfinite(half), half, unlimited)
         #: Joints that fewer actuators drive, so that none stops without the others.
         self._together = [
             list(binding.joints)
@@ -212,6 +210,39 @@ class CommandLimits:
         command[_VELOCITY:][outward] = 0.0
         effects.add('stopped', self._named(outward))
         effects.add('outward', self._named(passes))
+
+    def check_step(
+        self, target: Array, origin: Array, seconds: Array | float, effects: LimitEffects
+    ) -> None:
+        """
+        Compare the way to commanded positions with the velocity limits.
+
+        :param target: Commanded positions, shape ``(n_joints,)``, NaN: none.
+        :param origin: Where these ways start, likewise, NaN: unknown.
+        :param seconds: The time that each has, to which :data:`_STEP_TIME` is added.
+        :param effects: Takes up what is too far.
+        :raises JointError: If ``max_step`` is ``reject``, and a position is too far or its origin
+            is unknown (``jumped``).
+        """
+        limits = self._upper[_VELOCITY]
+        # NaN is not within.
+        far = ~(np.abs(target - origin) <= limits * (seconds + _STEP_TIME) * (1.0 + _ROUNDING))
+        far &= ~np.isnan(target) & np.isfinite(limits)
+        if self._max_step == 'warn':
+            effects.add('jumped', self._named(far & ~np.isnan(origin)))
+        elif far.any():
+            sentences = [
+                f'{self._names[place]} from {origin[place]:g} to {target[place]:g}'
+                if origin[place] == origin[place]
+                else f'{self._names[place]}, whose position is unknown'
+                for place in np.flatnonzero(far)
+            ]
+            raise JointError(
+                'jumped',
+                f'too far for the velocity limit: {shortened(sentences, show=str)} (max_step is '
+                'reject)',
+                far,
+            )
 
     def check_mean_speed(self, times: Array, positions: Array) -> None:
         """

@@ -240,6 +240,28 @@ class BridgeOptions:
         'velocity and effort zero, or the message is rejected.',
         ('hold', 'zero', 'reject'),
     )
+    max_step: str = _option(
+        'warn',
+        'What becomes of a position further from the last one than the velocity limit of its '
+        'joint allows in the time between (0.1 s at most) and 0.05 s; after activation, silence '
+        'of the driver or a rejection further from the measured one. It is warned of, passes, or '
+        'is rejected.',
+        ('warn', 'off', 'reject'),
+    )
+    several_interfaces: str = _option(
+        'together',
+        'What becomes of a joint with several command interfaces: all count; one that has not '
+        'changed for 0.5 s while another one did is left out (never an effort); or its rejection.',
+        ('together', 'latest', 'reject'),
+    )
+    rejects: str = _option(
+        'auto',
+        'What is rejected for an unknown joint, one that cannot be commanded, coupled joints that '
+        'are missing or in different modes, an unknown turn, max_step or several_interfaces: the '
+        'message, or the joints of the transmission, whose velocities end; auto: the latter where '
+        'the hardware plugin is topic-based, because it sends one message for the whole robot.',
+        ('auto', 'message', 'transmission'),
+    )
     on_stop: str = _option(
         'zero_rates',
         'What to send before falling silent: velocity zero to the actuators that were commanded '

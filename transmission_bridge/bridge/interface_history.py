@@ -1,0 +1,91 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Which of several command interfaces of a joint count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transmission_bridge.bridge.inputs import JointError
+from transmission_bridge.errors import shortened
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, Mask
+
+#: Seconds for which an interface may stand still while another one of its joint changes.
+_PERIOD = 0.5
+
+#: An effort is a command while it is constant, too.
+_MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
+
+
+class InterfaceHistory:
+    """
+    When each command interface of each joint changed.
+
+    ros2_control never clears an interface that its controller released, so that a position stays
+    beside the velocity of the next controller.
+
+    :param policy: ``together``: all count; ``latest``: one that has not changed for 0.5 s, while
+        another one of its joint changed, does not; ``reject``: joints have one.
+    :param names: The joints.
+    """
+
+    def __init__(self, policy: str, names: tuple[str, ...]) -> None:
+        self._policy = policy
+        self._names = names
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all commands."""
+        shape = (len(FIELDS), len(self._names))
+        self._now = -np.inf
+        self._last: Array = np.full(shape, np.nan)
+        self._changed: Array = np.full(shape, -np.inf)
+        self._since: Array = np.full(shape[1], np.nan)
+
+    def note(self, command: Array, now: float) -> None:
+        """
+        Note what changed.
+
+        :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none.
+        :param now: The time [s]; if it went backwards, all is forgotten.
+        """
+        if self._policy != 'latest':
+            return
+        if now < self._now:
+            self.reset()
+        self._now = now
+        named = ~np.isnan(command).all(axis=0)
+        is_same = (command == self._last) | (np.isnan(command) & np.isnan(self._last))
+        self._changed[named & ~is_same] = now
+        self._since[named & np.isnan(self._since)] = now
+        np.copyto(self._last, command, where=named)
+
+    def choose(self, command: Array) -> None:
+        """
+        Leave out, in place, what does not count in the command that was noted last.
+
+        :raises JointError: If a joint has several interfaces though it may not, or it is not known
+            yet which count (``several_interfaces``).
+        """
+        if self._policy == 'together':
+            return
+        given = ~np.isnan(command)
+        several: Mask = given.sum(axis=0) > 1
+        if not several.any():
+            return
+        newest = np.where(given, self._changed, -np.inf).max(axis=0)
+        if self._policy == 'latest':
+            several &= (newest == self._since) | (self._now - self._since < _PERIOD)
+        if several.any():
+            names = [self._names[joint] for joint in np.flatnonzero(several)]
+            why = 'and it is not known which one changes ' if self._policy == 'latest' else ''
+            raise JointError(
+                'several_interfaces',
+                f'{shortened(names)} commanded by several interfaces {why}'
+                f'(several_interfaces is {self._policy})',
+                several,
+            )
+        stands = (self._changed < newest) & (self._now - self._changed >= _PERIOD)
+        command[stands & given & _MAY_BE_LEFT_OUT] = np.nan
