@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 import math
+import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -68,6 +69,12 @@ class Hardware:
             }
             for tag in ('command_interface', 'state_interface')
         )
+        self.speeds = {
+            each.get('name'): float(each.find('limit').get('velocity'))
+            for each in robot.findall('joint')
+        }
+        self.goals = {}
+        self._led = time.monotonic()
         self.threshold = float(self.parameters['trigger_joint_command_threshold'])
         self.is_alive = True
         self.sent = 0
@@ -107,6 +114,15 @@ class Hardware:
                         self.states[name, interface] = values[place]
         for name, followed in self.mimic.items():
             self.states[name, 'position'] = self.states[followed, 'position']
+
+    def lead(self):
+        """Bring the commands nearer to the goals, as a controller does within velocity limits."""
+        # After a pause it goes on from where it was: a jump would be rejected.
+        elapsed, self._led = min(time.monotonic() - self._led, 0.02), time.monotonic()
+        for key, goal in self.goals.items():
+            step = elapsed * self.speeds[key[0]] if key[1] == 'position' else math.inf
+            last = self.states[key] if math.isnan(self.commands[key]) else self.commands[key]
+            self.commands[key] = min(max(goal, last - step), last + step)
 
     def write(self):
         """Publish the commands, unless every joint is where it was commanded, or it has died."""
@@ -186,6 +202,7 @@ def robot(peer, harness, reference, start_process):
         driver.report()
         peer.executor.spin_once(timeout_sec=0.02)
         hardware.read()
+        hardware.lead()
         hardware.write()
 
     return hardware, driver, cycle
@@ -202,7 +219,7 @@ def run(peer, cycle, condition, what):
 
 
 def test_end_to_end(peer, robot):
-    """States arrive, NaN moves nothing, commands get there, and with the component they end."""
+    """States arrive, NaN moves nothing, commands get there, and end with the component."""
     hardware, driver, cycle = robot
     run(peer, cycle, lambda: not math.isnan(hardware.states['shoulder', 'position']), 'states')
     first = dict(hardware.states)
@@ -225,8 +242,8 @@ def test_end_to_end(peer, robot):
     assert driver.commanded == []
 
     # One joint of the wrist, the turntable, and nothing for the others.
-    hardware.commands['wrist_roll', 'position'] = 1.0
-    hardware.commands['turntable', 'velocity'] = 0.5
+    hardware.goals['wrist_roll', 'position'] = 1.0
+    hardware.goals['turntable', 'velocity'] = 0.5
     run(
         peer,
         cycle,
@@ -243,7 +260,7 @@ def test_end_to_end(peer, robot):
     assert moved == {'turntable_motor', 'wrist_left_motor', 'wrist_right_motor'}
 
     # All of them.
-    hardware.commands.update(
+    hardware.goals.update(
         {
             ('shoulder', 'position'): 0.75,
             ('wrist_pitch', 'position'): -0.5,
@@ -256,7 +273,7 @@ def test_end_to_end(peer, robot):
         cycle,
         lambda: all(
             hardware.states[key] == pytest.approx(value, abs=1e-9)
-            for key, value in hardware.commands.items()
+            for key, value in hardware.goals.items()
         ),
         'all commands',
     )
@@ -273,13 +290,27 @@ def test_end_to_end(peer, robot):
     run(peer, cycle, lambda: driver.velocity['turntable_motor'] == -30.0, 'the velocity again')
 
     # A command outside the limits is brought inside them.
-    hardware.commands['left_finger', 'position'] = 0.5
+    hardware.goals['left_finger', 'position'] = 0.5
     run(
         peer,
         cycle,
         lambda: hardware.states['left_finger', 'position'] == pytest.approx(0.04, abs=1e-9),
         'the limit',
     )
+
+    # A joint that would jump stays where it is, and the others go on.
+    place = driver.position['shoulder_motor']
+    del hardware.goals['shoulder', 'position']
+    hardware.commands['shoulder', 'position'] += 0.5
+    hardware.goals['left_finger', 'position'] = 0.01
+    run(
+        peer,
+        cycle,
+        lambda: hardware.states['left_finger', 'position'] == pytest.approx(0.01, abs=1e-9),
+        'the finger',
+    )
+    assert driver.position['shoulder_motor'] == place
+    assert driver.velocity['turntable_motor'] == -30.0
 
 
 def test_parameters_of_the_example():
