@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -421,6 +422,21 @@ def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, di
         assert report['commands of position_commands'].level == OK
     assert peer.change_state('cleanup', 'right/transmission_bridge')
     diagnostics(is_fine, 'left/transmission_bridge')
+
+
+@pytest.mark.parametrize('name', ['_NODE_NAME_UNKNOWN_', 'not a name', '', '9', 'a//b'])
+def test_subscribers_of_impossible_names(peer, monkeypatch, name):
+    """A subscriber whose name is unknown or invalid is not taken for a bridge."""
+    from std_msgs.msg import String
+
+    from transmission_bridge.ros.peers import Graph
+
+    for _ in range(2):
+        peer.node.create_subscription(String, 'topic', print, 10)
+    peer.spin_until(lambda: peer.node.count_subscribers('topic') == 2, 'both subscriptions')
+    others = [SimpleNamespace(node_name=name, node_namespace='/', topic_type='')]
+    monkeypatch.setattr(peer.node, 'get_subscriptions_info_by_topic', lambda topic: others)
+    assert Graph(peer.node).bridges('topic') == []
 
 
 def test_names_that_end_alike(peer, harness, make_bridge, diagnostics):
