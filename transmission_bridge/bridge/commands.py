@@ -125,7 +125,8 @@ class CommandPath:
                     ledger.note_rejection(named)
                     if not (self._divides and isinstance(error, JointError)):
                         raise
-                    mine = ledger.joints_of(ledger.actuators_of(error.joints))
+                    # All joints of the transmission, named or not.
+                    mine = error.joints | ledger.joints_of(ledger.actuators_of(error.joints))
                     over = mine if over is None else over | mine
                     command[:, mine] = np.nan
                     if not (named & ~mine).any():
@@ -134,7 +135,7 @@ class CommandPath:
                     self._count(source, ((name, error.reason) for name in names))
         finally:
             if over is not None:
-                ledger.cancel(np.flatnonzero(over))
+                ledger.cancel(over)
                 self._gate.end_expired(known, stamp)
 
     def _count(self, source: str, rejected: Iterable[tuple[str, str]]) -> None:

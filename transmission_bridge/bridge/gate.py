@@ -273,11 +273,11 @@ class Gate:
         self, lost: list[Binding], command: Array, known: Known, stamp: Stamp
     ) -> None:
         """End active rates that a command was to replace, if it cannot be mapped."""
+        over = np.zeros(command.shape[1], dtype=bool)
         for binding in lost:
-            joints = np.array(binding.joints)
-            if not np.isnan(command[_VELOCITY:, joints]).all():
-                active = ~np.isnan(self.ledger.joints[_VELOCITY:, joints]).all(axis=0)
-                self.ledger.cancel(joints[active])
+            joints = list(binding.joints)
+            over[joints] = not np.isnan(command[_VELOCITY:, joints]).all()
+        self.ledger.cancel(over)
         self.end_expired(known, stamp)
 
     def _check_turns(self, positions: Array, open_turns: Mask) -> None:

@@ -266,9 +266,10 @@ class Ledger:
         due: Mask = (now - self._renewed > self._timeouts) | (self._renewed == _NOW)
         return due
 
-    def cancel(self, joints: Index) -> None:
-        """Let the active commands of joints expire at once, whatever their timeout."""
-        self._renewed[joints[self._renewed[joints] != _NONE]] = _NOW
+    def cancel(self, joints: Mask) -> None:
+        """Let the active velocities and efforts of joints expire at once, whatever their timeout."""
+        active = joints & (self._renewed != _NONE)
+        self._renewed[active & ~np.isnan(self.joints[_VELOCITY:]).all(axis=0)] = _NOW
 
     def close(self, joints: Mask, ending: Array, sent: Array) -> None:
         """
