@@ -267,7 +267,7 @@ class Ledger:
         return due
 
     def cancel(self, joints: Mask) -> None:
-        """Let the active velocities and efforts of joints expire at once, whatever their timeout."""
+        """Let active velocities and efforts of joints expire at once, whatever their timeout."""
         active = joints & (self._renewed != _NONE)
         self._renewed[active & ~np.isnan(self.joints[_VELOCITY:]).all(axis=0)] = _NOW
 
