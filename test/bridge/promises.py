@@ -338,10 +338,12 @@ class Promises:
                 joints, sent = self.expect(command, turn)
                 break
             except No as no:
-                self.astray |= command.keys()
-                if isinstance(no, Part) and self.divides:
+                is_alone = isinstance(no, Part) and self.divides
+                mine = {j for group in no.args[1] for j in group.joints} if is_alone else command
+                self.astray |= {*mine}
+                if is_alone:
                     self.counts['11'] += 1
-                    over |= {joint for group in no.args[1] for joint in group.joints}
+                    over |= mine
                     if command.keys() - over:
                         self.rejected.update(command.keys() & over)
                         command = {j: values for j, values in command.items() if j not in over}

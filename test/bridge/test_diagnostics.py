@@ -85,7 +85,13 @@ def time():
 def look(statistics, window, now=10.0, period=2.0, incompatible=(), troubles=()):
     """Return the status of an input."""
     return input_status(
-        statistics, window, now=now, period=period, incompatible=incompatible, troubles=troubles
+        statistics,
+        window,
+        place='/left/t',
+        now=now,
+        period=period,
+        incompatible=incompatible,
+        troubles=troubles,
     )
 
 
@@ -264,12 +270,12 @@ def test_incompatible_peers():
     peers = ['/driver (Best effort publisher and reliable subscription)']
     for status in (
         look(TopicStatistics('t'), Window(), incompatible=peers),
-        output_status('t', peers),
+        output_status('t', '/left/t', peers),
     ):
         assert status.level == WARN
-        assert '/driver' in status.message
-        assert status['incompatible'] == peers[0]
-    assert output_status('t', []).level == OK
+        assert status.message == f'incompatible quality of service on /left/t: {peers[0]}'
+        assert (status['topic'], status['incompatible']) == ('/left/t', peers[0])
+    assert output_status('t', '/t', []).level == OK
 
 
 def test_commands(time):
@@ -454,7 +460,7 @@ class Watched:
     def __init__(self, robot, feed, time):
         self.states = StatePath(robot)
         self._feed, self._time = feed, time
-        self._watch, self._window = ActuatorWatch(robot), Window(time)
+        self._watch, self._window = ActuatorWatch(robot, '/left/{}'.format), Window(time)
         self._begun = time.now
         self.publishers = {'a': ['/first'], 'b': ['/second']}
 
@@ -517,7 +523,7 @@ def test_actuators_given_on_two_topics(watched, reference):
     assert not watched.look(('b', shared))
     found = watched.look(('a', message), ('b', shared))
     assert found['contested'] == (
-        "given on two topics, the newer number is used: 'hip' on 'a' (/first) and 'b' "
+        "given on two topics, the newer number is used: 'hip' on /left/a (/first) and /left/b "
         '(/second); let one driver give each actuator'
     )
     assert all(watched.look(('b', shared)) for _ in range(4))

@@ -736,6 +736,14 @@ def test_a_transmission_is_rejected_alone(why, options, command):
     assert counts == {f'{name} ({why})': 1 for name in named}
 
 
+def test_a_rejection_alone_moves_no_step_of_the_others():
+    """Their steps still start where they were sent, and not where they are measured."""
+    world = World(three(), rejects='transmission', max_step='reject')
+    world.state(position=(0.0, 0.0, 0.0))
+    world.command(position={'j2': 0.9})
+    assert world.command(position={'j0': 9.0, 'j2': 1.7}) == {'position': {'m2': 1.7}}
+
+
 def test_a_message_of_which_nothing_is_left_is_rejected():
     """Then the reason is that of the message, and the velocities end nevertheless."""
     world = World(three(), rejects='transmission', max_step='reject')

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -286,6 +287,175 @@ def test_incompatible_after_an_override(peer, harness, active_bridge, diagnostic
     active_bridge(RELIABLE_STATES)
     peer.node.create_publisher(JointState, 'actuator_states', harness.BEST_EFFORT)
     diagnostics(lambda report: report['actuator_states'].level == WARN)
+
+
+# -- other names of topics -----------------------------------------------------------------------
+
+ROLES = ('actuator_states', 'joint_states', 'joint_commands', 'actuator_commands')
+
+#: Namespace of the bridge, and the full name of each of these.
+NAMED = {
+    'remapped': (
+        '',
+        ('/motors/states', '/robot_joint_states', '/robot_joint_commands', '/motors/c'),
+    ),
+    'namespace': ('left', tuple(f'/left/{role}' for role in ROLES)),
+    'exchanged': ('left', tuple(f'/left/{ROLES[place]}' for place in (1, 0, 3, 2))),
+}
+
+
+@pytest.fixture(params=NAMED)
+def named_bridge(request, active_bridge, diagnostics):
+    """Return the full names of its topics, and what waits for its diagnostics."""
+    namespace, names = NAMED[request.param]
+    rules = [each for rule in zip(ROLES, names, strict=True) for each in ('-r', ':='.join(rule))]
+    node = active_bridge(
+        {'state_timeout': 0.0},
+        namespace=namespace,
+        cli_args=['--ros-args', *rules] if request.param != 'namespace' else [],
+    )
+    own = node.get_fully_qualified_name().lstrip('/')
+
+    def wait(name, words, act=lambda: None):
+        def is_said(report):
+            act()
+            return name in report.statuses and words in report[name].message
+
+        return diagnostics(is_said, node=own, fresh=False)
+
+    return *names, wait
+
+
+def test_drivers_under_another_name(peer, reference, named_bridge):
+    """A driver is found, missed and told from another one by the full name of its topic."""
+    from sensor_msgs.msg import JointState
+
+    states, *_, wait = named_bridge
+    elsewhere = peer.node.create_publisher(JointState, '/elsewhere', 10)
+    wait('actuator_states', f"{states} has 0 publishers; other JointState topics: '/elsewhere';")
+    peer.node.destroy_publisher(elsewhere)
+    first = peer.node.create_publisher(JointState, states, 10)
+    report = wait('actuator_states', f"{states} has 1 publisher ('/peer')")
+    assert report.values('actuator_states')['topic'] == states
+    second = peer.node.create_publisher(JointState, states, 10)
+
+    def send():
+        for publisher in (first, second):
+            peer.send(publisher, reference.Message(('winch',), position=(0.5,)))
+
+    wait(
+        'actuator_states', f"several publishers of {states} ('/peer', '/peer') give 'winch'", send
+    )
+
+
+@INCOMPATIBLE
+def test_other_peers_under_another_name(peer, harness, reference, named_bridge):
+    """Listeners, other publishers and those that do not fit are found by full names, too."""
+    from sensor_msgs.msg import JointState
+
+    _, joints, commands, actuators, wait = named_bridge
+    peer.node.create_publisher(JointState, joints, 10)
+    peer.node.create_publisher(JointState, actuators, 10)
+    wait('joint_states', f"{joints} is published by others too: '/peer'")
+    wait('actuator_commands', f"{actuators} is published by others too: '/peer'")
+    unfit = peer.node.create_publisher(JointState, commands, harness.BEST_EFFORT)
+    wait('joint_commands', f"incompatible quality of service on {commands}: '/peer' (")
+    peer.node.destroy_publisher(unfit)
+    peer.node.create_subscription(JointState, joints, print, harness.LATCHED)
+    wait('joint_states', f"incompatible quality of service on {joints}: '/peer' (")
+    controller = peer.publisher(commands)
+
+    def send():
+        peer.send(controller, reference.Message(('lift',), position=(0.5,)))
+
+    wait('commands of joint_commands', f'nobody listens to {actuators}: ', send)
+    peer.node.create_subscription(JointState, actuators, print, 10)
+    wait('commands of joint_commands', 'OK', send)
+
+
+def test_a_clock_under_another_name(peer, active_bridge, diagnostics):
+    """The clock is missed by the full name of its topic, until somebody publishes it."""
+    from rosgraph_msgs.msg import Clock
+
+    active_bridge({'use_sim_time': True}, cli_args=['--ros-args', '-r', '/clock:=/sim/clock'])
+    diagnostics(lambda report: '/sim/clock has 0 publishers' in report['life cycle'].message)
+    peer.node.create_publisher(Clock, '/sim/clock', 10)
+    diagnostics(level_is(OK, 'active'))
+
+
+def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, diagnostics):
+    """Each names the other while both subscribe, on every topic, and nobody else who does."""
+    from sensor_msgs.msg import JointState
+
+    commands = ('joint_commands', 'velocity_commands', 'joint_trajectory')
+    rules = [each for topic in commands for each in ('-r', f'{topic}:=/robot_{topic}')]
+    for side in ('left', 'right'):
+        make_bridge(
+            {'robot_description': reference.URDF, 'command_joints': ['lift']},
+            namespace=side,
+            cli_args=['--ros-args', *rules],
+        )
+    peer.node.create_subscription(JointState, '/robot_joint_commands', print, 10)
+    peer.start('left/transmission_bridge')
+
+    def levels(report):
+        names = {f'commands of {topic}' for topic in commands} & report.statuses.keys()
+        return {report[name].level for name in names}
+
+    def is_fine(report):
+        return state_is('active')(report) and levels(report) == {OK}
+
+    for _ in range(3):
+        diagnostics(is_fine, 'left/transmission_bridge')
+    assert peer.change_state('configure', 'right/transmission_bridge')
+    for side, other in (('left', 'right'), ('right', 'left')):
+        report = diagnostics(
+            lambda report: levels(report) == {ERROR}, f'{side}/transmission_bridge'
+        )
+        for topic in commands:
+            words = report[f'commands of {topic}'].message
+            assert words.startswith(
+                f'/robot_{topic} is also received by another bridge '
+                f"('/{other}/transmission_bridge'), "
+            )
+            assert f'remap {topic}' in words
+        assert report['commands of position_commands'].level == OK
+    assert peer.change_state('cleanup', 'right/transmission_bridge')
+    diagnostics(is_fine, 'left/transmission_bridge')
+
+
+@pytest.mark.parametrize('name', ['_NODE_NAME_UNKNOWN_', 'not a name', '', '9', 'a//b'])
+def test_subscribers_of_impossible_names(peer, monkeypatch, name):
+    """A subscriber whose name is unknown or invalid is not taken for a bridge."""
+    from std_msgs.msg import String
+
+    from transmission_bridge.ros.peers import Graph
+
+    for _ in range(2):
+        peer.node.create_subscription(String, 'topic', print, 10)
+    peer.spin_until(lambda: peer.node.count_subscribers('topic') == 2, 'both subscriptions')
+    others = [SimpleNamespace(node_name=name, node_namespace='/', topic_type='')]
+    monkeypatch.setattr(peer.node, 'get_subscriptions_info_by_topic', lambda topic: others)
+    assert Graph(peer.node).bridges('topic') == []
+
+
+def test_names_that_end_alike(peer, harness, make_bridge, diagnostics):
+    """A bridge whose name ends with ours is not taken for one of our name that is silent."""
+    make_bridge()
+    make_bridge(namespace='left')
+    namesake = harness.Peer(name='transmission_bridge')
+    try:
+        peer.spin_until(
+            lambda: peer.node.get_node_names().count('transmission_bridge') == 3, 'the namesake'
+        )
+        for _ in range(5):
+            report = diagnostics(state_is('unconfigured'))
+            assert 'another node' not in report['life cycle'].message
+    finally:
+        namesake.destroy()
+
+
+# -- and when ------------------------------------------------------------------------------------
 
 
 def test_stale_states(peer, active_bridge, reference, diagnostics):

@@ -369,7 +369,7 @@ def test_a_driver_that_does_not_listen(peer, reference, bridge_of, warnings_of):
         return said
 
     peer.spin_until(named, 'a warning')
-    assert said[0].startswith('nobody listens to right/actuator_commands: ')
+    assert said[0].startswith('nobody listens to /right/actuator_commands: ')
 
 
 def test_a_motor_that_its_driver_names_otherwise(peer, reference, bridge_of, warnings_of):

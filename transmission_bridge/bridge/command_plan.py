@@ -273,6 +273,8 @@ class CommandPattern:
     :param is_full: Whether all values are given.
     :param is_mixed: Whether joints are commanded in different modes.
     :param has_positions: Whether some joint is commanded a position.
+    :param positions: Which joints are, those of the completed groups too, as the bytes of a
+        boolean array.
     :param has_rates: Whether some joint is commanded a velocity or an effort.
     :param partial: Coupled joints of which only some are commanded, or not all in one mode.
     :param given: Indices of the joints that the message commands.
@@ -288,6 +290,7 @@ class CommandPattern:
     is_full: bool
     is_mixed: bool
     has_positions: bool
+    positions: bytes
     has_rates: bool
     partial: tuple[CoupledJoints, ...]
     given: Index
@@ -346,6 +349,7 @@ class CommandPatterns:
             is_full=bool(given.all()),
             is_mixed=is_mixed(given),
             has_positions=bool(given[0].any()),
+            positions=complete[0].tobytes(),
             has_rates=bool(given[1:].any()),
             partial=tuple(partial),
             given=np.flatnonzero(given.any(axis=0)),

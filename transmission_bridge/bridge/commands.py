@@ -122,10 +122,12 @@ class CommandPath:
                     return self._send(attempt, known, stamp, source)
                 except MessageError as error:
                     named = ~np.isnan(command).all(axis=0)
-                    ledger.note_rejection(named)
                     if not (self._divides and isinstance(error, JointError)):
+                        ledger.note_rejection(named)
                         raise
-                    mine = ledger.joints_of(ledger.actuators_of(error.joints))
+                    # All joints of the transmission, named or not.
+                    mine = error.joints | ledger.joints_of(ledger.actuators_of(error.joints))
+                    ledger.note_rejection(mine)
                     over = mine if over is None else over | mine
                     command[:, mine] = np.nan
                     if not (named & ~mine).any():
@@ -134,7 +136,7 @@ class CommandPath:
                     self._count(source, ((name, error.reason) for name in names))
         finally:
             if over is not None:
-                ledger.cancel(np.flatnonzero(over))
+                ledger.cancel(over)
                 self._gate.end_expired(known, stamp)
 
     def _count(self, source: str, rejected: Iterable[tuple[str, str]]) -> None:

@@ -267,6 +267,7 @@ def input_status(
     statistics: TopicStatistics,
     window: Window,
     *,
+    place: str,
     now: float,
     period: float,
     incompatible: Sequence[str],
@@ -277,6 +278,7 @@ def input_status(
     """
     Return the status of a subscribed topic.
 
+    :param place: Full name of the topic after remapping.
     :param now: Time of the clock that gave the times of receipt [s].
     :param period: Seconds since the last look.
     :param incompatible: Publishers with incompatible QoS, in words.
@@ -288,7 +290,7 @@ def input_status(
     topic = statistics.topic
     age = max(now - statistics.heard, 0.0)
     found = [
-        *_incompatibilities(incompatible),
+        *_incompatibilities(place, incompatible),
         *troubles,
         *_rejections(statistics, window, 'input'),
     ]
@@ -305,6 +307,7 @@ def input_status(
         topic,
         found,
         {
+            'topic': place,
             'rate [Hz]': f'{rate:.1f}',
             'age [s]': f'{age:.3f}' if math.isfinite(age) else 'never heard',
             **({} if timeout is None else {'timeout [s]': _seconds(timeout)}),
@@ -326,25 +329,26 @@ def _seconds(timeout: float) -> str:
 
 
 def output_status(
-    topic: str, incompatible: Sequence[str], troubles: Sequence[Trouble] = ()
+    topic: str, place: str, incompatible: Sequence[str], troubles: Sequence[Trouble] = ()
 ) -> Status:
     """
     Return the status of a published topic.
 
+    :param place: Full name of the topic after remapping.
     :param incompatible: Subscribers with incompatible QoS, in words.
     :param troubles: Other troubles.
     """
     return judged(
         topic,
-        [*_incompatibilities(incompatible), *troubles],
-        {'incompatible': shortened(incompatible, show=str)},
+        [*_incompatibilities(place, incompatible), *troubles],
+        {'topic': place, 'incompatible': shortened(incompatible, show=str)},
     )
 
 
-def _incompatibilities(peers: Sequence[str]) -> list[Trouble]:
+def _incompatibilities(place: str, peers: Sequence[str]) -> list[Trouble]:
     if not peers:
         return []
-    words = f'incompatible quality of service: {shortened(peers, show=str)}'
+    words = f'incompatible quality of service on {place}: {shortened(peers, show=str)}'
     return [Trouble(WARN, words, 'quality of service')]
 
 
@@ -368,21 +372,26 @@ _COMMAND_COUNTS = {
 
 
 def command_status(
-    statistics: TopicStatistics, counts: CommandCounts, window: Window, unheard: str = ''
+    statistics: TopicStatistics,
+    counts: CommandCounts,
+    window: Window,
+    unheard: str = '',
+    shared: Sequence[Trouble] = (),
 ) -> Status:
     """
     Return the status of the commands of one source.
 
     :param unheard: Topic without subscribers to which they are published; empty if there is none.
+    :param shared: The trouble that another bridge receives them.
     """
     topic = statistics.topic
-    troubles = _rejections(statistics, window, 'commands')
+    troubles = [*shared, *_rejections(statistics, window, 'commands')]
     is_commanded = window.grown(('accepted', topic), statistics.accepted) > 0
     # Commands that were sent while there was a subscriber are no trouble.
     if window.was_so(('unheard', topic), is_commanded and bool(unheard)) and unheard:
         words = (
-            f'nobody listens to {unheard}: start the driver, or remap {unheard} to the topic '
-            'that it listens to'
+            f'nobody listens to {unheard}: start the driver, or remap this topic to the one that '
+            'it listens to'
         )
         troubles.append(Trouble(WARN, words, 'unheard'))
     values = {'accepted': statistics.accepted, **_by('rejected', statistics.rejected)}

@@ -242,9 +242,11 @@ class ActuatorWatch:
 
     :param robot: Its actuators of transmissions have to be given; a joint that passes through may
         have no motor.
+    :param resolved: Returns the full name of a topic after remapping.
     """
 
-    def __init__(self, robot: RobotTransmissions) -> None:
+    def __init__(self, robot: RobotTransmissions, resolved: Callable[[str], str]) -> None:
+        self._resolved = resolved
         self._names = robot.actuator_names
         self._needed = np.zeros(len(self._names), dtype=bool)
         for binding in robot.bindings:
@@ -288,7 +290,7 @@ class ActuatorWatch:
             words = '; '.join(
                 f'{shortened(actuators)} on '
                 + ' and '.join(
-                    f"'{topic}' ({shortened(publishers.get(topic, ()), show=str)})"
+                    f'{self._resolved(topic)} ({shortened(publishers.get(topic, ()), show=str)})'
                     for topic in topics
                 )
                 for topics, actuators in merged.rivals().items()

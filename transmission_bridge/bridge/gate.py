@@ -215,12 +215,8 @@ class Gate:
             ``unknown_turn``, ``unmapped``). An active velocity or effort that could not be mapped
             anew has ended.
         """
-        if pattern.has_positions:
-            target = command[_POSITION]
-            if pattern.partial:  # partners hold
-                target = np.full(target.shape, np.nan)
-                target[pattern.given] = command[_POSITION, pattern.given]
-            self._check_step(target, known, effects)
+        if pattern.has_positions and self._options.max_step != 'off':
+            self._check_step(command[_POSITION], pattern, known, effects)
         if pattern.has_rates:
             self._stop_outward(command, known, effects)
         sent = self._mapper.map_command(command, known.position, self.report)
@@ -243,18 +239,15 @@ class Gate:
         return records
 
     def _check_step(
-        self, target: Array, known: Known, effects: LimitEffects, seconds: float | None = None
+        self, positions: Array, pattern: CommandPattern, known: Known, effects: LimitEffects
     ) -> None:
-        """
-        Compare the way to commanded positions with the velocity limits of the joints.
-
-        :param target: Positions, shape ``(n_joints,)``, NaN: none.
-        :param seconds: The time that they have; ``None``: that since the last command.
-        """
-        if self._options.max_step == 'off':
+        """Compare the way to commanded positions with the velocity limits of the joints."""
+        origin = self.ledger.step_origin(known.position, known.now)
+        if self.limits.are_near(positions, origin, pattern.positions):
             return
-        origin, since = self.ledger.next_step(known.position, known.now)
-        time = np.minimum(since, _LONGEST_STEP) if seconds is None else seconds
+        time = np.minimum(self.ledger.time_since(known.now), _LONGEST_STEP)
+        target = np.full(positions.shape, np.nan)
+        target[pattern.given] = positions[pattern.given]  # partners hold
         self.limits.check_step(target, origin, time, effects)
 
     def _stop_outward(self, rates: Array, known: Known, effects: LimitEffects) -> None:
@@ -280,11 +273,11 @@ class Gate:
         self, lost: list[Binding], command: Array, known: Known, stamp: Stamp
     ) -> None:
         """End active rates that a command was to replace, if it cannot be mapped."""
+        over = np.zeros(command.shape[1], dtype=bool)
         for binding in lost:
-            joints = np.array(binding.joints)
-            if not np.isnan(command[_VELOCITY:, joints]).all():
-                active = ~np.isnan(self.ledger.joints[_VELOCITY:, joints]).all(axis=0)
-                self.ledger.cancel(joints[active])
+            joints = list(binding.joints)
+            over[joints] = not np.isnan(command[_VELOCITY:, joints]).all()
+        self.ledger.cancel(over)
         self.end_expired(known, stamp)
 
     def _check_turns(self, positions: Array, open_turns: Mask) -> None:
@@ -397,12 +390,13 @@ class Gate:
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
         robot, values, given, named = self._robot, read.values, read.given, read.named
-        if given[_POSITION].any():
+        if given[_POSITION].any() and self._options.max_step != 'off':
             first = int(np.argmax(given[_POSITION]))
             seconds, nanoseconds = trajectory.points[first].time
             time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
             target = np.where(named, values[_POSITION, first], np.nan)
-            self._check_step(target, known, effects, time)
+            origin = self.ledger.step_origin(known.position, known.now)
+            self.limits.check_step(target, origin, time, effects)
         rates = values[_ROWS_OF_WAYPOINTS]
         self._stop_outward(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates

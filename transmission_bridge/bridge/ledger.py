@@ -112,20 +112,25 @@ class Ledger:
         moving = self._moves[:, self.under_way(now)].any(axis=1)
         return np.where(moving, np.nan, self.joints)
 
-    def next_step(self, known: Array, now: float) -> tuple[Array, Array]:
+    def step_origin(self, known: Array, now: float) -> Array:
         """
-        Return where the next position command of each joint starts, and the time it has.
+        Return where the next position command of each joint starts.
 
-        It starts where the last one ended; if there is none, after a rejection, and during a
+        That is where the last one ended; if there is none, after a rejection, and during a
         trajectory where the joint is measured.
 
         :param known: Joint positions, shape ``(n_joints,)``, NaN: unknown.
-        :returns: Positions, NaN: unknown, and seconds since the last accepted command.
         """
         held = self.held(now)[_POSITION]
-        origin = np.where(np.isnan(held) | self._is_astray, known, held)
-        # Infinite in either sense: the last one is over.
-        return origin, np.abs(now - self._renewed)
+        is_measured = np.isnan(held)
+        if self._has_astray:
+            is_measured |= self._is_astray
+        return np.where(is_measured, known, held)
+
+    def time_since(self, now: float) -> Array:
+        """Return the seconds since the last accepted command of each joint; infinite: none."""
+        # Those that are over have a time of infinity, in either sense.
+        return np.abs(now - self._renewed)
 
     def note_rejection(self, joints: Mask | Index) -> None:
         """Note that a command to joints was rejected, so that they are not where it led."""
@@ -261,9 +266,10 @@ class Ledger:
         due: Mask = (now - self._renewed > self._timeouts) | (self._renewed == _NOW)
         return due
 
-    def cancel(self, joints: Index) -> None:
-        """Let the active commands of joints expire at once, whatever their timeout."""
-        self._renewed[joints[self._renewed[joints] != _NONE]] = _NOW
+    def cancel(self, joints: Mask) -> None:
+        """Let active velocities and efforts of joints expire at once, whatever their timeout."""
+        active = joints & (self._renewed != _NONE)
+        self._renewed[active & ~np.isnan(self.joints[_VELOCITY:]).all(axis=0)] = _NOW
 
     def close(self, joints: Mask, ending: Array, sent: Array) -> None:
         """

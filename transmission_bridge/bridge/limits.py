@@ -125,6 +125,8 @@ class CommandLimits:
             if len(binding.actuators) < len(binding.joints)
         ]
         self._is_inside = _InsideCheck(self._lower, self._upper)
+        self._least_step: Array = self._upper[_VELOCITY] * _STEP_TIME
+        self._step: Array = np.empty(len(limits))
 
     def apply(self, command: Array, effects: LimitEffects, field: int | None = None) -> None:
         """
@@ -211,6 +213,17 @@ class CommandLimits:
         effects.add('stopped', self._named(outward))
         effects.add('outward', self._named(passes))
 
+    def are_near(self, targets: Array, origin: Array, given: bytes) -> bool:
+        """
+        Return whether positions are near enough whatever time they have.
+
+        :param targets: Commanded positions, shape ``(n_joints,)``, NaN: none.
+        :param origin: Where their ways start, likewise, NaN: unknown.
+        :param given: Which positions there are, as the bytes of a boolean array.
+        """
+        step = np.abs(np.subtract(targets, origin, self._step), self._step)
+        return bool((step <= self._least_step).tobytes() == given)
+
     def check_step(
         self, target: Array, origin: Array, seconds: Array | float, effects: LimitEffects
     ) -> None:
@@ -228,9 +241,11 @@ class CommandLimits:
         # NaN is not within.
         far = ~(np.abs(target - origin) <= limits * (seconds + _STEP_TIME) * (1.0 + _ROUNDING))
         far &= ~np.isnan(target) & np.isfinite(limits)
+        if not far.any():
+            return
         if self._max_step == 'warn':
             effects.add('jumped', self._named(far & ~np.isnan(origin)))
-        elif far.any():
+        else:
             sentences = [
                 f'{self._names[place]} from {origin[place]:g} to {target[place]:g}'
                 if origin[place] == origin[place]

@@ -84,18 +84,21 @@ def endpoint(
 
 
 @contextmanager
-def overriding(topic: str) -> Iterator[None]:
+def overriding(node: Node, topic: str) -> Iterator[None]:
     """
     Name the topic in the error of an endpoint made in this block with a bad override.
+
+    Overrides are found by the full name after remapping.
 
     :raises ParameterError: For what rclpy raises: RuntimeError, or ParameterException.
     """
     try:
         yield
     except (RuntimeError, ParameterException) as error:
+        resolved = node.resolve_topic_name(topic)
         raise ParameterError(
-            f"topic '{topic}' cannot be made as its qos_overrides ask for: {error}",
-            parameter=f'qos_overrides.{topic}',
+            f"topic '{resolved}' cannot be made as its qos_overrides ask for: {error}",
+            parameter=f'qos_overrides.{resolved}',
         ) from error
 
 
@@ -293,7 +296,7 @@ class Inputs:
                 statistics.rejected['bug'] += 1
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
 
-        with overriding(topic):
+        with overriding(self._node, topic):
             self.subscriptions[topic] = self._node.create_subscription(
                 callback=asking_for_info(receive) if commands else receive, raw=True, **arguments
             )
@@ -328,7 +331,7 @@ class Outputs:
         :param name: The name that it has, where that is another one.
         """
         name = name or topic
-        with overriding(name):
+        with overriding(self._node, name):
             publisher = self._node.create_lifecycle_publisher(**endpoint(topic, name=name))
         self.publishers[name] = publisher
         return publisher

@@ -18,7 +18,7 @@ from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import clipped, DescriptionError, MessageError, shortened
 from transmission_bridge.ros.channels import deserialized, endpoint, overriding
 from transmission_bridge.ros.parameters import declare
-from transmission_bridge.ros.peers import incompatible_publishers
+from transmission_bridge.ros.peers import Graph, incompatible_publishers
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['PARAMETER', 'DescriptionSource', 'read_description']
@@ -79,7 +79,7 @@ class DescriptionSource:
                 'used. Can be set while the node is unconfigured.'
             ),
         )
-        with overriding('robot_description'):
+        with overriding(node, 'robot_description'):
             self._subscription = node.create_subscription(
                 callback=self._on_description, raw=True, **endpoint('robot_description')
             )
@@ -100,10 +100,9 @@ class DescriptionSource:
     def absence(self) -> str:
         """A sentence on why there is no description, and how to provide one."""
         topic = self._subscription.topic_name
-        found = f'topic {topic} has {_count(self._node.count_publishers(topic), "publisher")}'
-        unheard = incompatible_publishers(
-            self._node.get_publishers_info_by_topic(topic), self._subscription.qos_profile
-        )
+        publishers = Graph(self._node).publishers(PARAMETER)
+        found = f'topic {topic} has {_count(len(publishers), "publisher")}'
+        unheard = incompatible_publishers(publishers, self._subscription.qos_profile)
         if unheard:
             found += f' of an incompatible quality of service: {shortened(unheard, show=str)}'
         elif self._is_empty:

@@ -171,12 +171,12 @@ class Diagnostics:
     def _of_node(self, graph: Graph, session: Session | None) -> list[Trouble]:
         """Return troubles around the node, in any state."""
         troubles = []
-        has_clock = self._node.count_publishers('/clock') > 0
+        has_clock = bool(graph.publishers('/clock'))
         needs_clock = is_simulated(self._node)
         if self._node_window.settled('clock', needs_clock and not has_clock):
             words = (
-                'use_sim_time is set and /clock has 0 publishers: start the simulator, or set '
-                'use_sim_time to false'
+                f'use_sim_time is set and {graph.resolved("/clock")} has 0 publishers: start the '
+                'simulator, or set use_sim_time to false'
             )
             if session is not None and session.options.publish == 'rate':
                 words += ' (publish is rate, by that clock: nothing is published)'
@@ -248,6 +248,7 @@ class Diagnostics:
                 input_status(
                     statistics,
                     window,
+                    place=graph.resolved(topic),
                     now=now,
                     period=period,
                     incompatible=incompatible_publishers(
@@ -266,6 +267,7 @@ class Diagnostics:
             *(
                 output_status(
                     topic,
+                    graph.resolved(topic),
                     incompatible_subscribers(graph.subscribers(topic), publisher.qos_profile),
                     of_topics.get(topic, ()),
                 )
@@ -293,6 +295,7 @@ class Diagnostics:
                     session.gate.ledger.counts[topic],
                     window,
                     unheard[topic == TRAJECTORY_TOPIC],
+                    self._other_bridges(graph, topic),
                 )
                 for topic in session.command_topics
             ),
@@ -313,9 +316,21 @@ class Diagnostics:
                 topics = [f'{namespace}{name}' for name in names]
                 listens = graph.has_listeners(set(topics) & session.outputs.publishers.keys())
                 if self._window.settled(('unheard', topics[0]), not listens) and not listens:
-                    unheard.append(topics[0])
+                    unheard.append(graph.resolved(topics[0]))
             found.append(', '.join(unheard))
         return found[0], found[1]
+
+    def _other_bridges(self, graph: Graph, topic: str) -> list[Trouble]:
+        """Return the trouble that other bridges receive the same commands."""
+        bridges = graph.bridges(topic)
+        if not (self._window.settled(('bridges', topic), bool(bridges)) and bridges):
+            return []
+        words = (
+            f'{graph.resolved(topic)} is also received by another bridge '
+            f'({shortened(bridges, show=str)}), so that each command moves both robots: give each '
+            f'bridge a topic of its own, by a namespace and relative names, or remap {topic}'
+        )
+        return [Trouble(ERROR, words, 'other bridges')]
 
     def _fine(self, session: Session, topic: str) -> str:
         if not session.is_open:
@@ -347,7 +362,7 @@ class _ActiveWatch:
             topic: SharedTopic(node, topic, partial(merged.knows, topic))
             for topic in session.state_topics
         }
-        self._actuators = ActuatorWatch(session.robot)
+        self._actuators = ActuatorWatch(session.robot, node.resolve_topic_name)
 
     def close(self) -> None:
         """Stop listening."""
@@ -358,7 +373,7 @@ class _ActiveWatch:
         self, graph: Graph, now: float, period: float
     ) -> tuple[dict[str, list[Trouble]], list[Trouble]]:
         """Return the troubles of topics and those of actuators."""
-        elapsed = self._elapsed(now, min(period, time.monotonic() - self.opened))
+        elapsed = self._elapsed(graph, now, min(period, time.monotonic() - self.opened))
         self.open_for += elapsed
         merged = self.session.states.merged
         found: dict[str, list[Trouble]] = {}
@@ -382,9 +397,9 @@ class _ActiveWatch:
             shared = self._shared[topic].look(peers)
             if shared:
                 words = (
-                    f'several of its publishers ({shortened(names[topic], show=str)}) give '
-                    f'{shortened(shared)} in turn: end one of them, or let one driver give each '
-                    'actuator'
+                    f'several publishers of {graph.resolved(topic)} '
+                    f'({shortened(names[topic], show=str)}) give {shortened(shared)} in turn: '
+                    'end one of them, or let one driver give each actuator'
                 )
                 found[topic].append(Trouble(WARN, words, 'shared'))
         namespaces = self.session.drivers.namespaces
@@ -392,8 +407,8 @@ class _ActiveWatch:
             rivals = graph.rivals(topic)
             if self._window.settled(topic, bool(rivals)) and rivals:
                 words = (
-                    f'published by others too: {shortened(rivals, show=str)}; listeners get '
-                    'both in turn: remap one of them'
+                    f'{graph.resolved(topic)} is published by others too: '
+                    f'{shortened(rivals, show=str)}; listeners get both in turn: remap one of them'
                 )
                 found[topic] = [Trouble(WARN, words, 'published by others')]
         publishers = names
@@ -409,13 +424,13 @@ class _ActiveWatch:
         own = (*session.inputs.subscriptions, *session.outputs.publishers)
         return graph.joint_state_topics(own, topic)
 
-    def _elapsed(self, now: float, period: float) -> float:
+    def _elapsed(self, graph: Graph, now: float, period: float) -> float:
         """Return the seconds since the last look, in simulated time if fewer passed there."""
         before, self._clock_time = self._clock_time, now
         period = min(period, _LONGEST_PERIOD)
         if not is_simulated(self._node):
             return period
-        if not self._node.count_publishers('/clock'):
+        if not graph.publishers('/clock'):
             return period
         return 0.0 if before is None else min(max(now - before, 0.0), period)
 

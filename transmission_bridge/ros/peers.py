@@ -6,17 +6,19 @@ Peers in the graph: on a topic, and under the name of a node.
 
 The graph is polled: the middleware's events about peers crash the events executor, and so do
 callbacks that take the sender of a message. A node that was killed stays in the graph until its
-lease is over (20 s), so that two of a kind count only when both are heard.
+lease is over (20 s), so that two of a kind count only when both are heard, if they can be heard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 import copy
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Infinite
+from rclpy.exceptions import NameValidationException
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
@@ -37,6 +39,9 @@ __all__ = [
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
+#: A service of every bridge, in every state, and of no other node.
+_SERVICE = 'zero_from_absolute'
+
 #: Name in the graph of a node whose name is not known yet, and the words for it.
 _UNKNOWN, _NAMELESS = '_NODE_NAME_UNKNOWN_', 'name not known yet'
 
@@ -54,6 +59,10 @@ class Graph:
     """
     One look at the graph; publishers of a topic are asked for once.
 
+    Topics are given by the names that the node subscribes or publishes with. rclpy remaps these
+    when it returns publishers or subscriptions, and does not when it counts them. A name that is
+    remapped must not be remapped twice: another rule may match it.
+
     :param node: The node that looks.
     """
 
@@ -61,32 +70,54 @@ class Graph:
         self._node = node
         self._publishers: dict[str, list[Any]] = {}
 
+    def resolved(self, topic: str) -> str:
+        """Return the full name of a topic after remapping, as other nodes find it."""
+        return self._node.resolve_topic_name(topic)
+
     def publishers(self, topic: str) -> list[Any]:
-        """Return the publishers of a topic, named as when it was subscribed to."""
+        """Return the publishers of a topic."""
         if topic not in self._publishers:
             # Counting is cheap, and most topics have none.
-            count = self._node.count_publishers(topic)
+            count = self._node.count_publishers(self.resolved(topic))
             found = self._node.get_publishers_info_by_topic(topic) if count else []
             self._publishers[topic] = found
         return self._publishers[topic]
 
     def subscribers(self, topic: str) -> list[Any]:
         """Return the subscribers of a topic."""
-        if not self._node.count_subscribers(topic):
+        if not self._node.count_subscribers(self.resolved(topic)):
             return []
         return list(self._node.get_subscriptions_info_by_topic(topic))
 
     def has_listeners(self, topics: Iterable[str]) -> bool:
         """Tell whether anybody subscribes to one of these topics."""
-        return any(self._node.count_subscribers(topic) for topic in topics)
+        return any(self._node.count_subscribers(self.resolved(topic)) for topic in topics)
 
     def rivals(self, topic: str) -> list[str]:
         """Return the names of other nodes that publish a topic of this node."""
-        if self._node.count_publishers(topic) < 2:
+        return sorted(set(names_of(self._others(self.publishers(topic)))))
+
+    def bridges(self, topic: str) -> list[str]:
+        """
+        Return the names of other bridges that subscribe to a topic of this node.
+
+        One that was killed counts until its lease is over: nothing is heard of subscribers.
+        """
+        if self._node.count_subscribers(self.resolved(topic)) < 2:
             return []
-        own = self._node.get_fully_qualified_name()
-        others = [peer for peer in self.publishers(topic) if _full_name(peer) != own]
+        others = filter(self._is_bridge, self._others(self.subscribers(topic)))
         return sorted(set(names_of(others)))
+
+    def _others(self, peers: Iterable[Any]) -> list[Any]:
+        # Another node of the same full name is found by Namesake.
+        own = self._node.get_fully_qualified_name()
+        return [peer for peer in peers if _full_name(peer) != own]
+
+    def _is_bridge(self, peer: Any) -> bool:
+        # Names come from outside: they may be invalid, or not known yet.
+        with suppress(ValueError, NameValidationException):
+            return self._node.count_services(f'{_full_name(peer)}/{_SERVICE}') > 0
+        return False
 
     def joint_state_topics(self, but: Iterable[str], like: str, most: int = 20) -> list[str]:
         """
@@ -96,8 +127,8 @@ class Graph:
         :param like: Topics with the same last name come first.
         :param most: How many topics are considered.
         """
-        left_out = {self._node.resolve_topic_name(topic) for topic in but}
-        last = like.rpartition('/')[2]
+        left_out = {self.resolved(topic) for topic in but}
+        last = self.resolved(like).rpartition('/')[2]
         found = sorted(
             (topic.rpartition('/')[2] != last, topic)
             for topic, types in self._node.get_topic_names_and_types()
@@ -248,7 +279,8 @@ class Namesake:
 
     def __init__(self, node: LifecycleNode, name: str) -> None:
         self._node = node
-        self._mark = f'{name}: '.encode()
+        # Behind the last byte of its length: other names may end with this one.
+        self._mark = f'\0{name}: '.encode()
         self._probe: Probe | None = None
         self._is_heard = False
 

@@ -129,9 +129,9 @@ class SimulatedDriver(Node):
         self._robot_actuators: frozenset[str] = frozenset()
         self._settings = declare_settings(self)
         self._actuators = declare_actuators(self)
-        with overriding('actuator_states'):
+        with overriding(self, 'actuator_states'):
             self._states = self.create_publisher(**endpoint('actuator_states', quality=RELIABLE))
-        with overriding('actuator_commands'):
+        with overriding(self, 'actuator_commands'):
             self._commands = self.create_subscription(
                 callback=self._take_command, **endpoint('actuator_commands')
             )
