@@ -113,14 +113,14 @@ class Promises:
                 for joint in self.group(name).joints:
                     held.get(joint, {}).pop(0, None)
 
-    def tuned(self, group, units):
+    def tuned(self, units):
         """Let joints hold where their actuators were sent; the same number is another effort."""
-        ends = [(end['held'], end['told']) for end in self.coming]
-        for held, told in [(self.held, self.told), *ends]:
-            sent = {name: told.get(name, {}).get(0) for name in group.actuators}
-            for joint, value in self.mechanics.to_joints(group, sent, 0).items():
-                if 0 in held.get(joint, {}) and value is not None:
-                    held[joint][0] = value
+        for held, told in [(self.held, self.told), *((e['held'], e['told']) for e in self.coming)]:
+            for group in self.facts.groups:
+                sent = {name: told.get(name, {}).get(0) for name in group.actuators}
+                for joint, value in self.mechanics.to_joints(group, sent, 0).items():
+                    if 0 in held.get(joint, {}) and value is not None:
+                        held[joint][0] = value
             for name in units.keys() & told.keys():
                 told[name] |= {2: told[name][2] * units[name]} if 2 in told[name] else {}
         self.efforts |= {name: self.efforts[name] * factor for name, factor in units.items()}

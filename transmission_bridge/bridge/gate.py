@@ -165,19 +165,12 @@ class Gate:
 
         A joint that holds a position goes on holding that of its actuators.
         """
-        former, self._robot = self._robot.transmissions, robot
+        self._robot = robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
         self.patterns = CommandPatterns(robot, merged=self._merged)
         self._following = [g for g in self.patterns.groups if g.underactuated is not None]
         self.actuator_limits = ActuatorLimits(robot, self._options.limits)
-        changed = [
-            joint
-            for binding in robot.bindings
-            for joint in binding.joints
-            if former[binding.spec.name] is not binding.transmission
-        ]
-        if changed:
-            self.ledger.keep_actuators(robot, np.array(changed))
+        self.ledger.keep_actuators(robot)
 
     def reset(self) -> None:
         """Forget every command."""
