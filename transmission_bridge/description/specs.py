@@ -145,12 +145,17 @@ class Ros2ControlSpec:
 
         It fails on a finite number for a state interface that a joint does not declare.
         """
-        return self.plugin.endswith((*_OF_JOINT_STATES, 'JointCommandTopicSystem'))
+        return self.compares_commands or self.publishes_joint_commands
 
     @property
     def compares_commands(self) -> bool:
         """Whether the hardware fails where a command has no state interface of its name."""
         return self.plugin.endswith(_OF_JOINT_STATES)
+
+    @property
+    def publishes_joint_commands(self) -> bool:
+        """Whether the hardware publishes control_msgs/JointCommand, one topic per interface."""
+        return self.plugin.endswith('JointCommandTopicSystem')
 
     def component(self, name: str, kind: str = 'joint') -> ComponentSpec | None:
         """Return the first component of this name and kind, or ``None``."""

@@ -38,7 +38,7 @@ _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
 MOVER_TOPICS = ('joint_states', 'joint_commands', 'actuator_commands')
 
 #: Arguments that earlier versions had for each topic.
-_GONE = {f'{topic.rpartition("/")[2]}_topic': topic for topic in TOPICS}
+_GONE = {f'{topic.lstrip("/")}_topic': topic for topic in TOPICS}
 
 _BOOLEAN = ('true', 'false')
 
