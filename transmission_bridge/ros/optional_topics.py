@@ -17,6 +17,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.commands import SINGLE_TOPICS
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import check_order, DriverNames
@@ -194,9 +195,8 @@ class JointCommandInputs:
                 'a version that has the message JointCommand (added in April 2026)'
             )
             return
-        topics = {f'joint_commands/{interface}': interface for interface in FIELDS}
-        self.topics = tuple(topics)
-        for topic, interface in topics.items():
+        self.topics = tuple(SINGLE_TOPICS)
+        for topic, interface in SINGLE_TOPICS.items():
             inputs.typed(topic, partial(self._receive, topic, interface))
 
     def _receive(self, topic: str, interface: str, message: Any, now: float) -> None:
