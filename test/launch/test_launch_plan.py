@@ -72,7 +72,7 @@ def test_misspelt_remappings_are_refused():
 @pytest.mark.parametrize('topic', TOPICS)
 def test_arguments_for_each_topic_are_refused(topic):
     """They are gone; the error says what to write."""
-    name = f'{topic.rpartition("/")[2]}_topic'
+    name = f'{topic.lstrip("/")}_topic'
     with pytest.raises(ParameterError, match=re.escape(f"remappings:='{topic}:=NAME'")):
         launch_plan.refuse_gone(['namespace', name])
     launch_plan.refuse_gone(argument.name for argument in DECLARED)

@@ -18,7 +18,11 @@ from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
+
+#: Topics for commands of one interface, beside those of the others.
+SINGLE_TOPICS = {f'joint_commands/{interface}': interface for interface in FIELDS}
 
 
 class CommandPath:
@@ -85,7 +89,7 @@ class CommandPath:
             if np.isnan(command).all():  # then the message is rejected
                 plan_command(layout, self._names).read(data)
             self._count(source, rejected)
-        self._history.note(command, known.now)
+        self._history.note(command, known.now, is_single=source in SINGLE_TOPICS)
         return self._apply(command, known, stamp, source)
 
     def command_interface(

@@ -150,7 +150,7 @@ class Ros2ControlSpec:
 
         It fails on a finite number for a state interface that a joint does not declare.
         """
-        return self.plugin.endswith((*_OF_JOINT_STATES, 'JointCommandTopicSystem'))
+        return self.compares_commands or self.publishes_joint_commands
 
     @property
     def compares_commands(self) -> bool:
@@ -174,6 +174,11 @@ class Ros2ControlSpec:
     def is_silent_at_target(self) -> bool:
         """Whether the hardware is topic-based and sends no command that equals the state."""
         return self.takes_joint_states and self.trigger_threshold >= 0.0
+
+    @property
+    def publishes_joint_commands(self) -> bool:
+        """Whether the hardware publishes control_msgs/JointCommand, one topic per interface."""
+        return self.plugin.endswith('JointCommandTopicSystem')
 
     def component(self, name: str, kind: str = 'joint') -> ComponentSpec | None:
         """Return the first component of this name and kind, or ``None``."""

@@ -43,7 +43,7 @@ MOVER_TOPICS = ('joint_states', 'joint_commands', 'actuator_commands')
 TOPIC_BASED = {'joint_states': 'robot_joint_states', 'joint_commands': 'robot_joint_commands'}
 
 #: Arguments that earlier versions had for each topic.
-_GONE = {f'{topic.rpartition("/")[2]}_topic': topic for topic in TOPICS}
+_GONE = {f'{topic.lstrip("/")}_topic': topic for topic in TOPICS}
 
 _BOOLEAN = ('true', 'false')
 
