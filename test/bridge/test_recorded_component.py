@@ -112,6 +112,7 @@ class Reply:
     wanted: dict
     sent: dict
     reason: str
+    text: str
 
 
 class Replay:
@@ -162,12 +163,12 @@ class Replay:
             for joint, value in zip(names, getattr(view, field).tolist(), strict=True)
             if not math.isnan(value)
         }
-        self.sent, reason = {}, ''
+        self.sent, reason, text = {}, '', ''
         try:
             self.bridge.command(view.layout, view, view.stamp, time)
         except MessageError as error:
-            reason = error.reason
-        self.replies.append(Reply(time, wanted, self.sent, reason))
+            reason, text = error.reason, str(error)
+        self.replies.append(Reply(time, wanted, self.sent, reason, text))
 
     def measured(self, time):
         """Return what the driver said last before a time [s]."""
@@ -330,3 +331,5 @@ def test_short_arrays_of_another_urdf_are_not_guessed(scenario, given):
     """There is a value too many, and nobody knows whose."""
     replay = Replay(scenario, given)
     assert {(reply.reason, len(reply.sent)) for reply in replay.replies} == {('ragged', 0)}
+    named = "no joint 'lamp': the sender has another" in replay.replies[0].text
+    assert named == (scenario == 'unknown_joint')

@@ -131,6 +131,7 @@ class CommandPath:
                         raise
                     # All joints of the transmission, named or not.
                     mine = error.joints | ledger.joints_of(ledger.actuators_of(error.joints))
+                    assert (named & mine).any(), 'else this would have no end'
                     ledger.note_rejection(mine)
                     over = mine if over is None else over | mine
                     command[:, mine] = np.nan
