@@ -77,7 +77,7 @@ def several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
                 f'several command interfaces of {shortened(names)}: if controllers are '
                 f"exchanged, hardware component '{block.name}' continues to send the last value "
                 'of an interface that is not used any more',
-                expected='one command interface for each joint',
+                expected='one command interface for each joint, or a choice of several_interfaces',
                 found=f"{' and '.join(joints[names[0]])} of '{names[0]}'",
             )
             findings.append(finding)
