@@ -35,6 +35,9 @@ if TYPE_CHECKING:
         UnsupportedInterfaceError,
     )
     from transmission_bridge.messages.one_joint import (
+        apply_effort,
+        apply_position,
+        apply_rate,
         apply_to_command,
         BeginMotion,
         EffortCommand,
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
         simple_transmission,
         StopCommand,
         TrajectoryCommand,
+        unapply_effort,
+        unapply_position,
+        unapply_rate,
         unapply_to_feedback,
         VelocityCommand,
     )
@@ -86,10 +92,16 @@ __all__ = [
     'UnsupportedInterfaceError',
     'VelocityCommand',
     '__version__',
+    'apply_effort',
+    'apply_position',
+    'apply_rate',
     'apply_to_command',
     'kinematics',
     'load_description',
     'simple_transmission',
+    'unapply_effort',
+    'unapply_position',
+    'unapply_rate',
     'unapply_to_feedback',
 ]
 
@@ -117,8 +129,14 @@ _ROOMS = {
         'StopCommand',
         'TrajectoryCommand',
         'VelocityCommand',
+        'apply_effort',
+        'apply_position',
+        'apply_rate',
         'apply_to_command',
         'simple_transmission',
+        'unapply_effort',
+        'unapply_position',
+        'unapply_rate',
         'unapply_to_feedback',
     ),
     'transmissions': (

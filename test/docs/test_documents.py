@@ -33,6 +33,7 @@ WITH_PYTHON = (
     'mathematics.md',
     'one_joint.md',
     'tuning.md',
+    'without_ros.md',
     'writing_a_transmission.md',
 )
 
@@ -46,7 +47,9 @@ def run_python(documents, monkeypatch):
         # A module, because its classes are looked up there when they are pickled.
         module = ModuleType('document')
         monkeypatch.setitem(sys.modules, module.__name__, module)
-        snippets = [each for each in documents.blocks(name) if each.language == 'python']
+        snippets = [
+            each for each in documents.blocks(name) if each.language == 'python' and not each.file
+        ]
         assert snippets
         for block in snippets:
             exec(compile(block.text, name, 'exec'), vars(module))

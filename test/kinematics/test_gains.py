@@ -162,6 +162,34 @@ def test_what_cannot_be_a_gain_is_refused(bent):
         actuator_gains(bent, [0.0, 5.0, 5.0], proportional=[1.0] * 3)
 
 
+def test_passive_joints_of_a_linkage_may_be_left_out(linkages):
+    """Set point, load and gains are those of the commanded joints, of all, or given by name."""
+    pytest.importorskip('casadi', reason='CasADi is not installed')
+    robot = RobotTransmissions(load_description(linkages['push_rod_ankle']))
+    n, (pitch, roll) = len(robot.joint_names), (0.1, -0.05)
+    k = random_gains(2, 0)
+    short = actuator_gains(robot, [pitch, roll], proportional=k, load=[20.0, -10.0])
+    names = short.joint_names
+    assert n > len(names) == 2
+    places = [robot.joint_names.index(name) for name in names]
+    q, load, matrix = np.full(n, 0.7), np.zeros(n), np.zeros((n, n))
+    q[places], load[places], matrix[np.ix_(places, places)] = (pitch, roll), (20.0, -10.0), k
+    by_name = dict(zip(names, (pitch, roll), strict=True))
+    for position, others in (
+        (q, {'proportional': matrix, 'load': load}),
+        (by_name, {'proportional': k, 'load': dict(zip(names, (20.0, -10.0), strict=True))}),
+    ):
+        gains = actuator_gains(robot, position, **others)
+        np.testing.assert_array_equal(gains.proportional, short.proportional)
+        np.testing.assert_array_equal(gains.geometric, short.geometric)
+    np.testing.assert_allclose(short.joint_proportional, k)
+    expected = rf"position: expected shape \(2,\) of '{names[0]}', '{names[1]}', "
+    with pytest.raises(ShapeError, match=expected + rf'or \({n},\) with passive joints'):
+        actuator_gains(robot, [pitch], proportional=k)
+    with pytest.raises(UnknownNameError, match="position: unknown joint 'kne'"):
+        actuator_gains(robot, {'kne': 1.0}, proportional=k)
+
+
 # -- against MuJoCo ------------------------------------------------------------------------------
 
 LEGS = (

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 import pickle
 
@@ -14,8 +15,10 @@ import numpy as np
 import pytest
 
 from transmission_bridge.description import load_description, MimicSpec
+from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import DescriptionError, ShapeError, UnknownNameError
 from transmission_bridge.kinematics import (
+    ActuatorDevice,
     Joint,
     joint_from_spec,
     JointDevice,
@@ -24,6 +27,7 @@ from transmission_bridge.kinematics import (
     State,
 )
 from transmission_bridge.kinematics.spatial import homogeneous, inverse, rotation_from_rpy
+from transmission_bridge.transmissions import RobotTransmissions
 
 SEEDS = st.integers(0, 1000)
 KINDS = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'spherical', 'floating')
@@ -486,10 +490,39 @@ def test_limits_come_from_the_description(arm):
     inf = np.inf
     np.testing.assert_array_equal(device.bounds[0], [-2, 0, -inf, -1, device.bounds[0][4]])
     np.testing.assert_array_equal(device.bounds[1], [2, 1, inf, 1, 0.1])
-    np.testing.assert_array_equal(device.velocity_limits[:3], [3, 0.5, 4])
+    np.testing.assert_array_equal(device.velocity_limits[:3], [3, 0.5, inf])
     np.testing.assert_array_equal(device.effort_limits[1], 100)
     # The smaller of |min| and |max|; one alone; disabled in the block.
     np.testing.assert_array_equal(device.acceleration_limits, [6, inf, inf, 5, inf])
+
+
+def test_limits_are_those_that_the_bridge_applies():
+    """Command interfaces narrow each limit of the URDF, for joints and motors alike."""
+    interfaces = ''.join(
+        f'<command_interface name="{name}"><param name="min">{low}</param>'
+        f'<param name="max">{high}</param></command_interface>'
+        for name, low, high in (('position', -1.5, 9), ('velocity', -1, 2), ('effort', -3, 4))
+    )
+    before = '<joint name="shoulder"><command'
+    assert before in ARM
+    robot = load_description(ARM.replace(before, f'<joint name="shoulder">{interfaces}<command'))
+    joints = ['shoulder', 'lift', 'elbow', 'neck', 'grip']
+    device = JointDevice.from_description(robot, base='world', end='hand', joints=joints)
+    assert (device.bounds[0][0], device.bounds[1][0]) == (-1.5, 2.0)
+    assert (device.velocity_limits[0], device.effort_limits[0]) == (1.0, 3.0)
+    for place, joint in enumerate(joints):
+        limits = effective_limits(robot, joint)
+        acceleration = min(limits.acceleration, limits.deceleration)
+        expected = (limits.lower, limits.upper, limits.velocity, acceleration, limits.effort)
+        assert expected == (
+            *(bound[place] for bound in device.bounds),
+            device.velocity_limits[place],
+            device.acceleration_limits[place],
+            device.effort_limits[place],
+        )
+    motors = ActuatorDevice(device, RobotTransmissions(robot))
+    order = [joints.index(name) for name in motors.actuator_names]
+    np.testing.assert_array_equal(motors.bounds, np.array(device.bounds)[:, order])
 
 
 def test_limits_are_set_on_new_devices(arm):
@@ -509,7 +542,7 @@ def test_limits_are_set_on_new_devices(arm):
     np.testing.assert_array_equal(changed.acceleration_limits, [4, 5, np.inf])
     np.testing.assert_array_equal(changed.effort_limits, [7, 8, 9])
     assert dict(changed.properties) == {'colour': 'red', 'speed': 3}
-    np.testing.assert_array_equal(device.velocity_limits, [0.5, 3, 4])
+    np.testing.assert_array_equal(device.velocity_limits, [0.5, 3, np.inf])
     assert dict(device.properties) == {}
     with pytest.raises(TypeError):
         changed.properties['speed'] = 4
@@ -598,6 +631,18 @@ def test_state_holds_configurations_of_several_devices(arm):
     )
     q[0] = 9.0
     assert whole.get_q(state)[0] == 0.5
+
+
+def test_a_copy_of_a_state_is_a_state_of_its_own(arm):
+    """Positions that are set in one do not show in the other."""
+    device = JointDevice.from_description(arm, base='world', end='lower')
+    state = device.new_state()
+    device.set_q([1, 2, 3], state)
+    other = copy.copy(state)
+    device.set_q([4, 5, 6], state)
+    state.register(['more'])
+    np.testing.assert_array_equal(device.get_q(other), [1, 2, 3])
+    assert 'more' not in other.names
 
 
 def test_state_refuses_what_does_not_fit(arm):

@@ -26,6 +26,7 @@ from transmission_bridge.kinematics import (
     JointDynamics,
     JointDynamicsType,
     JointError,
+    JointIndexError,
     joints_from_description,
     MotionLimits,
 )
@@ -123,6 +124,51 @@ def test_what_does_not_fit_the_type_is_refused():
         Joint('a', 'b', 'spherical', origin=(1.0, 0.0))
     with pytest.raises(JointError, match='offset'):
         Joint('a', 'b', position_offset=-1)
+    with pytest.raises(JointError, match='origin must be finite'):
+        Joint('a', 'b', 'spherical', origin=(np.nan, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    'rest',
+    [
+        np.full((4, 4), np.nan),
+        np.diag([2.0, 2.0, 2.0, 2.0]),
+        np.diag([-1.0, 1.0, 1.0, 1.0]),
+        np.diag([1.0, 1.0, 1.001, 1.0]),
+        np.eye(4)[[0, 1, 3, 2]],
+    ],
+)
+def test_a_rest_pose_is_a_rotation_and_a_translation(rest):
+    """Unknown numbers, scales, reflections and other last rows are refused."""
+    with pytest.raises(JointError, match='rest must be a rotation and a translation, not '):
+        Joint('a', 'b', rest=rest)
+
+
+def test_a_rest_pose_may_be_rounded():
+    """Four digits of a sine are enough."""
+    rest = np.eye(4)
+    rest[:2, :2] = [[0.7071, -0.7071], [0.7071, 0.7071]]
+    Joint('a', 'b', rest=rest)
+
+
+@pytest.mark.parametrize('values', [(-1.0, 0.0), (0.0, -1.0), (np.nan, 0.0), (0.0, np.inf)])
+def test_losses_are_magnitudes(values):
+    """A negative damping would drive the joint; a description with one names its line."""
+    damping, friction = values
+    with pytest.raises(JointError, match='must be finite and not negative'):
+        JointDynamics(1, (damping,), (friction,))
+    with pytest.raises(DescriptionError, match=r'line 7.*not negative'):
+        joint_from_spec(spec('revolute', dynamics=DynamicsSpec(*values), line=7))
+
+
+@pytest.mark.parametrize('index', [-1, 1, np.int64(-1)])
+def test_an_index_out_of_range_is_refused(index):
+    """IDynTree leaves it undefined; a negative index does not count from the end."""
+    joint = Joint('a', 'b', 'revolute')
+    for values in (joint.limits.lower, joint.limits.effort, joint.dynamics.damping):
+        with pytest.raises(JointIndexError, match=rf'{index} is not in \[0, 1\)'):
+            values[index]
+        assert values == (values[0],)
 
 
 def spec(kind, **options):

@@ -179,6 +179,28 @@ def test_no_transmission_changes_nothing(message):
     assert unapply_to_feedback(message, None) is message
 
 
+@pytest.mark.parametrize(
+    ('convert', 'message', 'said'),
+    [
+        *(
+            (unapply_to_feedback, command, 'expected feedback, found a command: ')
+            for command in (
+                PositionCommand(1.0, 2.0),
+                VelocityCommand(1.0),
+                EffortCommand(1.0),
+                TrajectoryCommand((JointWaypoint(1.0, 0),)),
+            )
+        ),
+        (apply_to_command, BeginMotion(0.5, 1.0), 'expected a command, found feedback: '),
+    ],
+)
+def test_a_message_of_the_other_direction_is_refused(convert, message, said):
+    """Returned unmapped, it would be taken for mapped."""
+    with pytest.raises(MessageError, match=said + type(message).__name__) as caught:
+        convert(message, GEARED)
+    assert caught.value.reason == 'other_type'
+
+
 def test_begin_motion_has_magnitudes():
     """Positions map with their sign, peak velocity and acceleration as magnitudes."""
     motion = BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0)

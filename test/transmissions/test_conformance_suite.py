@@ -327,6 +327,17 @@ class Lost(Crank):
         return result
 
 
+class LosesItsEnd(Crank):
+    """Does not find the end of its domain back, which is hardly ever drawn."""
+
+    def map(self, direction, interface, values, **options):
+        """Return NaN at the end."""
+        result = super().map(direction, interface, values, **options)
+        if interface == 'position' and direction == ACTUATOR_TO_JOINT:
+            result = np.where(result > self.domain.upper[0] - 1e-9, np.nan, result)
+        return result
+
+
 BROKEN = {
     OldVersion: 'api_version',
     Undocumented: 'docstring',
@@ -353,6 +364,7 @@ BROKEN = {
     CannotBeCopied: 'pickling',
     Claims: 'interfaces',
     Lost: 'solved_everywhere',
+    LosesItsEnd: 'solved_everywhere',
 }
 
 

@@ -256,7 +256,7 @@ def test_another_number_of_ratios_is_refused(cls, count):
             cls(*arguments)
         assert caught.value.expected == '2'
         assert caught.value.found.startswith(str(count))
-    with pytest.raises(ShapeError):
+    with pytest.raises(ShapeError, match=r'^joint_offset: expected shape \(2,\)'):
         cls(two, two, other)
 
 

@@ -186,6 +186,8 @@ def test_ignored_absolute_encoder_passes_by_role(vector_check):
         ours = robot.actuator_to_joint('absolute_position', given)
         assert ours.tolist() == given
         assert theirs == given[::-1]
+        alone = vector_check.build(case, ignore_absolute_encoder=True)
+        assert alone.actuator_to_joint('absolute_position', given).tolist() == given
         # The encoder alone is concerned.
         values = case['interfaces']['position']['actuator_to_joint']
         np.testing.assert_allclose(

@@ -90,7 +90,7 @@ def values(case: Case) -> Iterator[Value]:
                 yield value
 
 
-def build(case: Case) -> Transmission:
+def build(case: Case, **more: Any) -> Transmission:
     """Build the transmission of a case from its class."""
     ar, jr, offset = (
         [float(number) for number in case[key]]
@@ -98,7 +98,7 @@ def build(case: Case) -> Transmission:
     )
     if case['kind'] == 'simple':
         return SimpleTransmission(ar[0], offset[0])
-    return CLASSES[case['kind']](ar, jr, offset)
+    return CLASSES[case['kind']](ar, jr, offset, **more)
 
 
 def spec(case: Case, name: str, dialect: str, **more: Any) -> TransmissionSpec:

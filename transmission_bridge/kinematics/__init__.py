@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Joints, and devices made of joints, in joint and in actuator space. Needs numpy only.
+Joints, and devices made of joints, in joint and in actuator space. Needs numpy and lxml.
 
 :class:`Joint` follows iDynTree's IJoint, :class:`JointDevice` RobWork's JointDevice, and
 :class:`ActuatorDevice` is the same device seen through the robot's transmissions;

@@ -95,6 +95,12 @@ class State:
             end = start + len(self._positions[name])
             self._positions[name], start = values[start:end], end
 
+    def __copy__(self) -> State:
+        """Return a state of its own with the same positions."""
+        other = State()
+        other._positions.update(self._positions)
+        return other
+
     def __repr__(self) -> str:
         positions = {name: value.tolist() for name, value in self._positions.items()}
         return f'State({positions})'
@@ -276,7 +282,13 @@ class JointDevice:
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """Least and greatest positions [rad or m], ``(n_positions,)``, infinite where open."""
+        """
+        Least and greatest positions [rad or m], ``(n_positions,)``, infinite where open.
+
+        From a description, these and the other limits are the ones that the bridge applies:
+        ``<limit>``, narrowed by ``min`` and ``max`` of the command interfaces in
+        ``<ros2_control>``; none if a block disables them. :attr:`joints` have ``<limit>`` alone.
+        """
         return self._limits.lower, self._limits.upper
 
     @property
@@ -289,8 +301,7 @@ class JointDevice:
         """
         Greatest accelerations [rad/s² or m/s²], ``(dof,)``, infinite where open.
 
-        The smaller magnitude of ``min`` and ``max`` of the ``acceleration`` command interface, for
-        speeding up and slowing down alike.
+        The smaller of ``|min|`` and ``|max|`` of the ``acceleration`` command interface.
         """
         return self._limits.acceleration
 

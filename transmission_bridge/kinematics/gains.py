@@ -5,22 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import ShapeError, TransmissionError, UnknownNameError
+from transmission_bridge.errors import ShapeError, shortened, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.types import Array
 
-__all__ = ['ActuatorGains', 'JointGains', 'actuator_gains']
+__all__ = ['ActuatorGains', 'JointValues', 'actuator_gains']
 
-#: Of each joint by name, others zero; or of all in their order; or a full matrix.
-JointGains: TypeAlias = Mapping[str, float] | npt.ArrayLike
+#: By name, others zero; or an array of the commanded joints or of all, in the robot's order.
+JointValues: TypeAlias = Mapping[str, float] | npt.ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +113,11 @@ class ActuatorGains:
 
 def actuator_gains(
     robot: RobotTransmissions,
-    position: npt.ArrayLike,
+    position: JointValues,
     *,
-    proportional: JointGains,
-    derivative: JointGains = (),
-    load: npt.ArrayLike | None = None,
+    proportional: JointValues,
+    derivative: JointValues = MappingProxyType({}),
+    load: JointValues | None = None,
 ) -> ActuatorGains:
     """
     Return the gains of the motors for those of the joints.
@@ -128,30 +129,35 @@ def actuator_gains(
     motors hold makes a joint softer or stiffer than asked for, where its ratio depends on
     position.
 
+    Values of joints are given by name, others zero, or as an array in the order of
+    :attr:`RobotTransmissions.joint_names`: of all joints, shape ``(n,)``, or of those that are
+    commanded, which are :attr:`ActuatorGains.joint_names`. The two differ in linkages, whose
+    passive joints are where the commanded ones have them: their positions are ignored.
+
     :param robot: The maps.
-    :param position: Set point of all joints [rad or m], shape ``(n_joints,)``.
-    :param proportional: ``K_q`` [N m/rad, N/m].
-    :param derivative: ``D_q`` [N m s/rad, N s/m], zero by default.
+    :param position: Set point [rad or m].
+    :param proportional: ``K_q`` [N m/rad, N/m], or a matrix of the same joints.
+    :param derivative: ``D_q`` [N m s/rad, N s/m], or a matrix; zero by default.
     :param load: ``τ``, what the load exerts on the joints at the set point, so that the motors
-        hold ``−Jᵀ τ`` [N m or N], shape ``(n_joints,)``; ``None``: the second term is left out.
+        hold ``−Jᵀ τ`` [N m or N]; ``None``: the second term is left out.
     :raises ShapeError: If an array has another shape.
-    :raises UnknownNameError: If a gain is named for a joint that the robot does not have.
+    :raises UnknownNameError: If a value is named for a joint that the robot does not have.
     :raises TransmissionError: If a gain is not finite, or the transmissions do not reach the set
         point or, where there is a load, do not map accelerations.
     """
-    names, n = robot.joint_names, len(robot.joint_names)
-    mapper = robot.si_mapper
-    a = mapper.map(JOINT_TO_ACTUATOR, 'position', _vector('position', position, n))
+    names, mapper = robot.joint_names, robot.si_mapper
+    passive = {place for binding in robot.bindings for place in binding.passive}
+    commanded = [place for place in range(len(names)) if place not in passive]
+    q = _of_all('position', position, names, commanded, 1)
+    a = mapper.map(JOINT_TO_ACTUATOR, 'position', q)
     jacobian = mapper.jacobian(a)
     if not np.isfinite(jacobian).all():
         raise TransmissionError('the transmissions do not reach this set point')
     geometric = np.zeros((len(a), len(a)))
     if load is not None and not mapper.is_constant:
-        geometric = _geometric(robot, a, _vector('load', load, n))
-    stiffness = jacobian.T @ _matrix('proportional', proportional, names) @ jacobian
-    damping = jacobian.T @ _matrix('derivative', derivative, names) @ jacobian
-    passive = {place for binding in robot.bindings for place in binding.passive}
-    commanded = [place for place in range(n) if place not in passive]
+        geometric = _geometric(robot, a, _of_all('load', load, names, commanded, 1))
+    stiffness = jacobian.T @ _matrix('proportional', proportional, names, commanded) @ jacobian
+    damping = jacobian.T @ _matrix('derivative', derivative, names, commanded) @ jacobian
     return ActuatorGains(
         robot.actuator_names,
         tuple(names[place] for place in commanded),
@@ -195,25 +201,32 @@ def _geometric(robot: RobotTransmissions, a: Array, load: Array) -> Array:
     return found
 
 
-def _vector(name: str, values: npt.ArrayLike, n: int) -> Array:
+def _of_all(
+    argument: str, values: JointValues, names: Sequence[str], commanded: Sequence[int], ndim: int
+) -> Array:
+    """Return numbers, or with ``ndim`` 2 also a matrix, of all joints: zero if not given."""
+    n, m = len(names), len(commanded)
+    if isinstance(values, Mapping):
+        for joint in values:
+            if joint not in names:
+                raise UnknownNameError('joint', joint, tuple(names), parameter=argument)
+        values = [values.get(joint, 0.0) for joint in names]
     array = np.asarray(values, dtype=np.float64)
-    if array.shape != (n,):
-        raise ShapeError(name, expected=f'({n},)', found=array.shape)
-    return array
+    places = commanded if array.shape[:1] == (m,) else range(n)
+    if array.shape not in [(len(places),) * k for k in range(1, ndim + 1)]:
+        size = f'({m},){" or a matrix" if ndim == 2 else ""}'
+        with_passive = f', or ({n},) with passive joints' if n > m else ''
+        of = shortened([names[place] for place in commanded])
+        raise ShapeError(argument, expected=f'{size} of {of}{with_passive}', found=array.shape)
+    whole = np.zeros((n,) * array.ndim)
+    whole[np.ix_(*[places] * array.ndim)] = array
+    return whole
 
 
-def _matrix(name: str, gains: JointGains, joints: tuple[str, ...]) -> Array:
-    n = len(joints)
-    if isinstance(gains, Mapping):
-        for joint in gains:
-            if joint not in joints:
-                raise UnknownNameError('joint', joint, joints, parameter=name)
-        gains = [gains.get(joint, 0.0) for joint in joints]
-    array = np.asarray(gains, dtype=np.float64)
-    if array.shape == (0,):
-        array = np.zeros(n)
-    if array.shape not in ((n,), (n, n)):
-        raise ShapeError(name, expected=f'({n},) or ({n}, {n})', found=array.shape)
+def _matrix(
+    name: str, gains: JointValues, names: Sequence[str], commanded: Sequence[int]
+) -> Array:
+    array = _of_all(name, gains, names, commanded, 2)
     if not np.isfinite(array).all():
         raise TransmissionError(
             f'{name} is not finite', parameter=name, expected='numbers', found=str(array.tolist())

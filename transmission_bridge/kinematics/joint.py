@@ -105,7 +105,19 @@ class JointIndexError(TransmissionBridgeError, IndexError):
         self.kind = kind
         self.index = index
         self.size = size
-        super().__init__(f"joint '{joint}': {kind} {index} is not in [0, {size})")
+        place = f"joint '{joint}': " if joint else ''
+        super().__init__(f'{place}{kind} {index} is not in [0, {size})')
+
+
+class _PerDof(tuple[float, ...]):
+    """A number per degree of freedom; a negative index is out of range, as it is for a joint."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice) and not 0 <= index < len(self):
+            raise JointIndexError('', kind='degree of freedom', index=index, size=len(self))
+        return super().__getitem__(index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +135,7 @@ class MotionLimits:
     :param has_velocity: Whether ``velocity`` is used.
     :param has_effort: Whether ``effort`` is used.
     :raises ShapeError: If the tuples differ in length.
+    :raises JointIndexError: If an entry is read by a negative index or one out of range.
     """
 
     lower: tuple[float, ...] = ()
@@ -134,9 +147,11 @@ class MotionLimits:
     has_effort: bool = False
 
     def __post_init__(self) -> None:
-        for values in (self.upper, self.velocity, self.effort):
+        for name in ('lower', 'upper', 'velocity', 'effort'):
+            values = _PerDof(getattr(self, name))
             if len(values) != len(self.lower):
                 raise ShapeError('limits', expected=f'({len(self.lower)},)', found=(len(values),))
+            object.__setattr__(self, name, values)
 
     @classmethod
     def unlimited(cls, n_dofs: int) -> MotionLimits:
@@ -168,6 +183,8 @@ class JointDynamics:
     :param damping: Viscous damping [N m s/rad or N s/m], one entry per degree of freedom.
     :param static_friction: Static friction [N m or N], one entry per degree of freedom.
     :raises ShapeError: If the tuples differ in length.
+    :raises JointError: If a number is negative or not finite.
+    :raises JointIndexError: As for :class:`MotionLimits`.
     :raises ValueError: If ``type`` is not one of these.
     """
 
@@ -180,6 +197,11 @@ class JointDynamics:
         size, found = len(self.damping), len(self.static_friction)
         if found != size:
             raise ShapeError('dynamics', expected=f'({size},)', found=(found,))
+        for name in ('damping', 'static_friction'):
+            values = _PerDof(getattr(self, name))
+            if not all(0.0 <= value < np.inf for value in values):
+                raise JointError('', f'{name} must be finite and not negative, not {values}')
+            object.__setattr__(self, name, values)
 
     @classmethod
     def lossless(cls, n_dofs: int) -> JointDynamics:
@@ -254,9 +276,10 @@ class Joint:
         number of entries than the joint has degrees of freedom; in queries, if a vector ends
         before the joint's part of it does.
     :raises JointError: If there is no such type, both links are the same, an offset is negative,
-        the axis has no direction, or position limits are enabled for a type other than revolute
-        and prismatic; in queries, if two links are not those of the joint, or a quaternion has
-        length zero.
+        ``rest`` is not a rotation and a translation (to 1e-4), ``origin`` is not finite, the axis
+        has no direction, or position limits are enabled for a type other than revolute and
+        prismatic; in queries, if two links are not those of the joint, or a quaternion has length
+        zero.
     """
 
     link1: LinkId
@@ -291,6 +314,11 @@ class Joint:
                 array = array / length
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+        if not _is_pose(self.rest):
+            message = f'rest must be a rotation and a translation, not {self.rest.tolist()}'
+            raise JointError(self.name, message)
+        if not np.isfinite(self.origin).all():
+            raise JointError(self.name, f'origin must be finite, not {self.origin.tolist()}')
         if self.limits == MotionLimits():
             object.__setattr__(self, 'limits', MotionLimits.unlimited(self.n_dofs))
         if self.dynamics == JointDynamics():
@@ -696,6 +724,15 @@ class Joint:
 
     def _own_rates(self, rates: npt.ArrayLike, argument: str) -> Array:
         return _part_of(rates, argument, self.dof_offset, self.n_dofs)
+
+
+def _is_pose(matrix: Array) -> bool:
+    """Return whether a matrix (4, 4) is a rotation and a translation, to four digits."""
+    if not np.isfinite(matrix).all() or (matrix[3] != (0.0, 0.0, 0.0, 1.0)).any():
+        return False
+    rotation = matrix[:3, :3]
+    error = np.abs(rotation @ rotation.T - np.eye(3)).max()
+    return bool(error <= 1e-4 and np.linalg.det(rotation) > 0.0)
 
 
 def _part_of(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:

@@ -13,13 +13,13 @@ full rank, entries of limits may be infinite.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
@@ -129,18 +129,32 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     """
     Return the limits of joints in the description.
 
-    Bounds, speeds and efforts are those of ``<limit>``, the latter two by magnitude, as in
-    ros2_control's ``joint_limits``. A continuous joint has no bounds. Accelerations come from
-    ``min`` and ``max`` of the ``acceleration`` command interface in a ``<ros2_control>`` block:
-    there ``|min|`` limits deceleration and ``|max|`` acceleration, and the smaller is a symmetric
-    limit for both. Limits that a block disables are ignored. Crossed bounds are kept.
+    The limits of a joint with one coordinate are its
+    :func:`~transmission_bridge.description.effective_limits.effective_limits`, as in the rest of
+    the package: ``<limit>`` narrowed by ``min`` and ``max`` of the command interfaces in
+    ``<ros2_control>``. The smaller of acceleration and deceleration is a symmetric limit for both.
+    Crossed bounds are kept. Joints with several degrees of freedom have no limits, because URDF
+    does not assign them.
 
     :param robot: The robot.
     :param joints: Joints of the robot.
     :returns: Limits in their order [rad or m, and per second; N m or N], infinite where not given.
     """
-    acceleration = [_acceleration(robot, each.name) for each in joints for _ in each.twists]
-    return replace(DeviceLimits.from_joints(joints), acceleration=np.array(acceleration))
+    found = [
+        effective_limits(robot, joint.name) if joint.is_scalar else EffectiveLimits()
+        for joint in joints
+    ]
+    bounds = [
+        (limits.lower, limits.upper)
+        for joint, limits in zip(joints, found, strict=True)
+        for _ in range(joint.n_positions)
+    ]
+    magnitudes = [
+        (limits.velocity, min(limits.acceleration, limits.deceleration), limits.effort)
+        for joint, limits in zip(joints, found, strict=True)
+        for _ in joint.twists
+    ]
+    return DeviceLimits(*np.reshape(bounds, (-1, 2)).T, *np.reshape(magnitudes, (-1, 3)).T)
 
 
 def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -339,11 +353,6 @@ def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array
         rows.append(wide)
         bounds.append(bound)
     return np.concatenate(rows), np.concatenate(bounds)
-
-
-def _acceleration(robot: RobotDescription, name: str) -> float:
-    limits = effective_limits(robot, name)
-    return min(limits.acceleration, limits.deceleration)
 
 
 def _is_known(jacobian: Array) -> bool:

@@ -351,8 +351,13 @@ class BeginMotion:
 # Numbers that are not given stay so: an omitted rate never becomes zero, which would mean "do not
 # move". Messages without numbers of the joint (hold, stop) are returned unchanged, and so is every
 # message where there is no transmission, as in Beam Bots (``BB.Transmission``). A JointState or
-# JointTrajectory of ROS is mapped in both directions. Any other ROS message is refused, because
-# one that is returned unmapped would be taken for mapped.
+# JointTrajectory of ROS is mapped in both directions. Any other ROS message is refused, and so are
+# a command where feedback is expected and the reverse: returned unmapped, they would be taken for
+# mapped.
+
+
+#: Kinds that have numbers in one of the two directions only.
+_ONE_WAY = (PositionCommand, VelocityCommand, EffortCommand, TrajectoryCommand, BeginMotion)
 
 
 #: The interfaces that the arrays of a waypoint hold, in the order of its fields.
@@ -366,8 +371,8 @@ def apply_to_command(
     Map a command to a joint to a command to its actuator.
 
     Position with its velocity hint, velocity, effort and trajectory are mapped, and JointState and
-    JointTrajectory, as ROS messages or records; names stay. Any other object that is not a ROS
-    message, such as hold and stop, is returned unchanged.
+    JointTrajectory, as ROS messages or records; names stay. Hold, stop and objects of other
+    libraries are returned unchanged.
 
     :param command: In joint space [rad, m, N m, N].
     :param transmission: One actuator, one joint; ``None`` leaves the command unchanged.
@@ -375,7 +380,7 @@ def apply_to_command(
         depends on position, else ignored.
     :returns: A command of the same kind in actuator space, or the same object.
     :raises MessageError: If a message has several joints (``several_joints``) or more values than
-        joints (``ragged``), or is another ROS message (``other_type``).
+        joints (``ragged``), or is a begin-motion or another ROS message (``other_type``).
     :raises TransmissionError: If the transmission has more actuators or joints, or a position or
         velocity is needed and missing.
     """
@@ -402,8 +407,8 @@ def unapply_to_feedback(
     Map the feedback of an actuator to its joint.
 
     Begin-motion, whose peak velocity and acceleration stay magnitudes, and JointState and
-    JointTrajectory, as ROS messages or records, are mapped; names stay. Any other object that is
-    not a ROS message is returned unchanged.
+    JointTrajectory, as ROS messages or records, are mapped; names stay. Hold, stop and objects of
+    other libraries are returned unchanged.
 
     :param feedback: In actuator space [rad, m, N m, N].
     :param transmission: One actuator, one joint; ``None`` leaves the feedback unchanged.
@@ -411,7 +416,7 @@ def unapply_to_feedback(
         a begin-motion; needed where the ratio depends on position, else ignored.
     :returns: Feedback of the same kind in joint space, or the same object.
     :raises MessageError: If a message has several joints (``several_joints``) or more values than
-        joints (``ragged``), or is another ROS message (``other_type``).
+        joints (``ragged``), or is a command with numbers or another ROS message (``other_type``).
     :raises TransmissionError: If the transmission has more actuators or joints, or a position is
         needed and missing.
     """
@@ -453,7 +458,13 @@ def _apply_to_waypoint(point: JointWaypoint, transmission: Transmission) -> Join
 def _map_message(
     message: Any, direction: Direction, transmission: Transmission, at: float | None
 ) -> Any:
-    """Map a JointState or JointTrajectory; return other objects unchanged, refuse ROS messages."""
+    """Map a JointState or JointTrajectory; return what has no numbers, refuse other messages."""
+    if isinstance(message, _ONE_WAY):
+        kinds = ('feedback', 'a command')
+        found, expected = kinds if direction == JOINT_TO_ACTUATOR else kinds[::-1]
+        raise MessageError(
+            'other_type', f'expected {expected}, found {found}: {type(message).__name__}'
+        )
     if isinstance(message, JointStateRecord):
         return _state(message, direction, transmission, at)
     if isinstance(message, TrajectoryRecord):

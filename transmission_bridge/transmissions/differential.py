@@ -41,6 +41,9 @@ class DifferentialTransmission(LinearTransmission):
     :param actuator_reduction: ``(ar1, ar2)``.
     :param joint_reduction: ``(jr1, jr2)``.
     :param joint_offset: ``(off1, off2)`` [rad or m].
+    :param ignore_absolute_encoder: Whether absolute positions pass by role, because the encoders
+        measure the joints. A robot decides for its transmissions of any type by
+        ``<ignoreTransmissionAbsoluteEncoder>`` and the live parameter of this name.
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
@@ -51,7 +54,9 @@ class DifferentialTransmission(LinearTransmission):
         actuator_reduction: Sequence[float],
         joint_reduction: Sequence[float],
         joint_offset: Sequence[float] = (0.0, 0.0),
+        ignore_absolute_encoder: bool = False,
     ) -> None:
+        self.ignore_absolute_encoder = ignore_absolute_encoder
         ar1, ar2 = ratios('actuator_reduction', actuator_reduction, 2)
         jr1, jr2 = ratios('joint_reduction', joint_reduction, 2)
         super().__init__(

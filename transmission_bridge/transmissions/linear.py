@@ -31,12 +31,12 @@ __all__ = ['LinearTransmission', 'ratios', 'reciprocal']
 
 class LinearTransmission(Transmission):
     """
-    ``q = J a + offset`` with a constant Jacobian ``J``.
+    ``q = J a + off`` with a constant Jacobian ``J``.
 
     ============================ ============================ ===========================
     interface                    actuator to joint            joint to actuator
     ============================ ============================ ===========================
-    position, absolute_position  ``q = J a + offset``         ``a = J^-1 (q - offset)``
+    position, absolute_position  ``q = J a + off``            ``a = J^-1 (q - off)``
     velocity, acceleration       ``q' = J a'``                ``a' = J^-1 q'``
     effort, torque, force        ``tau_q = J^-T tau_a``       ``tau_a = J^T tau_q``
     ============================ ============================ ===========================
@@ -44,7 +44,7 @@ class LinearTransmission(Transmission):
     ``absolute_position`` has no map from joint to actuator.
 
     :param matrix: ``J``, shape ``(n_joints, n_actuators)``.
-    :param offset: Joint offset, shape ``(n_joints,)`` [rad or m], zero by default.
+    :param joint_offset: ``off``, shape ``(n_joints,)`` [rad or m], zero by default.
     :param inverse: ``J^-1``, shape ``(n_actuators, n_joints)``, where a closed form is known: its
         zeros are then exact, and a zero is what keeps an unknown value from spreading. Otherwise
         the inverse, or the pseudo-inverse where ``J`` is not square.
@@ -56,10 +56,13 @@ class LinearTransmission(Transmission):
 
     is_constant: ClassVar[bool] = True
 
+    #: Whether absolute positions pass by role, because the encoders measure the joints.
+    ignore_absolute_encoder = False
+
     def __init__(
         self,
         matrix: npt.ArrayLike,
-        offset: npt.ArrayLike | None = None,
+        joint_offset: npt.ArrayLike | None = None,
         *,
         inverse: npt.ArrayLike | None = None,
         actuator_reduction: tuple[float, ...] | None = None,
@@ -71,9 +74,10 @@ class LinearTransmission(Transmission):
                 'matrix', expected='(n_joints, n_actuators)', found=self._matrix.shape
             )
         n_joints, n_actuators = self._matrix.shape
-        self._offset = _frozen('offset', np.zeros(n_joints) if offset is None else offset)
+        offset = np.zeros(n_joints) if joint_offset is None else joint_offset
+        self._offset = _frozen('joint_offset', offset)
         if self._offset.shape != (n_joints,):
-            raise ShapeError('offset', expected=f'({n_joints},)', found=self._offset.shape)
+            raise ShapeError('joint_offset', expected=f'({n_joints},)', found=self._offset.shape)
         self._inverse = _frozen('inverse', _inverse(self._matrix) if inverse is None else inverse)
         if self._inverse.shape != (n_actuators, n_joints):
             raise ShapeError(
@@ -127,6 +131,8 @@ class LinearTransmission(Transmission):
         forward = direction == ACTUATOR_TO_JOINT
         if quantity is Quantity.EFFORT:
             return (self._inverse if forward else self._matrix).T, None, None
+        if quantity is Quantity.ABSOLUTE_POSITION and self.ignore_absolute_encoder:
+            return np.eye(*self._matrix.shape), None, None
         coefficients = self._matrix if forward else self._inverse
         if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
             before, after = (None, self._offset) if forward else (self._offset, None)

@@ -225,6 +225,11 @@ class Mechanism:
             x[lost], slope[lost], converged[lost] = self._from_start(y[lost], start)
         # At a dead centre rounding decides what is found, and on which side.
         converged &= self._is_sure(*self.seeds.singular_values(slope))
+        # At the end of the domain the mechanism can be on one side only.
+        for end_x, end_y, end_slope in zip(*self.seeds.ends, strict=True):
+            is_there = (np.abs(y - end_y) <= SLACK * self.seeds.y_span).all(axis=-1)
+            is_there &= may_reach & ~(converged & self._domain.contains(x))
+            x[is_there], slope[is_there], converged[is_there] = end_x, end_slope, True
         report.count('no_convergence', may_reach & ~converged)
         x = _choose(converged, x, np.nan)
         x, slope = self._on_branch(x, slope, report)
@@ -338,6 +343,8 @@ class Seeds:
     :param smallest: Median of the smallest singular value.
     :param branch: Sign of the determinant on the branch.
     :param is_whole: Whether every grid point of the domain was reachable and on the branch.
+    :param ends: ``x``, ``y`` and ``G`` of the ends of a whole domain with one coordinate on each
+        side, less an end of a dwell: there ``y`` is that of other positions also.
     """
 
     x: Array
@@ -350,6 +357,7 @@ class Seeds:
     smallest: float
     branch: float
     is_whole: bool
+    ends: tuple[Array, Array, Array]
 
     def nearest(self, y: Array) -> Array:
         """
@@ -438,7 +446,9 @@ class Seeds:
         mapped = on_branch | singular
         is_whole = bool(mapped.all())
         low, high = y[mapped].min(axis=0), y[mapped].max(axis=0)
-        margin = (SLACK if slope.shape[1:] == (1, 1) and is_whole else 0.5) * (high - low)
+        is_monotone = slope.shape[1:] == (1, 1) and is_whole
+        margin = (SLACK if is_monotone else 0.5) * (high - low)
+        ends = [end for end, beside in ((0, 1), (-1, -2)) if is_monotone and seeds[beside]]
         arrays = (
             grid[seeds],
             y[seeds],
@@ -455,6 +465,7 @@ class Seeds:
             smallest=typical,
             branch=float(home),
             is_whole=is_whole,
+            ends=(grid[ends], y[ends], slope[ends]),
         )
 
 

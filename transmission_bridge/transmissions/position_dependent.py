@@ -90,7 +90,8 @@ class PositionDependentTransmission(Transmission):
     ``no_convergence``
         The solver found no solution; or the one found is so near to a dead centre (the smallest
         singular value is less than 1e-8 of its median, or of the largest one) that rounding
-        decides on which side it is.
+        decides on which side it is. With one actuator and one joint, a dead centre at an end of
+        the domain has one side only, and is that end.
     ``branch``
         The solution is on another assembly branch: the determinant of ``G`` has another sign.
 
