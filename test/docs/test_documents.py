@@ -25,6 +25,11 @@ from transmission_bridge.transmissions.transmission import API_VERSION
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.name for path in (ROOT / 'docs').glob('*.md'))
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ('*.md', 'docs/*.md', 'examples/*/*.md')
+    for path in ROOT.glob(pattern)
+)
 
 WITH_PYTHON = (
     'commands_and_states.md',
@@ -197,13 +202,14 @@ def test_the_conformance_class_of_the_document_conforms(documents, tmp_path):
     assert re.search(r'\b1\d passed', result.stdout), result.stdout
 
 
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', PAGES)
 def test_links_lead_somewhere(name):
     """Every relative link names a file or folder, and every anchor a heading."""
-    text = (ROOT / 'docs' / name).read_text(encoding='utf-8')
+    page = ROOT / name
+    text = page.read_text(encoding='utf-8')
     for target in re.findall(r'\]\((?!https?:)([^)]+)\)', text):
         path, _, anchor = target.partition('#')
-        where = ROOT / 'docs' / (path or name)
+        where = page.parent / path if path else page
         assert where.exists(), target
         if anchor:
             headings = re.findall(r'^#+ (.*)$', where.read_text(encoding='utf-8'), re.MULTILINE)
