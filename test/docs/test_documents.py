@@ -246,8 +246,10 @@ def robot_folder(documents, tmp_path):
 
 
 def test_the_bare_robot_passes_through(robot_folder):
-    """As the document says, its joint passes through to an actuator of its name."""
-    robot = RobotTransmissions(load_description(robot_folder / 'bare_robot.urdf'))
+    """Without its block of ros2_control, its joint passes through to an actuator of its name."""
+    text = (robot_folder / 'my_robot.urdf').read_text(encoding='utf-8')
+    bare = re.sub('<ros2_control.*</ros2_control>', '', text, flags=re.DOTALL)
+    robot = RobotTransmissions(load_description(bare))
     assert robot.actuator_names == ('hinge',)
     assert robot.transmissions == {}
 
@@ -285,9 +287,10 @@ def test_the_launch_file_of_the_first_robot(robot_folder):
     assert [each.node_executable for each in entities] == ['driver', 'bridge_node']
 
 
-def test_the_driver_is_short(robot_folder):
+@pytest.mark.parametrize('name', ['driver.py', 'servo_driver.py'])
+def test_the_driver_is_short(name, robot_folder):
     """A newcomer reads it in a minute."""
-    lines = (robot_folder / 'driver.py').read_text(encoding='utf-8').splitlines()
+    lines = (robot_folder / name).read_text(encoding='utf-8').splitlines()
     assert len([line for line in lines if line.strip()]) <= 30
 
 
