@@ -44,12 +44,11 @@ def parameters():
     return yaml.safe_load(text)['/**']['ros__parameters']
 
 
-def test_the_driver_is_that_of_the_document(documents):
+@pytest.mark.parametrize('name', ['servo_driver.py', 'command.py'])
+def test_a_file_is_that_of_the_document(name, documents):
     """Document and example have one text; only the licence is left out in the document."""
-    _, _, text = (
-        (EXAMPLE / 'servo_driver.py').read_text(encoding='utf-8').partition('Apache-2.0\n')
-    )
-    assert documents.files('first_robot.md')['servo_driver.py'] == text
+    text = (EXAMPLE / name).read_text(encoding='utf-8').partition('Apache-2.0\n')[2]
+    assert documents.files('first_robot.md')[name] == text
 
 
 def test_the_transmission_of_the_document_is_in_the_description(documents):
