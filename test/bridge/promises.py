@@ -113,14 +113,14 @@ class Promises:
                 for joint in self.group(name).joints:
                     held.get(joint, {}).pop(0, None)
 
-    def tuned(self, group, units):
+    def tuned(self, units):
         """Let joints hold where their actuators were sent; the same number is another effort."""
-        ends = [(end['held'], end['told']) for end in self.coming]
-        for held, told in [(self.held, self.told), *ends]:
-            sent = {name: told.get(name, {}).get(0) for name in group.actuators}
-            for joint, value in self.mechanics.to_joints(group, sent, 0).items():
-                if 0 in held.get(joint, {}) and value is not None:
-                    held[joint][0] = value
+        for held, told in [(self.held, self.told), *((e['held'], e['told']) for e in self.coming)]:
+            for group in self.facts.groups:
+                sent = {name: told.get(name, {}).get(0) for name in group.actuators}
+                for joint, value in self.mechanics.to_joints(group, sent, 0).items():
+                    if 0 in held.get(joint, {}) and value is not None:
+                        held[joint][0] = value
             for name in units.keys() & told.keys():
                 told[name] |= {2: told[name][2] * units[name]} if 2 in told[name] else {}
         self.efforts |= {name: self.efforts[name] * factor for name, factor in units.items()}
@@ -338,10 +338,12 @@ class Promises:
                 joints, sent = self.expect(command, turn)
                 break
             except No as no:
-                self.astray |= command.keys()
-                if isinstance(no, Part) and self.divides:
+                is_alone = isinstance(no, Part) and self.divides
+                mine = {j for group in no.args[1] for j in group.joints} if is_alone else command
+                self.astray |= {*mine}
+                if is_alone:
                     self.counts['11'] += 1
-                    over |= {joint for group in no.args[1] for joint in group.joints}
+                    over |= mine
                     if command.keys() - over:
                         self.rejected.update(command.keys() & over)
                         command = {j: values for j, values in command.items() if j not in over}

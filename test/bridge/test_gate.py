@@ -114,7 +114,7 @@ class World:
         ]
         record = JointStateRecord((1, 0), '', names, *rows)
         layout = self.layouts.get(names, record.lengths)
-        self.bridge.command(layout, record, (1, 0), self.now)
+        self.bridge.command(layout, record, (1, 0), self.now, topic)
         return self.words(self.sent[before:])
 
     def trajectory(self, joints, *points, start=None):
@@ -666,6 +666,49 @@ def test_interfaces_that_count_together(mode):
             assert sorted(both) == sorted([mode, 'velocity'])
 
 
+def test_the_latest_interface_counts_among_topics():
+    """It does also where each interface has a topic of its own, after a silence of all, too."""
+    world = World(pair(), several_interfaces='latest', command_timeout=0.0)
+
+    def cycle(wait, **modes):
+        world.now += wait
+        return [
+            world.command(topic=f'joint_commands/{mode}', **{mode: {'j0': value}})
+            for mode, value in modes.items()
+        ]
+
+    for step in range(10):
+        assert cycle(0.1, position=0.1 * step) == [{'position': {'m0': 0.1 * step}}]
+    sent = [cycle(0.125, position=0.9, velocity=2.0) for _ in range(12)]
+    assert [[sorted(each) for each in both] for both in sent[:3]] == [
+        [['position'], ['velocity']]
+    ] * 3
+    assert sent[3:] == [[{}, {'velocity': {'m0': 2.0}}]] * 9
+    assert cycle(5.0, position=0.9, velocity=2.0) == [{}, {'velocity': {'m0': 2.0}}]
+    assert cycle(0.6, position=1.0, velocity=2.0) == [{'position': {'m0': 1.0}}, {}]
+
+
+@pytest.mark.parametrize('modes', [('position', 'velocity'), ('velocity', 'position')])
+def test_topics_without_history_are_rejected(modes):
+    """Which of two topics is heard first is chance; the first change decides."""
+    world = World(pair(), several_interfaces='latest', command_timeout=0.0)
+    first, second = modes
+    world.command(topic=f'joint_commands/{first}', **{first: {'j0': 1.0}})
+    world.now += 0.001
+    for _ in range(8):
+        for mode in reversed(modes):
+            found = reason(world.command, topic=f'joint_commands/{mode}', **{mode: {'j0': 1.0}})
+            assert found == 'several_interfaces'
+            world.now += 0.05
+    world.now += 0.5
+    found = reason(world.command, topic=f'joint_commands/{first}', **{first: {'j0': 1.0}})
+    assert found == 'several_interfaces'
+    world.now += 0.1
+    sent = world.command(topic=f'joint_commands/{second}', **{second: {'j0': 1.1}})
+    assert sent == {second: {'m0': 1.1}}
+    assert world.command(topic=f'joint_commands/{first}', **{first: {'j0': 1.0}}) == {}
+
+
 def test_without_history_several_interfaces_are_rejected():
     """Nobody knows then which one is left over; a joint with one interface is not concerned."""
     world = World(pair(), several_interfaces='latest')
@@ -734,6 +777,14 @@ def test_a_transmission_is_rejected_alone(why, options, command):
     counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
     named = {name for values in command.values() for name in values} - {'j2'}
     assert counts == {f'{name} ({why})': 1 for name in named}
+
+
+def test_a_rejection_alone_moves_no_step_of_the_others():
+    """Their steps still start where they were sent, and not where they are measured."""
+    world = World(three(), rejects='transmission', max_step='reject')
+    world.state(position=(0.0, 0.0, 0.0))
+    world.command(position={'j2': 0.9})
+    assert world.command(position={'j0': 9.0, 'j2': 1.7}) == {'position': {'m2': 1.7}}
 
 
 def test_a_message_of_which_nothing_is_left_is_rejected():

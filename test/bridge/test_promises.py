@@ -818,7 +818,7 @@ class Machine(RuleBasedStateMachine):
         before = {name: unit[2] for name, unit in self.mechanics.unit.items()}
         self.mechanics.tune(group, robot, mine)
         units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
-        self.model.tuned(group, units)
+        self.model.tuned(units)
         if command and all(told.values()) and self.options.tuning_guard and dice.random() < 0.8:
             refused, found = self.send_command(command)
             if refused is None:

@@ -53,10 +53,10 @@ def start(system, driver=None, bridge=None, **given):
     system.start(launch_plan.bridge_plan(chosen), bridge)
 
 
-def move(joints, position, topic='joint_commands'):
-    """Command the joint to a position and return the state in which it is there."""
+def move(joints, position, topic='joint_commands', joint='hinge'):
+    """Command a joint to a position and return the state in which it is there."""
     peer, nothing = joints.peer, np.empty(0)
-    command = JointStateRecord((0, 0), '', ('hinge',), np.array([position]), nothing, nothing)
+    command = JointStateRecord((0, 0), '', (joint,), np.array([position]), nothing, nothing)
     publisher = peer.publisher(topic)
     sent = -math.inf
 
@@ -67,7 +67,7 @@ def move(joints, position, topic='joint_commands'):
             sent = time.monotonic()
             peer.send(publisher, command)
 
-    return joints.at(position, meanwhile=send)
+    return joints.at(position, meanwhile=send, joint=joint)
 
 
 class Listener:
@@ -92,13 +92,15 @@ class Listener:
 
         return self.peer.spin_until(found, what)
 
-    def at(self, position, tolerance=1e-3, meanwhile=lambda: None):
-        """Return the first state in which the one joint or motor has this position."""
-        return self.next(
-            f'position {position}',
-            lambda record: np.allclose(record.position, [position], rtol=0.0, atol=tolerance),
-            meanwhile,
-        )
+    def at(self, position, tolerance=1e-3, meanwhile=lambda: None, joint=None):
+        """Return the first state in which a joint, or the one motor, has this position."""
+
+        def is_there(record):
+            positions = dict(zip(record.names, record.position, strict=False))
+            (first,) = positions.values() if joint is None else (positions.get(joint, math.nan),)
+            return abs(first - position) <= tolerance
+
+        return self.next(f'position {position}', is_there, meanwhile)
 
     def falls_silent(self):
         """Return when nothing has come for a while."""
@@ -214,6 +216,26 @@ def two_robots(system, peer, folder):
     left.at(0.75)
 
 
+def two_topic_based_robots(system, peer, folder):
+    """A command of one robot's hardware component moves no motor of the other robot."""
+    for side in ('left', 'right'):
+        start(
+            system,
+            namespace=side,
+            robot_description_file=str(resource('urdf', 'topic_based.urdf')),
+            params_file=str(resource('config', 'topic_based.yaml')),
+            remappings=launch_plan.TOPIC_BASED,
+        )
+    for side in ('left', 'right'):
+        active(peer, f'{side}/transmission_bridge')
+    left, right = (Listener(peer, f'{side}/robot_joint_states') for side in ('left', 'right'))
+    # Within the step that max_step allows, from the offset: the motor is at zero.
+    move(left, 0.3, 'left/robot_joint_commands', joint='shoulder')
+    right.at(0.1, joint='shoulder')
+    topics = {name for name, _ in peer.node.get_topic_names_and_types()}
+    assert not topics & {f'/{name}' for name in launch_plan.TOPIC_BASED.values()}
+
+
 def driver_crash(system, peer, folder):
     """A driver that crashed makes its joints unknown; respawned, it is as good as new."""
     # At a rate: it is the bridge that falls silent, because nothing is known any more.
@@ -325,7 +347,8 @@ def interrupted(system, peer, folder):
 ALL = {
     scenario.__name__: scenario
     for scenario in (
-        whole_life_cycle, parameters_from_file, names_of_their_own, two_robots, driver_crash,
-        bridge_crash, wrong_description, late_description, tuning, interrupted,
+        whole_life_cycle, parameters_from_file, names_of_their_own, two_robots,
+        two_topic_based_robots, driver_crash, bridge_crash, wrong_description, late_description,
+        tuning, interrupted,
     )
 }  # fmt: skip

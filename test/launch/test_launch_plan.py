@@ -10,7 +10,9 @@ import re
 
 import pytest
 
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, UnknownNameError
+from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.topics import TOPICS
 
@@ -70,7 +72,7 @@ def test_misspelt_remappings_are_refused():
 @pytest.mark.parametrize('topic', TOPICS)
 def test_arguments_for_each_topic_are_refused(topic):
     """They are gone; the error says what to write."""
-    name = f'{topic.rpartition("/")[2]}_topic'
+    name = f'{topic.lstrip("/")}_topic'
     with pytest.raises(ParameterError, match=re.escape(f"remappings:='{topic}:=NAME'")):
         launch_plan.refuse_gone(['namespace', name])
     launch_plan.refuse_gone(argument.name for argument in DECLARED)
@@ -97,6 +99,15 @@ def test_description_and_namespace_reach_the_command_line():
     line = launch_plan.command_line(plan)
     assert line[:2] == ['--urdf', 'arm.urdf']
     assert '__ns:=/cell' in line
+
+
+def test_topic_based_hardware_stays_in_its_namespace():
+    """The launch files meet the example's component by names that are relative on both sides."""
+    (block,) = load_description(resource('urdf', 'topic_based.urdf')).blocks
+    names = {each.name: each.value for each in block.parameters}
+    topics = launch_plan.TOPIC_BASED
+    assert topics == {topic: names[f'{topic}_topic'] for topic in topics}
+    assert not any(name.startswith('/') for name in topics.values())
 
 
 def test_xacro_arguments():

@@ -16,6 +16,7 @@ pytest.importorskip('launch_ros', reason='launch_ros is not installed (ROS has i
 
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.events.process import ProcessExited
 from launch.launch_description_sources import AnyLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -23,7 +24,7 @@ from launch_ros.utilities import evaluate_parameters
 
 from transmission_bridge.errors import DescriptionError, ParameterError, UnknownNameError
 from transmission_bridge.resources import resource
-from transmission_bridge.ros import launch_plan
+from transmission_bridge.ros import launch_plan, launching
 from transmission_bridge.ros.launching import bridge_node, description_text
 
 pytestmark = pytest.mark.ros
@@ -191,6 +192,52 @@ def test_two_robots_in_a_file_of_somebody_else(tmp_path):
         ('/left/transmission_bridge', [('joint_states', '/left/joints')]),
         ('/right/transmission_bridge', [('joint_states', '/right/joints')]),
     ]
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_controllers_start_after_the_first_states(monkeypatch, kind):
+    """The spawner starts when the process that waits for states ends with 0, and only then."""
+    monkeypatch.setattr(launching, '_is_installed', lambda package: True)
+    context = LaunchContext()
+    context.launch_configurations['namespace'] = 'cell'
+    nodes = list(nodes_of(included('topic_based', kind), context))
+    assert 'spawner' not in [node.node_executable for node in nodes]
+    waiter = nodes[-1]
+    waiter._perform_substitutions(context)
+    assert waiter.node_name == '/cell/states_waiter'
+    assert waiter.expanded_remapping_rules == [('joint_states', 'robot_joint_states')]
+    (handler,) = context._event_handlers
+
+    def spawned(action, code):
+        event = ProcessExited(
+            action=action, returncode=code, name='', cmd=[], cwd=None, env=None, pid=1
+        )
+        if not handler.matches(event):
+            return []
+        return [entity.node_executable for entity in handler.handle(event, context)]
+
+    assert spawned(nodes[0], 0) == []
+    assert spawned(waiter, 1) == []
+    assert spawned(waiter, 0) == ['spawner']
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_two_topic_based_robots_side_by_side(kind):
+    """Included in two namespaces, every topic of each robot is in its namespace."""
+    source = AnyLaunchDescriptionSource(str(resource('launch', f'topic_based.launch.{kind}')))
+    both = LaunchDescription(
+        IncludeLaunchDescription(source, launch_arguments=[('namespace', side)])
+        for side in ('left', 'right')
+    )
+    context = LaunchContext()
+    names, rules = [], []
+    for node in nodes_of(both, context):
+        node._perform_substitutions(context)
+        names.append(node.node_name)
+        rules += node.expanded_remapping_rules or ()
+    assert {'/left/transmission_bridge', '/right/transmission_bridge'} <= set(names)
+    assert all(name.startswith(('/left/', '/right/')) for name in names)
+    assert set(rules) == set(launch_plan.TOPIC_BASED.items())
 
 
 def test_an_argument_that_is_none_is_refused():

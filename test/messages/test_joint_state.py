@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
+from array import array
+from types import SimpleNamespace
+
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import (
     fill_message,
     JointStateRecord,
+    record_from_joint_command,
     record_from_message,
 )
 
@@ -66,3 +71,40 @@ def test_message_keeps_nothing(make_message):
     )
     position[:] = 9.0
     assert message.position.tolist() == [1.0, 2.0]
+
+
+def joint_command(names, interface, values):
+    """Return what looks like a control_msgs/JointCommand."""
+    header = SimpleNamespace(stamp=SimpleNamespace(sec=3, nanosec=4), frame_id='base')
+    return SimpleNamespace(
+        header=header, joint_names=names, interface_name=interface, values=array('d', values)
+    )
+
+
+@pytest.mark.parametrize('interface', ['position', 'velocity', 'effort'])
+def test_joint_command_to_record(plain, interface):
+    """A JointCommand has the values of one interface, in its order; the other arrays are empty."""
+    record = record_from_joint_command(joint_command(['b', 'a'], interface, [1.0, 2.0]), interface)
+    arrays = {'position': (), 'velocity': (), 'effort': (), interface: (1.0, 2.0)}
+    expected = JointStateRecord((3, 4), 'base', ('b', 'a'), *map(np.array, arrays.values()))
+    assert plain(record)[:3] == plain(expected)[:3]
+    assert record.lengths == expected.lengths
+    assert getattr(record, interface).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ('names', 'interface', 'values', 'reason', 'words'),
+    [
+        (['a'], 'velocity', [1.0], 'other_interface', "expected 'position', found 'velocity'"),
+        (['a'], '', [1.0], 'other_interface', "expected 'position', found ''"),
+        (['a', 'b'], 'position', [1.0], 'ragged', 'joint_names (2), found 1'),
+        (['a', 'b'], 'position', [], 'ragged', 'joint_names (2), found 0'),
+        ([], 'position', [1.0], 'ragged', 'joint_names (0), found 1'),
+    ],
+)
+def test_joint_commands_that_contradict_themselves(names, interface, values, reason, words):
+    """One for another interface than its topic, or without one value per name, is rejected."""
+    with pytest.raises(MessageError) as caught:
+        record_from_joint_command(joint_command(names, interface, values), 'position')
+    assert caught.value.reason == reason
+    assert words in str(caught.value)

@@ -455,10 +455,12 @@ def test_a_jump(start):
 
 
 def test_a_component_that_is_silent_at_its_target(start):
-    """Joints of topic-based hardware have no timeout, and the log says so."""
+    """Joints of topic-based hardware have no timeout, and the log says so and warns."""
     robot = start(
-        ('reference/Hardware', 'joint_state_topic_hardware_interface/JointStateTopicSystem')
+        ('reference/Hardware', 'joint_state_topic_hardware_interface/JointStateTopicSystem'),
+        ('"lift"><command_interface name="position"', '"lift"><command_interface name="velocity"'),
     )
+    robot.process.wait_for('continue when the controller manager stops: hardware component ')
     robot.process.wait_for('command_timeout is 0 for ')
     robot.answer('velocity', lift=1.0)
     # The finger stands in no component, so that its command ends; the other one had to end before.

@@ -17,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from transmission_bridge.resources import resource
+
 SIMPLE = 'transmission_interface/SimpleTransmission'
 
 # Where we read what ros2_control leaves unread: attributes for numbers, and roles.
@@ -30,7 +32,9 @@ def _transmissions(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_json_has_exactly_the_documented_shape(run, mixed_robot):
     """The document has the keys of its description, and null for what could not be read."""
     document = run('check', mixed_robot, '--json').json
-    assert set(document) == {'robot', 'transmissions', 'pass_through', 'units', 'findings'}
+    assert set(document) == {
+        'robot', 'transmissions', 'pass_through', 'without_velocity_limit', 'units', 'findings',
+    }  # fmt: skip
     assert document['units'] == {}
     assert document['robot'] == 'mixed'
     assert document['pass_through'] == ['direct']
@@ -500,6 +504,33 @@ def test_a_number_that_is_hardly_meant_is_a_warning(run):
         "the reduction of 'j_motor' is implausible; check it (expected a magnitude from 0.0001 "
         'to 100000, found 2e+06)'
     )
+
+
+def test_joints_without_a_velocity_limit_are_listed(run):
+    """All that can be sent a position, in one line; a joint that only turns is not."""
+    text = resource('urdf', 'topic_based.urdf').read_text(encoding='utf-8')
+    for speed in ('2.0', '0.1'):
+        text = text.replace(f'velocity="{speed}"', '')
+    result = run('check', '-', stdin=text.encode())
+    assert result.code == 0
+    assert (
+        '2 joints without a velocity limit (max_step does not check them): shoulder, left_finger\n'
+    ) in result.out
+    document = run('check', '-', '--json', stdin=text.encode()).json
+    assert document['without_velocity_limit'] == ['shoulder', 'left_finger']
+
+
+@pytest.mark.parametrize(('threshold', 'number'), [('1e-5', 1), ('-1', 0)])
+def test_velocities_that_nothing_ends_are_a_warning(run, threshold: str, number: int):
+    """A topic-based component that is silent at its target is warned of, its example is not."""
+    text = resource('urdf', 'topic_based.urdf').read_text(encoding='utf-8')
+    text = text.replace('threshold">-1<', f'threshold">{threshold}<')
+    document = run('check', '-', '--json', stdin=text.encode())
+    found = [each['message'] for each in document.json['findings']]
+    assert [
+        message.startswith("velocity and effort commands of 'turntable' continue")
+        for message in found
+    ] == [True] * number
 
 
 UNEXPANDED = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">

@@ -86,10 +86,15 @@ class Bridge:
     # -- commands: for what they raise and return see CommandPath and TrajectoryPath -------------
 
     def command(
-        self, layout: Layout, data: JointStateData, stamp: Stamp, now: float
+        self,
+        layout: Layout,
+        data: JointStateData,
+        stamp: Stamp,
+        now: float,
+        topic: str = 'joint_commands',
     ) -> list[JointStateRecord]:
         """Send what a joint command means."""
-        return self._commands.command(layout, data, self.states.known(now), stamp)
+        return self._commands.command(layout, data, self.states.known(now), stamp, source=topic)
 
     def command_interface(
         self, topic: str, interface: str, values: Array, stamp: Stamp, now: float

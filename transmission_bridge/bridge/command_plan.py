@@ -530,14 +530,21 @@ def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> 
     if length != len(named):
         named = tuple(n for n in layout.names if n in known.declared.get(interface, ()))
         if length != len(named):
-            raise ragged(
-                layout.names,
-                {interface: length},
-                otherwise=f'; or one for each joint that declares the {interface} command '
-                f'interface ({shortened(named)})'
-                if 0 < len(named) < len(layout.names)
-                else '',
-            )
+            otherwise = ''
+            if 0 < len(named) < len(layout.names):
+                otherwise = (
+                    f'; or one for each joint that declares the {interface} command interface '
+                    f'({shortened(named)})'
+                )
+            unknown = [
+                n for n in layout.names if n not in known.commandable and n not in known.barred
+            ]
+            if unknown:
+                otherwise += (
+                    f'. The robot has no joint {shortened(unknown)}: the sender has another '
+                    'description'
+                )
+            raise ragged(layout.names, {interface: length}, otherwise=otherwise)
     commandable = [pick for pick, name in enumerate(named) if name in known.commandable]
     return _Field(
         named,

@@ -18,7 +18,11 @@ from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
+
+#: Topics for commands of one interface, beside those of the others.
+SINGLE_TOPICS = {f'joint_commands/{interface}': interface for interface in FIELDS}
 
 
 class CommandPath:
@@ -85,7 +89,7 @@ class CommandPath:
             if np.isnan(command).all():  # then the message is rejected
                 plan_command(layout, self._names).read(data)
             self._count(source, rejected)
-        self._history.note(command, known.now)
+        self._history.note(command, known.now, is_single=source in SINGLE_TOPICS)
         return self._apply(command, known, stamp, source)
 
     def command_interface(
@@ -122,11 +126,13 @@ class CommandPath:
                     return self._send(attempt, known, stamp, source)
                 except MessageError as error:
                     named = ~np.isnan(command).all(axis=0)
-                    ledger.note_rejection(named)
                     if not (self._divides and isinstance(error, JointError)):
+                        ledger.note_rejection(named)
                         raise
                     # All joints of the transmission, named or not.
                     mine = error.joints | ledger.joints_of(ledger.actuators_of(error.joints))
+                    assert (named & mine).any(), 'else this would have no end'
+                    ledger.note_rejection(mine)
                     over = mine if over is None else over | mine
                     command[:, mine] = np.nan
                     if not (named & ~mine).any():

@@ -44,6 +44,7 @@ REASONS = {
     'undecodable': 'the bytes are not a message of this type',
     'ragged': 'not as many values as names',
     'duplicate_name': 'a name is given twice',
+    'other_interface': 'interface_name is not that of the topic',
     'size': 'the wrong number of values',
     'not_finite': 'a value is NaN or infinite',
     'infinite': 'a value is infinite',
@@ -76,7 +77,7 @@ REASONS = {
 #: Those that concern the form of a message, not its content.
 _MALFORMED = (
     *('too_large', 'undecodable', 'ragged', 'duplicate_name', 'size', 'not_finite', 'infinite'),
-    *('no_names', 'no_points', 'empty_point', 'times', 'bad_stamp'),
+    *('no_names', 'no_points', 'empty_point', 'times', 'bad_stamp', 'other_interface'),
 )
 
 

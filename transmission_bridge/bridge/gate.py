@@ -95,15 +95,15 @@ def command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
     """
     Return the seconds after which the command of each joint ends; 0: never.
 
-    :param timeout: For all joints; -1: 0.5 s, and never for joints of a topic-based component,
-        which is silent at its target.
+    :param timeout: For all joints; -1: 0.5 s, and never for joints of a topic-based component
+        that is silent at its target.
     """
     if timeout != AUTO:
         return [timeout] * len(robot.joint_names)
     silent = {
         component.name
         for block in robot.robot.blocks
-        if block.takes_joint_states
+        if block.is_silent_at_target
         for component in block.components
     }
     return [0.0 if name in silent else COMMAND_TIMEOUT for name in robot.joint_names]
@@ -165,19 +165,12 @@ class Gate:
 
         A joint that holds a position goes on holding that of its actuators.
         """
-        former, self._robot = self._robot.transmissions, robot
+        self._robot = robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
         self.patterns = CommandPatterns(robot, merged=self._merged)
         self._following = [g for g in self.patterns.groups if g.underactuated is not None]
         self.actuator_limits = ActuatorLimits(robot, self._options.limits)
-        changed = [
-            joint
-            for binding in robot.bindings
-            for joint in binding.joints
-            if former[binding.spec.name] is not binding.transmission
-        ]
-        if changed:
-            self.ledger.keep_actuators(robot, np.array(changed))
+        self.ledger.keep_actuators(robot)
 
     def reset(self) -> None:
         """Forget every command."""

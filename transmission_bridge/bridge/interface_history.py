@@ -44,23 +44,30 @@ class InterfaceHistory:
         self._changed: Array = np.full(shape, -np.inf)
         self._since: Array = np.full(shape[1], np.nan)
 
-    def note(self, command: Array, now: float) -> None:
+    def note(self, command: Array, now: float, *, is_single: bool = False) -> None:
         """
         Note what changed.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none.
         :param now: The time [s]; if it went backwards, all is forgotten.
+        :param is_single: Whether it is of one interface, so that the others stay as they are.
         """
         if self._policy != 'latest':
             return
         if now < self._now:
             self.reset()
         self._now = now
-        named = ~np.isnan(command).all(axis=0)
-        is_same = (command == self._last) | (np.isnan(command) & np.isnan(self._last))
-        self._changed[named & ~is_same] = now
+        given = ~np.isnan(command)
+        named = given.any(axis=0)
+        noted = given if is_single else named & np.ones_like(given)
+        is_same = (command == self._last) | (~given & np.isnan(self._last))
+        is_new = np.isinf(self._changed) & (now - self._since < _PERIOD)
+        self._changed[noted & ~is_same] = now
         self._since[named & np.isnan(self._since)] = now
-        np.copyto(self._last, command, where=named)
+        if is_single:
+            # The order of the first messages on several topics is chance, not a change.
+            np.copyto(self._changed, self._since, where=noted & is_new)
+        np.copyto(self._last, command, where=noted)
 
     def choose(self, command: Array) -> None:
         """
@@ -72,10 +79,11 @@ class InterfaceHistory:
         if self._policy == 'together':
             return
         given = ~np.isnan(command)
-        several: Mask = given.sum(axis=0) > 1
+        active = given | ~np.isnan(self._last)
+        several: Mask = given.any(axis=0) & (active.sum(axis=0) > 1)
         if not several.any():
             return
-        newest = np.where(given, self._changed, -np.inf).max(axis=0)
+        newest = np.where(active, self._changed, -np.inf).max(axis=0)
         if self._policy == 'latest':
             several &= (newest == self._since) | (self._now - self._since < _PERIOD)
         if several.any():

@@ -305,11 +305,11 @@ class Ledger:
         joints: Mask = self._moves[:, actuators].any(axis=1)
         return joints
 
-    def keep_actuators(self, robot: RobotTransmissions, joints: Index) -> None:
+    def keep_actuators(self, robot: RobotTransmissions) -> None:
         """Hold joints at the positions that their actuators have by new maps."""
         places = [(self.joints, self.actuators)]
         places += [(end.joint_command, end.actuator_command) for end in self.upcoming]
         for command, sent in places:
-            found = robot.actuator_to_joint('position', sent[_POSITION])[joints]
-            is_held = np.isfinite(command[_POSITION, joints]) & np.isfinite(found)
-            command[_POSITION, joints[is_held]] = found[is_held]
+            found = robot.actuator_to_joint('position', sent[_POSITION])
+            is_held = np.isfinite(command[_POSITION]) & np.isfinite(found)
+            np.copyto(command[_POSITION], found, where=is_held)

@@ -176,7 +176,7 @@ class BridgeOptions:
         AUTO,
         'Seconds after which the command of a joint is over: velocity (and effort, see '
         'zero_effort) is set to zero once, a position is still held; -1: 0.5 s, and never for '
-        'joints of a topic-based component, which is silent at its target; 0: never.',
+        'joints of a topic-based component that is silent at its target; 0: never.',
         span=_AUTO_TIMEOUT,
     )
     max_command_age: float = _option(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +13,7 @@ from transmission_bridge.errors import sentence, UnknownNameError
 
 __all__ = [
     'REDUCTION_TAGS',
+    'TRIGGER_THRESHOLD',
     'CalibrationSpec',
     'ComponentSpec',
     'Dialect',
@@ -45,6 +47,9 @@ Dialect = Literal['ros2_control', 'ros_control']
 
 #: Hardware that publishes commands as JointState, and compares them with the state.
 _OF_JOINT_STATES = ('JointStateTopicSystem', 'TopicBasedSystem')
+
+#: Parameter of such hardware, and its value if it is not given.
+TRIGGER_THRESHOLD, _DEFAULT_THRESHOLD = 'trigger_joint_command_threshold', 1e-5
 
 #: Tag of the reduction of a joint or an actuator.
 REDUCTION_TAGS: dict[Dialect, str] = {
@@ -145,12 +150,35 @@ class Ros2ControlSpec:
 
         It fails on a finite number for a state interface that a joint does not declare.
         """
-        return self.plugin.endswith((*_OF_JOINT_STATES, 'JointCommandTopicSystem'))
+        return self.compares_commands or self.publishes_joint_commands
 
     @property
     def compares_commands(self) -> bool:
         """Whether the hardware fails where a command has no state interface of its name."""
         return self.plugin.endswith(_OF_JOINT_STATES)
+
+    @property
+    def trigger_threshold(self) -> float:
+        """
+        Least difference of commands and states at which topic-based hardware sends commands.
+
+        The sum over all joints and interfaces; negative: it sends them in every cycle.
+        """
+        for parameter in self.parameters:
+            if parameter.name == TRIGGER_THRESHOLD:
+                with suppress(ValueError):  # the hardware cannot be loaded with such a text
+                    return float(parameter.value)
+        return _DEFAULT_THRESHOLD
+
+    @property
+    def is_silent_at_target(self) -> bool:
+        """Whether the hardware is topic-based and sends no command that equals the state."""
+        return self.takes_joint_states and self.trigger_threshold >= 0.0
+
+    @property
+    def publishes_joint_commands(self) -> bool:
+        """Whether the hardware publishes control_msgs/JointCommand, one topic per interface."""
+        return self.plugin.endswith('JointCommandTopicSystem')
 
     def component(self, name: str, kind: str = 'joint') -> ComponentSpec | None:
         """Return the first component of this name and kind, or ``None``."""

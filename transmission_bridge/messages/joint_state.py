@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from transmission_bridge.errors import MessageError, shortened
-from transmission_bridge.types import Array
+from transmission_bridge.errors import MessageError, shortened, shown
+from transmission_bridge.types import Array, EMPTY
 
 __all__ = [
     'JointStateData',
@@ -25,6 +25,7 @@ __all__ = [
     'fill_message',
     'joined_rows',
     'ragged',
+    'record_from_joint_command',
     'record_from_message',
 ]
 
@@ -281,6 +282,39 @@ def record_from_message(message: Any) -> JointStateRecord:
         _read_only(message.position),
         _read_only(message.velocity),
         _read_only(message.effort),
+    )
+
+
+def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
+    """
+    Return the record of a control_msgs/JointCommand; the arrays of other interfaces are empty.
+
+    :param message: Anything with its attributes: ``header``, ``joint_names``, ``interface_name``
+        and ``values``.
+    :param interface: The interface of its topic: ``position``, ``velocity`` or ``effort``.
+    :raises MessageError: If the message is for another interface (``other_interface``), or has
+        more or fewer values than names (``ragged``).
+    """
+    if message.interface_name != interface:
+        raise MessageError(
+            'other_interface',
+            f"interface_name: expected '{interface}', found {shown(message.interface_name)}",
+        )
+    # Not left to the layout: an empty array of a JointState, or a shorter one, may be meant so.
+    if len(message.values) != len(message.joint_names):
+        raise MessageError(
+            'ragged',
+            f'expected as many values as joint_names ({len(message.joint_names)}), '
+            f'found {len(message.values)}',
+        )
+    stamp = message.header.stamp
+    arrays = dict.fromkeys(('position', 'velocity', 'effort'), EMPTY)
+    arrays[interface] = _read_only(message.values)
+    return JointStateRecord(
+        (stamp.sec, stamp.nanosec),
+        message.header.frame_id,
+        tuple(message.joint_names),
+        **arrays,
     )
 
 

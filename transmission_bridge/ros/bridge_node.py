@@ -24,6 +24,7 @@ from transmission_bridge.bridge.options import (
     unused_aliases,
 )
 from transmission_bridge.bridge.robot import robot_of
+from transmission_bridge.bridge.topic_based import commands_without_end
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
@@ -173,6 +174,7 @@ class TransmissionBridge(LifecycleNode):
                 *robot.findings,
                 *marks,
                 *implausible_numbers(robot),
+                *commands_without_end(robot.robot, options.command_timeout),
                 *unused_aliases(robot.robot, aliases),
                 *names_of_lost(
                     'actuator_names',

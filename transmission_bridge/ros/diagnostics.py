@@ -227,6 +227,8 @@ class Diagnostics:
                 # Logged at configure.
                 words = shortened([each.text for each in refused], show=str)
                 troubles.append(Trouble(ERROR, f'{state}; {words}'))
+            if session.missing:
+                troubles.append(Trouble(ERROR, f'{state}; {session.missing}', 'missing'))
         return judged('life cycle', troubles, values, state)
 
     def _of_session(

@@ -21,6 +21,7 @@ from transmission_bridge.ros.topics import TOPICS
 
 __all__ = [
     'MOVER_TOPICS',
+    'TOPIC_BASED',
     'Argument',
     'NodePlan',
     'arguments',
@@ -37,8 +38,12 @@ __all__ = [
 _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
 MOVER_TOPICS = ('joint_states', 'joint_commands', 'actuator_commands')
 
+#: The topics of the hardware component in ``urdf/topic_based.urdf``. Relative, like those of the
+#: component, because absolute ones would connect the robots of all namespaces.
+TOPIC_BASED = {'joint_states': 'robot_joint_states', 'joint_commands': 'robot_joint_commands'}
+
 #: Arguments that earlier versions had for each topic.
-_GONE = {f'{topic.rpartition("/")[2]}_topic': topic for topic in TOPICS}
+_GONE = {f'{topic.lstrip("/")}_topic': topic for topic in TOPICS}
 
 _BOOLEAN = ('true', 'false')
 

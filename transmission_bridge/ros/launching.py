@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 import sys
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity, Substitution
-from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+)
+from launch.event_handlers import OnProcessExit
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 from launch_ros.actions import Node
@@ -21,7 +28,7 @@ from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from transmission_bridge.description import source
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.resources import resource
-from transmission_bridge.ros import demo_mover, launch_plan
+from transmission_bridge.ros import demo_mover, launch_plan, states_waiter
 from transmission_bridge.ros.launch_plan import (
     Argument,
     bridge_plan,
@@ -261,8 +268,7 @@ def topic_based_launch() -> LaunchDescription:
     return _launch(
         (*declared, controllers),
         [_driver, _bridge, _state_publisher, _controllers],
-        # The topics of the hardware component in that description.
-        topics={'joint_states': '/robot_joint_states', 'joint_commands': '/robot_joint_commands'},
+        topics=launch_plan.TOPIC_BASED,
     )
 
 
@@ -330,20 +336,8 @@ def _driver(values: _Values) -> list[LaunchDescriptionEntity]:
 
 
 def _mover(values: _Values) -> list[LaunchDescriptionEntity]:
-    """Move the joints; as a module, because the node is of no use outside the demo."""
-    if values['move'] != 'true':
-        return []
-    node = Node(
-        executable=sys.executable,
-        name=demo_mover.NAME,
-        namespace=values['namespace'],
-        remappings=[
-            (old, new) for old, new in values['remappings'].items() if old in MOVER_TOPICS
-        ],
-        arguments=['-m', demo_mover.__name__, '--ros-args', '--log-level', values['log_level']],
-        output='screen',
-    )
-    return [node]
+    """Move the joints, in the demo."""
+    return [_module(demo_mover, MOVER_TOPICS, values)] if values['move'] == 'true' else []
 
 
 def _view(values: _Values) -> list[LaunchDescriptionEntity]:
@@ -378,7 +372,31 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         arguments=[*_CONTROLLERS, '--param-file', values['controllers_file']],
         output='screen',
     )
-    return [manager, spawner]
+    # Not before the joints have states: ros2_control cannot limit the first step of a command.
+    waiter = _module(states_waiter, ('joint_states',), values)
+
+    def spawn(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        return [spawner] if event.returncode == 0 else []
+
+    # Before the process that it is about.
+    handler = RegisterEventHandler(OnProcessExit(target_action=waiter, on_exit=spawn))
+    return [manager, handler, waiter]
+
+
+def _module(module: Any, topics: Collection[str], values: _Values) -> Node:
+    """
+    Return the action that starts a node of these launch files only, hence no executable.
+
+    :param topics: The topics of the bridge that it has.
+    """
+    return Node(
+        executable=sys.executable,
+        name=module.NAME,
+        namespace=values['namespace'],
+        remappings=[(old, new) for old, new in values['remappings'].items() if old in topics],
+        arguments=['-m', module.__name__, '--ros-args', '--log-level', values['log_level']],
+        output='screen',
+    )
 
 
 def _if_installed(

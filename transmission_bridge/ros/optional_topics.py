@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,18 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.commands import SINGLE_TOPICS
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import check_order, DriverNames
 from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.messages.cdr import JointStateEncoder, waypoint_count
-from transmission_bridge.messages.joint_state import JointStateData, Layout
+from transmission_bridge.messages.joint_state import (
+    JointStateData,
+    Layout,
+    LayoutTable,
+    record_from_joint_command,
+)
 from transmission_bridge.messages.trajectory import (
     fill_trajectory,
     trajectory_from_message,
@@ -151,6 +158,50 @@ class JointArrayInputs:
 
     def _receive(self, topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
         self._take(topic, interface, np.array(message.data, dtype=np.float64), now)
+
+
+class JointCommandInputs:
+    """
+    ``joint_commands/position``, ``joint_commands/velocity`` and ``joint_commands/effort``.
+
+    They exist if a hardware component of the robot publishes them, and the message is installed.
+
+    :param take: Called with topic, layout, contents and time of receipt; may raise
+        :class:`MessageError`.
+    :ivar topics: The topics that exist.
+    :ivar missing: A sentence that names what to install; empty if nothing is missing.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        robot: RobotTransmissions,
+        take: Callable[[str, Layout, JointStateData, float], None],
+    ) -> None:
+        self._take = take
+        self._layouts = LayoutTable()
+        self.topics: tuple[str, ...] = ()
+        self.missing = ''
+        plugins = [each.plugin for each in robot.robot.blocks if each.publishes_joint_commands]
+        if not plugins:
+            return
+        try:
+            found = hasattr(import_module('control_msgs.msg'), 'JointCommand')
+        except ImportError:
+            found = False
+        if not found:
+            self.missing = (
+                f'the commands of {plugins[0]} are not read: install the package control_msgs in '
+                'a version that has the message JointCommand'
+            )
+            return
+        self.topics = tuple(SINGLE_TOPICS)
+        for topic, interface in SINGLE_TOPICS.items():
+            inputs.typed(topic, partial(self._receive, topic, interface))
+
+    def _receive(self, topic: str, interface: str, message: Any, now: float) -> None:
+        record = record_from_joint_command(message, interface)
+        self._take(topic, self._layouts.get(record.names, record.lengths), record, now)
 
 
 def array_publishers(outputs: Outputs, namespaces: Sequence[str]) -> Publishers:

@@ -35,6 +35,7 @@ from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
 from transmission_bridge.ros.optional_topics import (
     array_publishers,
     JointArrayInputs,
+    JointCommandInputs,
     Sensors,
     Trajectories,
     trajectory_publishers,
@@ -163,6 +164,7 @@ class Session:
     :ivar time: Returns the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
+    :ivar missing: A sentence that names what to install to read all commands; empty: nothing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
     :ivar opened: When it was opened last, by the steady clock [s].
@@ -223,11 +225,20 @@ class Session:
         for topic in self.state_topics:
             take = partial(self._take_state, topic)
             self.inputs.joint_state('actuator_states', take, name=topic, time=self._clock.at_state)
-        self.inputs.joint_state('joint_commands', self._take_command, commands=True)
+        self.inputs.joint_state(
+            'joint_commands', partial(self._take_command, 'joint_commands'), commands=True
+        )
+        singles = JointCommandInputs(self.inputs, self.robot, self._take_command)
+        self.missing = singles.missing
         arrays = JointArrayInputs(
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )
-        self.command_topics = ('joint_commands', *arrays.topics, TRAJECTORY_TOPIC)
+        self.command_topics = (
+            'joint_commands',
+            *singles.topics,
+            *arrays.topics,
+            TRAJECTORY_TOPIC,
+        )
         self._sensors = Sensors(
             self.inputs,
             self.outputs,
@@ -347,11 +358,11 @@ class Session:
     def _publish_state(self) -> None:
         self._publish(self.time())
 
-    def _take_command(self, layout: Layout, data: JointStateData, now: float) -> None:
+    def _take_command(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
         if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
             check_age(data.stamp, self._now(), self.options.max_command_age)
-        stamp = self._stamp('joint_commands', data.stamp, now)
-        self.bridge.command(layout, data, stamp, now)
+        stamp = self._stamp(topic, data.stamp, now)
+        self.bridge.command(layout, data, stamp, now, topic)
 
     def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
         self.bridge.command_interface(topic, interface, values, self._now(), now)

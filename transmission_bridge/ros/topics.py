@@ -53,7 +53,7 @@ class Topic:
     :ivar type: Type of its messages, as ``sensor_msgs/JointState``.
     :ivar direction: Whether the bridge reads or publishes it.
     :ivar quality: Its quality of service, by default.
-    :ivar parameter: The parameter without which it does not exist; empty: it always does.
+    :ivar parameter: The parameter without which it does not exist; empty: none.
     :ivar description: What it is, in one sentence.
     """
 
@@ -68,6 +68,12 @@ class Topic:
 _JOINT_STATE, _ARRAY = 'sensor_msgs/JointState', 'std_msgs/Float64MultiArray'
 _TRAJECTORY = 'trajectory_msgs/JointTrajectory'
 
+_COMMAND = 'control_msgs/JointCommand'
+
+_JOINT_COMMAND = (
+    'Values of this interface for any subset of joints. Exists if a `<ros2_control>` block has '
+    'the plugin `JointCommandTopicSystem` and control_msgs has the message.'
+)
 _JOINT_ARRAY = 'Values in the order of `command_joints`.'
 _ACTUATOR_ARRAY = 'Values in the order of `command_actuators`.'
 
@@ -87,6 +93,9 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
         'joint_commands', _JOINT_STATE, 'in', RELIABLE, '',
         'Any subset of joints and interfaces; NaN is no command.',
     ),
+    Topic('joint_commands/position', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
+    Topic('joint_commands/velocity', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
+    Topic('joint_commands/effort', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
     Topic('position_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
     Topic('velocity_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
     Topic('effort_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),

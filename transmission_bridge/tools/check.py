@@ -15,9 +15,11 @@ import re
 import textwrap
 from typing import Any, TypeAlias
 
+from transmission_bridge.bridge.command_plan import command_names
 from transmission_bridge.bridge.homing import counted_twice
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import parameter_names, unused_aliases
+from transmission_bridge.bridge.topic_based import commands_without_end, several_interfaces
 from transmission_bridge.description import (
     Dialect,
     Finding,
@@ -27,6 +29,7 @@ from transmission_bridge.description import (
     TransmissionEnd,
     TransmissionSpec,
 )
+from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import DescriptionError, sentence
 from transmission_bridge.tools.cli import aligned, columns_of, Console, Exit, printable
 from transmission_bridge.tools.limit_report import (
@@ -123,6 +126,8 @@ class CheckReport:
     :param robot: Its name, empty where the file cannot be parsed.
     :param transmissions: In the order of the file.
     :param pass_through: Joints without a transmission, which are bridged one to one.
+    :param unlimited: Joints that can be sent a position and have no velocity limit, with which
+        ``max_step`` could compare it.
     :param lost: Joints that are not bridged, with the reason.
     :param units: Units of the drivers, by actuator; one that is missing is SI.
     :param findings: In the order of the file.
@@ -131,6 +136,7 @@ class CheckReport:
     robot: str
     transmissions: tuple[TransmissionReport, ...] = ()
     pass_through: tuple[str, ...] = ()
+    unlimited: tuple[str, ...] = ()
     lost: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, ActuatorUnits], ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -153,6 +159,7 @@ class CheckReport:
                 for transmission in self.transmissions
             ],
             'pass_through': list(self.pass_through),
+            'without_velocity_limit': list(self.unlimited),
             'units': {
                 name: {
                     field: {'unit': unit.text or 'SI', 'scale': unit.scale}
@@ -186,6 +193,8 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         *_with_closest_types(transmissions, aliases, registry.type_names),
         *implausible_numbers(transmissions),
         *counted_twice(transmissions),
+        *commands_without_end(robot),
+        *several_interfaces(robot),
         *shared_limits(transmissions),
         *(
             finding
@@ -204,10 +213,22 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         robot=robot.name,
         transmissions=_reports(robot, transmissions, limits),
         pass_through=transmissions.pass_through,
+        unlimited=tuple(_unlimited(transmissions)),
         lost=tuple(transmissions.lost_joints.items()),
         units=tuple(transmissions.units.items()),
         findings=tuple(sorted(findings, key=_place)),
     )
+
+
+def _unlimited(robot: RobotTransmissions) -> Iterator[str]:
+    """Yield the joints that can be sent a position and have no velocity limit."""
+    for name in command_names(robot).commandable:
+        declared = [each for block in robot.robot.blocks if (each := block.component(name))]
+        commands = {command.name for each in declared for command in each.command_interfaces}
+        if (not declared or FIELDS[0] in commands) and math.isinf(
+            effective_limits(robot.robot, name).velocity
+        ):
+            yield name
 
 
 def _with_closest_types(
@@ -369,6 +390,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         yield ''
     for title, names in (
         ('passed through (no transmission)', report.pass_through),
+        ('without a velocity limit (max_step does not check them)', report.unlimited),
         ('not bridged (transmission refused)', tuple(name for name, _ in report.lost)),
     ):
         if names:

@@ -1,0 +1,335 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Recorded messages of the real JointStateTopicSystem, and what the bridge makes of them.
+
+What was recorded is described in ``test/data/topic_based_streams/README.md``. What is expected is
+written here by hand, for the robot of ``urdf/topic_based.urdf`` and ``config/topic_based.yaml``.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, fields
+from functools import cache
+import gzip
+from itertools import pairwise
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.cdr import JointStateReader
+from transmission_bridge.tools.parameter_files import read_options
+from transmission_bridge.transmissions import RobotTransmissions
+
+pytest.importorskip('yaml', reason='PyYAML is not installed')
+
+ROOT = Path(__file__).parents[2]
+STREAMS = ROOT / 'test' / 'data' / 'topic_based_streams' / 'streams.jsonl.gz'
+CONFIG = ROOT / 'config' / 'topic_based.yaml'
+URDF = (ROOT / 'urdf' / 'topic_based.urdf').read_text()
+
+FIELDS = ('position', 'velocity', 'effort')
+#: A velocity ends after its timeout, at the next tick [s].
+TIMEOUT, TICK = 0.3, 0.075
+#: Velocity limits of the joints that have positions [rad/s or m/s], and one of their motors.
+LIMITS = {
+    'shoulder': (2.0, 'shoulder_motor'),
+    'wrist_pitch': (3.0, 'wrist_left_motor'),
+    'wrist_roll': (3.0, 'wrist_right_motor'),
+    'left_finger': (0.1, 'gripper_motor'),
+}
+#: The transmissions by hand: what each motor gets of each joint, and where that is zero.
+REDUCTIONS = {
+    'turntable_motor': {'turntable': -60.0},
+    'shoulder_motor': {'shoulder': 100.0},
+    'wrist_left_motor': {'wrist_pitch': 30.0, 'wrist_roll': 60.0},
+    'wrist_right_motor': {'wrist_pitch': -30.0, 'wrist_roll': 60.0},
+    'gripper_motor': {'left_finger': 500.0},
+}
+OFFSETS = {('position', 'shoulder'): 0.1}
+#: The joints that the values in the component's messages are for.
+GIVEN = {'position': tuple(LIMITS), 'velocity': ('turntable',)}
+SHOULDER = {**GIVEN, 'velocity': ('turntable', 'shoulder')}
+PITCH = {**GIVEN, 'velocity': ('turntable', 'wrist_pitch')}
+LAMP = {**GIVEN, 'position': ('lamp', *GIVEN['position'])}
+FULL = {'position': ('lamp', 'turntable', *GIVEN['position'])}
+
+
+def motors(joints):
+    """Return what joint commands mean to the motors."""
+    return {
+        (field, motor): sum(
+            reduction * (joints[field, joint] - OFFSETS.get((field, joint), 0.0))
+            for joint, reduction in row.items()
+        )
+        for field in FIELDS
+        for motor, row in REDUCTIONS.items()
+        if all((field, joint) in joints for joint in row)
+    }
+
+
+def joints(motor):
+    """Return the joint states that the values of motors mean, those that joints declare."""
+    left = motor['position', 'wrist_left_motor'] / 30.0
+    right = motor['position', 'wrist_right_motor'] / 30.0
+    return {
+        ('position', 'turntable'): motor['position', 'turntable_motor'] / -60.0,
+        ('position', 'shoulder'): motor['position', 'shoulder_motor'] / 100.0 + 0.1,
+        ('position', 'wrist_pitch'): (left - right) / 2.0,
+        ('position', 'wrist_roll'): (left + right) / 4.0,
+        ('position', 'left_finger'): motor['position', 'gripper_motor'] / 500.0,
+        ('position', 'right_finger'): motor['position', 'gripper_motor'] / 500.0,
+        ('velocity', 'turntable'): motor['velocity', 'turntable_motor'] / -60.0,
+        ('velocity', 'shoulder'): motor['velocity', 'shoulder_motor'] / 100.0,
+        ('effort', 'left_finger'): motor['effort', 'gripper_motor'] * 500.0,
+    }
+
+
+@cache
+def streams():
+    """Return ``(seconds, topic, bytes)`` by scenario."""
+    found = {}
+    for line in gzip.decompress(STREAMS.read_bytes()).splitlines():
+        each = json.loads(line)
+        message = (each['us'] * 1e-6, each['topic'], base64.b64decode(each['bytes']))
+        found.setdefault(each['scenario'], []).append(message)
+    return found
+
+
+@dataclass
+class Reply:
+    """A command of the component, finite values only; what was sent; why it was rejected."""
+
+    time: float
+    wanted: dict
+    sent: dict
+    reason: str
+    text: str
+
+
+class Replay:
+    """
+    A scenario, played to a bridge with the parameters as shipped, and others.
+
+    :ivar ends: What ticks sent, with the time.
+    :ivar states: What the driver said, with the time.
+    :ivar published: The joint states at each tick, with the time.
+    """
+
+    def __init__(self, scenario, given=GIVEN, urdf=URDF, **options):
+        names = {option.name for option in fields(BridgeOptions)}
+        shipped = read_options(CONFIG.read_bytes(), CONFIG.name, names)
+        robot = RobotTransmissions(load_description(urdf, strict=True))
+        self.bridge = Bridge(robot, BridgeOptions(**shipped | options), self._receive)
+        self.given, self.reader = given, JointStateReader()
+        self.replies, self.ends, self.states, self.published = [], [], [], []
+        tick = TICK
+        for time, topic, data in streams()[scenario]:
+            while tick <= time:
+                self._tick(tick)
+                tick += TICK
+            (self._command if topic == 'robot_joint_commands' else self._state)(time, data)
+        self.rejected = self.bridge.gate.ledger.counts['joint_commands'].rejected
+
+    def _receive(self, outgoing):
+        for each in outgoing:
+            self.sent |= values_of(each.content)
+
+    def _tick(self, time):
+        self.sent = {}
+        self.bridge.end_expired((1, 0), time)
+        if self.sent:
+            self.ends.append((time, self.sent))
+        self.published.append((time, self.bridge.states.joint_state(time)))
+
+    def _state(self, time, data):
+        view = self.reader.read(data)
+        self.bridge.states.update('actuator_states', view.layout, view, view.stamp, time)
+        self.states.append((time, values_of(view)))
+
+    def _command(self, time, data):
+        view = self.reader.read(data)
+        wanted = {
+            (field, joint): value
+            for field, names in self.given.items()
+            for joint, value in zip(names, getattr(view, field).tolist(), strict=True)
+            if not math.isnan(value)
+        }
+        self.sent, reason, text = {}, '', ''
+        try:
+            self.bridge.command(view.layout, view, view.stamp, time)
+        except MessageError as error:
+            reason, text = error.reason, str(error)
+        self.replies.append(Reply(time, wanted, self.sent, reason, text))
+
+    def measured(self, time):
+        """Return what the driver said last before a time [s]."""
+        return next(values for at, values in reversed(self.states) if at <= time)
+
+
+def values_of(record):
+    """Return the values of a message that are known, by field and name."""
+    return {
+        (field, name): value
+        for field in FIELDS
+        if len(getattr(record, field))
+        for name, value in zip(record.names, getattr(record, field).tolist(), strict=True)
+        if not math.isnan(value)
+    }
+
+
+def same(sent, expected):
+    """Return whether exactly these numbers were sent, to 1e-9."""
+    return sent == pytest.approx(expected, rel=0.0, abs=1e-9)
+
+
+def changes(values):
+    """Return values without repetitions."""
+    return [each for n, each in enumerate(values) if not n or each != values[n - 1]]
+
+
+def with_velocity(joint, more=''):
+    """Return the URDF with a velocity of a joint beside its position."""
+    start = f'<joint name="{joint}">\n      <command_interface name="position"/>'
+    assert URDF.count(start) == 1
+    return URDF.replace(start, f'{start}<command_interface name="velocity"/>{more}')
+
+
+SWITCHED = ('switched', SHOULDER, with_velocity('shoulder'))
+HALF_WRIST = (
+    'half_wrist', PITCH, with_velocity('wrist_pitch', '<state_interface name="velocity"/>')
+)  # fmt: skip
+
+
+@pytest.mark.parametrize('scenario', ['motion', 'unclaimed', 'killed', 'silent', 'released'])
+def test_what_the_component_wants_is_sent(scenario):
+    """Each message becomes what the maps by hand make of it, NaN nothing, and none is rejected."""
+    replay = Replay(scenario)
+    for reply in replay.replies:
+        assert reply.reason == ''
+        assert same(reply.sent, motors(reply.wanted))
+    assert replay.rejected == {}
+
+
+def test_nan_is_no_command():
+    """First all interfaces are unclaimed, then the arm moves, then the turntable as well."""
+    motor_names = [{name for _, name in reply.sent} for reply in Replay('unclaimed').replies]
+    arm = {'shoulder_motor', 'wrist_left_motor', 'wrist_right_motor'}
+    assert changes(motor_names) == [set(), arm, {*arm, 'turntable_motor'}]
+
+
+def test_a_released_velocity_is_repeated_until_zeros_come():
+    """A forward controller leaves its velocity in the component, a velocity controller zero."""
+    replay = Replay('released')
+    sent = [reply.sent['velocity', 'turntable_motor'] for reply in replay.replies]
+    assert changes(sent) == pytest.approx([-60.0 * 0.8, -60.0 * 0.2, 0.0])
+    assert replay.ends == []
+
+
+@pytest.mark.parametrize('scenario', ['killed', 'silent', 'inactive'])
+def test_a_velocity_ends_with_its_component(scenario):
+    """Killed, silent at its target (threshold 1e-5) or inactive: one zero, and nothing else."""
+    replay = Replay(scenario)
+    times = [reply.time for reply in replay.replies] + [replay.states[-1][0]]
+    last = next(time for time, after in pairwise(times) if after - time > 0.5)
+    ((time, sent),) = replay.ends
+    assert last + TIMEOUT < time <= last + TIMEOUT + TICK
+    assert sent == {('velocity', 'turntable_motor'): 0.0}
+
+
+@pytest.mark.parametrize('case', [('motion',), ('inactive',), SWITCHED], ids=lambda case: case[0])
+def test_no_step_is_larger_than_its_velocity_limit_allows(case):
+    """It starts at the last position sent; after a rejection, or at first, at the measured."""
+    replay = Replay(*case)
+    for joint, (limit, motor) in LIMITS.items():
+        last, since = math.nan, -math.inf
+        for reply in replay.replies:
+            if ('position', motor) not in reply.sent:
+                last = math.nan
+                continue
+            if math.isnan(last):
+                last = joints(replay.measured(reply.time))['position', joint]
+            wanted = reply.wanted['position', joint]
+            assert abs(wanted - last) <= limit * (min(reply.time - since, 0.1) + 0.05) + 1e-9
+            last, since = wanted, reply.time
+
+
+def test_after_inactive_and_active_again_the_far_joint_waits_for_a_new_goal():
+    """The component wants the last goal at once: 0.4 rad away, where 0.3 are allowed."""
+    replay = Replay('inactive')
+    far = [reply for reply in replay.replies if reply.wanted['position', 'shoulder'] == 0.8]
+    assert far[0].time - replay.replies[replay.replies.index(far[0]) - 1].time > 0.5
+    for reply in replay.replies:
+        expected = motors(reply.wanted)
+        if reply in far:
+            del expected['position', 'shoulder_motor']
+        assert same(reply.sent, expected)
+    assert replay.rejected == {'shoulder (jumped)': len(far)}
+    assert replay.states[-1][1]['position', 'shoulder_motor'] == pytest.approx(50.0, abs=0.5)
+
+
+def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
+    """Half a second after its last state; before, the states are the map of the motors."""
+    replay = Replay('driver_dead')
+    end = replay.states[-1][0] + 0.5
+    for time, state in replay.published:
+        assert (state is None) == (time > end)
+        assert state is None or same(values_of(state), joints(replay.measured(time)))
+    for reply in replay.replies:
+        expected = motors(reply.wanted)
+        if reply.time > end:
+            expected = {key: expected[key] for key in expected if key[0] == 'velocity'}
+        assert same(reply.sent, expected)
+    assert replay.published[-1][0] > end + 0.2
+
+
+@pytest.mark.parametrize('policy', ['together', 'latest'])
+def test_a_released_position_is_left_out_after_half_a_second(policy):
+    """It stays beside the velocity of the next controller; together sends both."""
+    replay = Replay(*SWITCHED, several_interfaces=policy)
+    key = 'position', 'shoulder'
+    since = next(r.time for r in replay.replies if r.wanted[key] == replay.replies[-1].wanted[key])
+    both = [reply.time for reply in replay.replies if ('velocity', 'shoulder') in reply.wanted]
+    assert both[0] < since + 0.4 < since + 1.0 < both[-1]
+    for reply in replay.replies:
+        expected = motors(reply.wanted)
+        if policy == 'latest' and reply.time >= since + 0.5:
+            del expected['position', 'shoulder_motor']
+        assert same(reply.sent, expected)
+
+
+def test_half_a_wrist_in_another_mode_stops_the_wrist_alone():
+    """One message has the whole robot: the turntable goes on."""
+    replay = Replay(*HALF_WRIST)
+    half = [reply for reply in replay.replies if ('velocity', 'wrist_pitch') in reply.wanted]
+    for reply in replay.replies:
+        turntable = {('velocity', 'turntable_motor'): -30.0}
+        assert same(reply.sent, turntable if reply in half else motors(reply.wanted))
+    assert replay.ends == []
+    joints = ('wrist_pitch', 'wrist_roll')
+    assert replay.rejected == {f'{joint} (mixed_coupled)': len(half) for joint in joints}
+
+
+def test_an_unknown_joint_is_rejected_alone():
+    """The manager's URDF has a lamp, the bridge's has none; each array has all joints."""
+    replay = Replay('unknown_joint_in_full_arrays', FULL)
+    lit = [reply for reply in replay.replies if ('position', 'lamp') in reply.wanted]
+    assert all(same(reply.sent, motors(reply.wanted)) for reply in replay.replies)
+    assert replay.rejected == {"'lamp' (unknown_joint)": len(lit)}
+
+
+@pytest.mark.parametrize(('scenario', 'given'), [('switched', SHOULDER), ('unknown_joint', LAMP)])
+def test_short_arrays_of_another_urdf_are_not_guessed(scenario, given):
+    """There is a value too many, and nobody knows whose."""
+    replay = Replay(scenario, given)
+    assert {(reply.reason, len(reply.sent)) for reply in replay.replies} == {('ragged', 0)}
+    named = "no joint 'lamp': the sender has another" in replay.replies[0].text
+    assert named == (scenario == 'unknown_joint')

@@ -1,0 +1,192 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""control_msgs/JointCommand, as JointCommandTopicSystem publishes it."""
+
+from __future__ import annotations
+
+from array import array
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError
+from transmission_bridge.transmissions import RobotTransmissions
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+PLUGIN = 'joint_command_topic_hardware_interface/JointCommandTopicSystem'
+INTERFACES = ('position', 'velocity', 'effort')
+TOPICS = tuple(f'joint_commands/{interface}' for interface in INTERFACES)
+
+
+@pytest.fixture
+def urdf(reference):
+    """Return the reference robot with the component that publishes JointCommand."""
+    text = reference.URDF.replace('reference/Hardware', PLUGIN)
+    assert text != reference.URDF
+    return text
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Return a function that replaces the module with the messages; ``None``: there is none."""
+
+    def replace(module):
+        monkeypatch.setitem(sys.modules, 'control_msgs.msg', module)
+
+    return replace
+
+
+class Wire:
+    """
+    The topics of a robot before a bridge without a node.
+
+    :ivar topics: What is called with message and time of receipt, by topic.
+    """
+
+    def __init__(self, urdf, **options):
+        from transmission_bridge.ros.optional_topics import JointCommandInputs
+
+        robot = RobotTransmissions(load_description(urdf))
+        self.topics = {}
+        self.sent = []
+        self.bridge = Bridge(robot, BridgeOptions(**options), self.sent.extend)
+        self.inputs = JointCommandInputs(
+            SimpleNamespace(typed=self.topics.__setitem__), robot, self._take
+        )
+
+    def _take(self, topic, layout, data, now):
+        self.bridge.command(layout, data, data.stamp, now, topic)
+
+    def send(self, interface, now=0.0, **joints):
+        """Receive a command on the topic of an interface."""
+        header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='')
+        message = SimpleNamespace(
+            header=header,
+            joint_names=list(joints),
+            interface_name=interface,
+            values=array('d', joints.values()),
+        )
+        self.topics[f'joint_commands/{interface}'](message, now)
+
+
+def test_topics_exist_for_the_plugin_only(reference, urdf, install):
+    """They exist if the robot has the plugin; for another one nothing is missing."""
+    install(SimpleNamespace(JointCommand=object))
+    inputs = Wire(urdf).inputs
+    assert (inputs.topics, inputs.missing) == (TOPICS, '')
+    install(None)
+    wire = Wire(reference.URDF)
+    assert (wire.topics, wire.inputs.topics, wire.inputs.missing) == ({}, (), '')
+
+
+@pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
+def test_what_to_install(urdf, install, module):
+    """Without the package, or with one that lacks the message, a sentence names it."""
+    install(module)
+    wire = Wire(urdf)
+    assert (wire.topics, wire.inputs.topics) == ({}, ())
+    assert PLUGIN in wire.inputs.missing
+    assert 'install the package control_msgs' in wire.inputs.missing
+
+
+@pytest.mark.parametrize('interface', INTERFACES)
+def test_a_joint_command_is_a_joint_command(reference, urdf, install, interface):
+    """It commands its joints in its interface, whatever their order, and is counted by topic."""
+    install(SimpleNamespace(JointCommand=object))
+    wire, joints = Wire(urdf), {'pitch': 0.25, 'lift': -1.5, 'roll': 0.75}
+    wire.send(interface, **joints)
+    (outgoing,) = wire.sent
+    found = outgoing.content
+    assert found.names == ('winch', 'left', 'right')
+    for name, value in zip(found.names, getattr(found, interface), strict=True):
+        number = reference.actuator_value(reference.Numbers(), interface, name, joints)
+        assert number.equals(value)
+    wire.send(interface, lift=0.5)
+    other = next(each for each in INTERFACES if each != interface)
+    wire.send(other, lift=0.25)
+    assert wire.bridge.gate.ledger.counts[f'joint_commands/{other}'].contested == {'lift': 1}
+
+
+def test_the_rules_of_commands_hold(urdf, install):
+    """Names, steps and partners are checked as those of joint_commands are."""
+    install(SimpleNamespace(JointCommand=object))
+    wire = Wire(urdf, rejects='message')
+    for joints in ({'nobody': 1.0, 'lift': 1.0}, {'roll': 1.0}, {'lift': float('inf')}):
+        with pytest.raises(MessageError) as caught:
+            wire.send('position', **joints)
+        assert caught.value.reason in ('unknown_joint', 'partial', 'infinite')
+    assert wire.sent == []
+    alone = Wire(urdf)
+    alone.send('position', nobody=1.0, lift=1.0)
+    assert [each.content.names for each in alone.sent] == [('winch',)]
+    counts = alone.bridge.gate.ledger.counts['joint_commands/position']
+    assert counts.rejected == {"'nobody' (unknown_joint)": 1}
+
+
+def test_everything_else_works_without_the_message(
+    peer, make_bridge, reference, urdf, install, capfd
+):
+    """The diagnostics and the log name the package, and joint_commands are read."""
+    install(None)
+    node = make_bridge({'robot_description': urdf})
+    peer.start()
+    status = node._diagnostics._life(node._session)
+    assert status.level == 2
+    assert status.message.startswith('active; the commands of ')
+    assert 'install the package control_msgs' in status.message
+    commands = peer.listen('actuator_commands')
+    message = reference.Message(('lift',), position=(0.5,))
+    assert peer.exchange(peer.publisher('joint_commands'), message, commands)
+    seen = []
+
+    def logged():
+        seen.append(capfd.readouterr().err)
+        return 'install the package control_msgs' in ''.join(seen)
+
+    peer.spin_until(logged, 'the log')
+
+
+def test_messages_of_the_real_type(peer, make_bridge, reference, urdf):
+    """The topics take control_msgs/JointCommand from a publisher of depth 1, with all counts."""
+    messages = pytest.importorskip('control_msgs.msg', reason='control_msgs is not installed')
+    if not hasattr(messages, 'JointCommand'):
+        pytest.skip('the installed control_msgs has no JointCommand')
+    node = make_bridge({'robot_description': urdf, 'max_command_age': 1.0})
+    peer.start()
+    commands = peer.listen('actuator_commands')
+    statistics = node._session.inputs.statistics
+    assert set(TOPICS) < set(node._session.command_topics)
+
+    def send(publisher, interface, stamp, **joints):
+        message = messages.JointCommand(
+            joint_names=list(joints), interface_name=interface, values=list(joints.values())
+        )
+        message.header.stamp = stamp.to_msg()
+        publisher.publish(message)
+
+    for topic, interface in zip(TOPICS, INTERFACES, strict=True):
+        publisher = peer.node.create_publisher(messages.JointCommand, topic, 1)
+        peer.spin_until(publisher.get_subscription_count, f'a reader of {topic}')
+        now = peer.node.get_clock().now()
+        send(publisher, interface, now, lift=0.5)
+        field = interface
+        peer.spin_until(
+            lambda field=field: any(len(getattr(each, field)) for each in commands),
+            f'a command of {field}',
+        )
+        assert commands[-1].names == ('winch',)
+        count = statistics[topic]
+        for number, (stamp, name) in enumerate(
+            ((now, 'other'), (type(now)(seconds=1, clock_type=now.clock_type), interface)), 2
+        ):
+            send(publisher, name, stamp, lift=0.5)
+            peer.spin_until(lambda c=count, n=number: c.received == n, 'the message')
+        assert count.rejected == {'other_interface': 1, 'too_old': 1}
+        assert count.accepted == 1

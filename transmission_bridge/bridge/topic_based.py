@@ -1,0 +1,108 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of a topic-based hardware component with which its commands do harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from transmission_bridge.bridge.options import AUTO
+from transmission_bridge.description.specs import (
+    Finding,
+    RobotDescription,
+    Ros2ControlSpec,
+    TRIGGER_THRESHOLD,
+)
+from transmission_bridge.errors import shortened
+from transmission_bridge.transmissions.interfaces import FIELDS
+
+__all__ = ['commands_without_end', 'several_interfaces']
+
+_RATES = frozenset(FIELDS[1:])
+
+
+def commands_without_end(
+    robot: RobotDescription, command_timeout: float = AUTO
+) -> tuple[Finding, ...]:
+    """
+    Return a warning for each topic-based component whose velocities or efforts have no end.
+
+    They continue when the controller manager stops, if the component is silent while commands
+    equal states, because silence is no fault then, or if ``command_timeout`` is 0. Positions are
+    held in any case.
+
+    :param command_timeout: The option; by default that of a bridge without parameters.
+    """
+    findings = []
+    for block, joints in _commanded(robot):
+        rates = [name for name, commands in joints.items() if _RATES & set(commands)]
+        message = (
+            f'velocity and effort commands of {shortened(rates)} continue when the controller '
+            f"manager stops: hardware component '{block.name}' "
+        )
+        if rates and block.is_silent_at_target:
+            finding = _warning(
+                block,
+                message + 'is silent while commands equal states, so silence is no fault',
+                expected=f'<param name="{TRIGGER_THRESHOLD}">-1</param>, to repeat all commands, '
+                'and a command_timeout',
+                found=f'a threshold of {block.trigger_threshold:g}',
+            )
+            findings.append(finding)
+        elif rates and command_timeout == 0.0:
+            finding = _warning(
+                block,
+                message + 'repeats them, but they have no timeout',
+                expected='a command_timeout of several periods of the controller manager',
+                found='command_timeout: 0.0',
+            )
+            findings.append(finding)
+    return tuple(findings)
+
+
+def several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
+    """
+    Return a warning for each topic-based component with several command interfaces of a joint.
+
+    ros2_control does not reset an interface that a controller releases, and the component sends
+    the values of all.
+    """
+    findings = []
+    for block, joints in _commanded(robot):
+        names = [name for name, commands in joints.items() if len(commands) > 1]
+        if names:
+            finding = _warning(
+                block,
+                f'several command interfaces of {shortened(names)}: if controllers are '
+                f"exchanged, hardware component '{block.name}' continues to send the last value "
+                'of an interface that is not used any more',
+                expected='one command interface for each joint',
+                found=f"{' and '.join(joints[names[0]])} of '{names[0]}'",
+            )
+            findings.append(finding)
+    return tuple(findings)
+
+
+def _commanded(robot: RobotDescription) -> Iterator[tuple[Ros2ControlSpec, dict[str, list[str]]]]:
+    """Yield each topic-based component, and of each joint the commands that a message can have."""
+    for block in robot.blocks:
+        if block.takes_joint_states:
+            joints = {}
+            for each in block.components:
+                if each.kind == 'joint':
+                    names = [command.name for command in each.command_interfaces]
+                    joints[each.name] = [name for name in FIELDS if name in names]
+            yield block, joints
+
+
+def _warning(block: Ros2ControlSpec, message: str, *, expected: str, found: str) -> Finding:
+    return Finding(
+        'warning',
+        message,
+        line=block.line,
+        path=block.path,
+        expected=expected,
+        found=found,
+        subject=block.name,
+    )

@@ -1,0 +1,100 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The node ``states_waiter``: ends with exit code 0 when the first joint position is published.
+
+``topic_based.launch.py`` starts controllers when it ends. A controller that is active before its
+joints have states lets ros2_control's limiter start at NaN, and its first command may be any step.
+Started with ``python3 -m transmission_bridge.ros.states_waiter``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+import signal
+import sys
+from typing import Any, TYPE_CHECKING
+
+from transmission_bridge.ros.executors import run
+
+if TYPE_CHECKING:
+    from sensor_msgs.msg import JointState
+
+__all__ = ['NAME', 'main']
+
+NAME = 'states_waiter'
+
+#: Period of the message that it still waits [s].
+_REMINDER = 10.0
+
+
+class _Waiter:
+    """
+    The callbacks of a node; not a subclass, so that rclpy is imported late.
+
+    :param node: The node.
+    :ivar has_states: Whether a joint position has been received.
+    """
+
+    def __init__(self, node: Any) -> None:
+        from rclpy.clock import Clock
+        from rclpy.clock_type import ClockType
+        from rclpy.qos import QoSProfile, ReliabilityPolicy
+        from sensor_msgs.msg import JointState
+
+        self.has_states = False
+        self._node = node
+        # Any publisher can connect.
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._subscription = node.create_subscription(
+            JointState, 'joint_states', self._take_state, qos
+        )
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(_REMINDER, self._remind, clock=steady)
+        node.get_logger().info(
+            f'controllers start with the first joint position on {self._topic}: waiting'
+        )
+
+    @property
+    def _topic(self) -> str:
+        return str(self._subscription.topic_name)
+
+    def _take_state(self, message: JointState) -> None:
+        if not self.has_states and any(map(math.isfinite, message.position)):
+            self.has_states = True
+            # Ends the process in order, as for any node.
+            signal.raise_signal(signal.SIGTERM)
+
+    def _remind(self) -> None:
+        publishers = self._node.count_publishers(self._topic)
+        self._node.get_logger().warning(
+            f'no controllers yet: no joint position on {self._topic} ({publishers} publishers); '
+            'is the driver running, and the bridge active? See /diagnostics'
+        )
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """
+    Wait for a joint position.
+
+    :param args: ROS arguments, those of the command line by default.
+    :returns: 0 if one came, 1 if the process was told to stop before.
+    """
+    waiters = []
+
+    def make_node() -> Any:
+        from rclpy.node import Node
+
+        # Nobody has anything to ask it.
+        node = Node(NAME, start_parameter_services=False, enable_rosout=False)
+        waiters.append(_Waiter(node))
+        return node
+
+    code = run(make_node, sys.argv[1:] if args is None else args)
+    return code or int(not any(waiter.has_states for waiter in waiters))
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
