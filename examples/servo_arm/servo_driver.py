@@ -21,18 +21,21 @@ class Driver(Node):
     def __init__(self):
         super().__init__('servo_driver')
         self.bus = Bus(SERVOS.values())
+        self.ticks = {name: float(self.bus.read(number)) for name, number in SERVOS.items()}
         self.states = self.create_publisher(JointState, 'actuator_states', 10)
         self.create_subscription(JointState, 'actuator_commands', self.command, 10)
         self.create_timer(0.02, self.publish)
 
     def command(self, message):
-        """Send goals. One equal to the reading means: stay; one beyond 0 or 4095: go past it."""
+        """Send goals, in the same count as the states."""
         for name, goal in zip(message.name, message.position, strict=False):
             self.bus.write_goal(SERVOS[name], round(goal))
 
     def publish(self):
-        """Read all servos, each from 0 to 4095."""
-        message = JointState(name=list(SERVOS), position=map(self.bus.read, SERVOS.values()))
+        """Read all servos, 0 to 4095 each, and count on where 0 follows 4095."""
+        for name, number in SERVOS.items():
+            self.ticks[name] += (self.bus.read(number) - self.ticks[name] + 2048) % 4096 - 2048
+        message = JointState(name=list(SERVOS), position=list(self.ticks.values()))
         message.header.stamp = self.get_clock().now().to_msg()
         self.states.publish(message)
 

@@ -29,10 +29,10 @@ TURN = 4096
 #: What each servo reads while its joint is at zero, in the order of the joints.
 AT_ZERO = (2048, 2048, 2048, 2048, 512, 1536)
 
-#: Readings of servos at shoulder_lift 0.5 and wrist_roll 1.0.
+#: Ticks of servos at shoulder_lift 0.5 and wrist_roll 1.0, counted on beyond 4095.
 GOAL = {
     'shoulder_lift_servo': 2048 - 0.5 * TURN / math.tau,
-    'wrist_roll_servo': 512 + 1.0 * TURN / math.tau,
+    'wrist_roll_servo': TURN + 512 + 1.0 * TURN / math.tau,
 }
 NOTHING = np.empty(0)
 
@@ -116,7 +116,7 @@ def test_the_arm_moves_over_the_seam(harness, folder, start_script, start_bridge
 
     def arrived():
         at = dict(zip(ticks[-1].names, ticks[-1].position, strict=True))
-        return all(abs(at[name] - reading) < 8 for name, reading in GOAL.items())
+        return all(abs(at[name] - goal) < 1.0 for name, goal in GOAL.items())
 
     peer.spin_until(arrived, 'servos at their goals')
     rolls = [dict(zip(each.names, each.position, strict=True))['wrist_roll'] for each in joints]
