@@ -79,7 +79,7 @@ def test_the_command_without_ros(driver, start_bridge, start_script, peer, harne
     joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
     start_bridge('-p', f'{OFFSET}:=0.1')
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.1, 'a joint at its offset')
-    script = start_script('command.py')
+    script = start_script('command.py', 'hinge=0.5')
     _, errors = script.communicate(timeout=harness.PATIENCE)
     assert script.returncode == 0, errors
     peer.spin_until(
@@ -96,7 +96,7 @@ def test_the_command_waits_for_the_bridge_itself(
     """Somebody else who listens, as a recorder does, is not taken for the bridge."""
     peer.listen('joint_commands')
     joints = peer.listen('joint_states')
-    script = start_script('command.py')
+    script = start_script('command.py', 'hinge=0.5')
 
     def publishers():
         return peer.node.get_publishers_info_by_topic('joint_commands')
@@ -113,7 +113,7 @@ def test_the_command_waits_for_the_bridge_itself(
 def test_the_command_without_a_bridge(start_script, peer, harness):
     """It gives up with a sentence where no bridge comes."""
     peer.listen('joint_commands')
-    script = start_script('command.py')
+    script = start_script('command.py', 'hinge=0.5')
     said, errors = script.communicate(timeout=harness.PATIENCE)
     assert (script.returncode, said) == (1, '')
-    assert errors == 'the hinge is not at 0.5: joint_states says nothing\n'
+    assert errors == "not at {'hinge': 0.5}: joint_states has nothing\n"

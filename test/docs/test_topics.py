@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""README, docs/security.md and the SROS2 policy say of the topics what their table says."""
+"""docs/interface.md, docs/security.md and the SROS2 policy agree with the table of topics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def section(file, heading):
 
 
 def row(topic):
-    """Return the row of the README for a topic."""
+    """Return the row of docs/interface.md for a topic."""
     quality = 'reliable' if topic.quality.reliable else 'best effort'
     quality += ', latched' if topic.quality.latched else ''
     meaning = topic.description
@@ -38,9 +38,10 @@ def row(topic):
     return f'| `{topic.name}` | {topic.type} | {topic.direction} | {quality} | {meaning} |'
 
 
-def test_table_of_the_readme():
+def test_table_of_the_interface():
     """It has one row for each topic, and one for each service."""
-    rows = re.findall(r'^\| `.*\|$', section('README.md', 'Topics and services'), re.MULTILINE)
+    text = section('docs/interface.md', 'Topics and services')
+    rows = re.findall(r'^\| `.*\|$', text, re.MULTILINE)
     *topics, zero, absolute = rows
     assert topics == [row(topic) for topic in TOPICS.values()]
     assert zero.startswith('| `~/zero` | std_srvs/Trigger | service |')

@@ -104,7 +104,7 @@ def test_a_recording_is_made_and_converted(
         pytest.importorskip(name, reason=f'{name} is not installed (extra bags)')
     start_bridge()
     joints = peer.listen('joint_states')
-    _, errors = start_script('command.py').communicate(timeout=harness.PATIENCE)
+    _, errors = start_script('command.py', 'hinge=0.5').communicate(timeout=harness.PATIENCE)
     assert errors == ''
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.5, 'a joint at 0.5')
     record, *convert = [

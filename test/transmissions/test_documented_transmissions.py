@@ -138,7 +138,7 @@ def test_every_built_in_type_is_in_the_table() -> None:
 
 
 def test_the_tables_say_what_needs_casadi() -> None:
-    """The types that are equations are marked in the document and in the README, and no other."""
+    """The types that are equations are marked in the document and in docs/interface.md only."""
     registry = Registry()
     expected = {
         name
@@ -148,8 +148,8 @@ def test_the_tables_say_what_needs_casadi() -> None:
     }
     marked = re.findall(r'^\| \[`(.*?)`\].*\| varies\* \|', DOCUMENT.read_text('utf-8'), re.M)
     assert set(marked) == expected
-    readme = (DOCUMENT.parents[1] / 'README.md').read_text(encoding='utf-8')
-    assert set(re.findall(r'^\| `(.*?)` \|.*needs CasADi', readme, re.M)) == expected
+    interface = DOCUMENT.with_name('interface.md').read_text(encoding='utf-8')
+    assert set(re.findall(r'^\| `(.*?)` \|.*needs CasADi', interface, re.M)) == expected
 
 
 def test_every_drawing_exists() -> None:
@@ -167,7 +167,7 @@ def sections() -> dict[str, str]:
 
 
 def test_every_type_has_equation_drawing_parameters_and_an_example() -> None:
-    """What the README promises of the document is there for each type that is installed."""
+    """Each installed type has an equation, a drawing, a table of parameters and an example."""
     for info in Registry().describe():
         if info.target.startswith('transmission_bridge.'):
             (text,) = [

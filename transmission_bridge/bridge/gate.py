@@ -281,8 +281,8 @@ class Gate:
             names = [self._robot.actuator_names[place] for place in places]
             raise JointError(
                 'unknown_turn',
-                f'it is not known in which turn {shortened(names)} is, so that no position can be '
-                'sent there: see diagnostics',
+                f'it is not known in which turn {shortened(names)} is, if it was heard at all, so '
+                'that no position can be sent there: see diagnostics',
                 self.ledger.joints_of(places),
             )
 

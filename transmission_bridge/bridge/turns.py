@@ -168,8 +168,8 @@ class OpenTurn:
             for at in self.candidates
         ]
         words = {
-            'none': f'no turn brings {shortened(self.joints)} within the limits: check offset, '
-            'wrap_period and <limit>, or say by ~/zero where the joints are',
+            'none': f'no turn brings {shortened(self.joints)} within the limits: check '
+            'position_unit, offset, wrap_period and <limit>, or call ~/zero in a known pose',
             'wrong': f'{self.words}: wrap_period or position_unit is wrong: correct it, or ~/zero',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, limits of velocity and the rate of the driver',

@@ -5,7 +5,7 @@
 Every topic of the bridge, in one table.
 
 Inputs, outputs and their quality of service are made from it, and so are the names that launch
-files rename. Tests hold the table of the README, docs/security.md and the SROS2 policy to it.
+files rename. Tests compare docs/interface.md, docs/security.md and the SROS2 policy with it.
 Imports nothing of ROS.
 """
 
@@ -82,8 +82,7 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
     Topic(
         'actuator_states', _JOINT_STATE, 'in', BEST_EFFORT, '',
         'One or several drivers (parameter `actuator_state_topics`), each any subset of the '
-        'actuators. Drivers that use the same names: '
-        '[docs/several_drivers.md](docs/several_drivers.md).',
+        'actuators. Drivers that use the same names: [several_drivers.md](several_drivers.md).',
     ),
     Topic(
         'joint_states', _JOINT_STATE, 'out', RELIABLE, '',

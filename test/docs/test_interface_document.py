@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The README's table of parameters names those that a running node has, and nothing else."""
+"""The parameters of docs/interface.md are those of a running node, and no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transmission_bridge.resources import resource
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-README = (Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
+INTERFACE = (Path(__file__).parents[2] / 'docs' / 'interface.md').read_text(encoding='utf-8')
 
 NODE = 'transmission_bridge'
 
@@ -32,7 +32,7 @@ PARAMETERS_OF_EVERY_NODE = {'use_sim_time', 'start_type_description_service'}
 
 def rows(heading):
     """Return the rows of the tables under a heading, as lists of cells."""
-    section = README.split(f'\n## {heading}\n')[1].split('\n## ')[0]
+    section = INTERFACE.split(f'\n## {heading}\n')[1].split('\n## ')[0]
     lines = re.findall(r'^\| `.*\|$', section, re.MULTILINE)
     return [[cell.strip() for cell in line.strip('|').split(' | ')] for line in lines]
 

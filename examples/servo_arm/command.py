@@ -1,0 +1,32 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Command joints until they are there: ``python3 command.py hinge=0.5``."""
+
+import sys
+import time
+
+import rclpy
+from sensor_msgs.msg import JointState
+
+goal = {name: float(number) for name, number in (each.split('=') for each in sys.argv[1:])}
+rclpy.init()
+node = rclpy.create_node('command')
+at = {}  # joint positions, from the bridge
+
+
+def receive(message):
+    """Keep the newest positions."""
+    at.update(zip(message.name, message.position, strict=True))
+
+
+node.create_subscription(JointState, 'joint_states', receive, 10)
+publisher = node.create_publisher(JointState, 'joint_commands', 10)
+deadline = time.monotonic() + 10.0
+# Again and again, because what is sent before driver and bridge have found each other is lost.
+while any(abs(at.get(name, 99.0) - number) > 0.01 for name, number in goal.items()):
+    if time.monotonic() > deadline:
+        sys.exit(f'not at {goal}: joint_states has {at or "nothing"}')
+    publisher.publish(JointState(name=list(goal), position=list(goal.values())))
+    rclpy.spin_once(node, timeout_sec=0.1)
+print({name: at[name] for name in goal})
