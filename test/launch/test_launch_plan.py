@@ -106,7 +106,12 @@ def test_topic_based_hardware_stays_in_its_namespace():
     (block,) = load_description(resource('urdf', 'topic_based.urdf')).blocks
     names = {each.name: each.value for each in block.parameters}
     topics = launch_plan.TOPIC_BASED
-    assert topics == {topic: names[f'{topic}_topic'] for topic in topics}
+    for topic in ('joint_states', 'joint_commands'):
+        assert topics[topic] == names[f'{topic}_topic']
+    # JointCommandTopicSystem appends the interface.
+    for interface in ('position', 'velocity', 'effort'):
+        topic = f'joint_commands/{interface}'
+        assert topics[topic] == f'{names["joint_commands_topic"]}/{interface}'
     assert not any(name.startswith('/') for name in topics.values())
 
 

@@ -40,7 +40,10 @@ MOVER_TOPICS = ('joint_states', 'joint_commands', 'actuator_commands')
 
 #: The topics of the hardware component in ``urdf/topic_based.urdf``. Relative, like those of the
 #: component, because absolute ones would connect the robots of all namespaces.
-TOPIC_BASED = {'joint_states': 'robot_joint_states', 'joint_commands': 'robot_joint_commands'}
+TOPIC_BASED = {
+    topic: f'robot_{topic}'
+    for topic in ('joint_states', *(each for each in TOPICS if each.startswith('joint_commands')))
+}
 
 #: Arguments that earlier versions had for each topic.
 _GONE = {f'{topic.lstrip("/")}_topic': topic for topic in TOPICS}
