@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, pairwise
+import math
 from typing import Any
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     'UnsupportedInterfaceError',
     'clipped',
     'closest',
+    'in_other_unit',
     'indented',
     'printable',
     'sentence',
@@ -93,6 +95,19 @@ def closest(name: str, known: Iterable[str], most: int = 3) -> str:
 
 def _letter_pairs(name: str) -> set[tuple[str, str]]:
     return set(pairwise(f'\n{name[:_COMPARED_LETTERS].lower()}\n'))
+
+
+def in_other_unit(value: float, unit: str) -> str:
+    """
+    Return a number, and what it is if degrees or millimetres are meant, for a sentence.
+
+    :param unit: ``rad``, ``m``, ``rad/s`` or ``m/s``.
+    :returns: As ``110 rad; 110 degrees are 1.91986 rad``.
+    """
+    base, *per = unit.split('/')
+    other, factor = ('degrees', math.radians(1.0)) if base == 'rad' else ('mm', 1e-3)
+    there = '/'.join((other, *per))
+    return f'{value:g} {unit}; {value:g} {there} are {value * factor:g} {unit}'
 
 
 def shortened(names: Sequence[str], most: int = 5, *, show: Callable[[str], str] = shown) -> str:

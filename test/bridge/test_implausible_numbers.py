@@ -18,11 +18,12 @@ from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 SIMPLE = 'transmission_interface/SimpleTransmission'
 FOUR_BAR = 'transmission_interface/FourBarLinkageTransmission'
 COUPLED = 'transmission_bridge/CoupledTransmission'
+CRANK_SLIDER = 'transmission_bridge/CrankSliderTransmission'
 
 
 def findings_of(
     type_name, *, joints, actuators, extra='', limits='lower="-3.14" upper="3.14"',
-    kind='revolute', dialect='ros2',
+    kind='revolute', velocity=1.0,
 ):  # fmt: skip
     """Return the findings of a robot with one transmission; members are what stands in them."""
     count = range(1, len(joints) + 1)
@@ -39,7 +40,7 @@ def findings_of(
     {
         ''.join(
             f'<joint name="joint_{place}" type="{kind}"><parent link="l{place - 1}"/>'
-            f'<child link="l{place}"/><limit {limits} velocity="1" effort="1"/></joint>'
+            f'<child link="l{place}"/><limit {limits} velocity="{velocity}" effort="1"/></joint>'
             for place in count
         )
     }
@@ -52,10 +53,12 @@ def findings_of(
     found = implausible_numbers(transmissions)
     lines = robot.splitlines()
     for finding in found:
-        assert (finding.severity, finding.subject) == ('warning', 't')
-        assert finding.path.startswith('/robot/ros2_control/transmission')
+        assert finding.severity == 'warning'
+        at_joint = finding.path.startswith('/robot/joint')
+        assert at_joint or finding.path.startswith('/robot/ros2_control/transmission')
+        assert finding.subject == ('joint_1' if at_joint else 't')
         for name in finding.message.split("'")[1::2]:
-            assert f'name="{name}"' in lines[finding.line - 1]
+            assert f'name="{name.rpartition(".")[2]}"' in lines[finding.line - 1]
     return found
 
 
@@ -119,11 +122,11 @@ def test_a_matrix_is_warned_of_for_its_ratios_and_its_condition(matrix, words):
 
 @given(
     offset=st.floats(-400.0, 400.0),
-    bound=st.sampled_from([1.0, math.pi, 3.1416, 3.15, 3.3, 6.2]),
+    bound=st.sampled_from([1.0, math.pi, 3.1416, 3.15, 3.3, 4.5, 6.2]),
     kind=st.sampled_from(['revolute', 'prismatic', 'continuous']),
 )
-def test_an_offset_in_degrees_is_warned_of(offset, bound, kind):
-    """More than a turn on a joint that has half a turn at most is a warning that asks."""
+def test_an_offset_in_degrees_or_millimetres_is_warned_of(offset, bound, kind):
+    """More than a turn or 4 m on a joint that has half a turn or 4 m at most is a warning."""
     found = findings_of(
         SIMPLE,
         joints=[f'<offset>{offset!r}</offset>'],
@@ -131,11 +134,66 @@ def test_an_offset_in_degrees_is_warned_of(offset, bound, kind):
         limits=f'lower="{-bound}" upper="{bound}"',
         kind=kind,
     )
-    expected = kind == 'revolute' and bound < 3.2 and abs(offset) > 2.0 * math.pi
-    assert bool(found) is expected
+    degrees = kind == 'revolute' and bound < 3.2 and abs(offset) > 2.0 * math.pi
+    millimetres = kind == 'prismatic' and bound <= 4.0 and abs(offset) > 4.0
+    assert bool(found) is (degrees or millimetres)
     for finding in found:
-        assert 'is in degrees' in finding.message
-        assert float(finding.found) == pytest.approx(offset, rel=1e-5)
+        assert ('in degrees' if degrees else 'in millimetres') in finding.message
+        assert float(finding.found.split()[0]) == pytest.approx(offset, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'ends', 'velocity', 'words'),
+    [
+        ('revolute', (-110, 110), 1, '-110 rad; -110 degrees are -1.91986 rad'),
+        ('revolute', (0, 62.5), 1, '62.5 rad; 62.5 degrees are 1.09083 rad'),
+        ('revolute', (-1.9, 1.9), 115, '115 rad/s; 115 degrees/s are 2.00713 rad/s'),
+        ('prismatic', (0, 85), 1, '85 m; 85 mm are 0.085 m'),
+        ('prismatic', (0, 1), 250, '250 m/s; 250 mm/s are 0.25 m/s'),
+        # Several turns, motors without a gear, wheels, long rails, and no limit in effect.
+        ('revolute', (-9.42, 10), 52, ''),
+        ('revolute', (-62.83, 62.83), 59.8925, ''),
+        ('revolute', (-1e16, 1e16), 100, ''),
+        ('revolute', (-1.9, 1.9), 1000, ''),
+        ('continuous', (-110, 110), 115, ''),
+        ('prismatic', (0, 12), 5, ''),
+        ('prismatic', (-1000, 1000), 1, ''),
+    ],
+)
+def test_limits_in_degrees_or_millimetres_are_warned_of(kind, ends, velocity, words):
+    """The warning stands at the joint and has the value in the other unit."""
+    limits = f'lower="{ends[0]}" upper="{ends[1]}"'
+    found = findings_of(
+        SIMPLE, joints=[''], actuators=[''], limits=limits, kind=kind, velocity=velocity
+    )
+    assert [finding.found for finding in found] == [words] * bool(words)
+
+
+CRANK = """<param name="crank_radius">0.04</param>
+<param name="rod_length">0.12</param>
+<param name="crank_angle">1.6</param>"""
+ENDS = '<param name="lower">-0.9</param>\n<param name="upper">0.6</param>'
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'words'),
+    [
+        ('1.6', '90', '90 rad; 90 degrees are 1.5708 rad'),
+        ('0.12', '120', '120 m; 120 mm are 0.12 m'),
+        ('-0.9', '-48', '-48 rad; -48 degrees are -0.837758 rad'),
+    ],
+)
+def test_dimensions_in_degrees_or_millimetres_are_warned_of(before, after, words):
+    """The warning stands at the number and has the value in the other unit."""
+
+    def found(change):
+        return findings_of(
+            CRANK_SLIDER, joints=[change(ENDS)], actuators=[''], extra=change(CRANK)
+        )
+
+    assert found(str) == ()
+    (finding,) = found(lambda text: text.replace(before, after))
+    assert finding.found == words
 
 
 def test_a_plugin_that_raises_says_nothing(monkeypatch):

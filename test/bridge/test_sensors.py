@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+import re
+
 import numpy as np
 import pytest
 
@@ -71,6 +74,65 @@ def test_the_flag_is_a_parameter():
     path = SensorPath(robot_with(), 'absolute_position', 'position')
     path.use(robot_with().with_parameters({'wrist': {'ignore_absolute_encoder': True}}))
     assert measure(path, ['left', 'right'], position=[7.0, 8.0]) == {'pitch': 7.0, 'roll': 8.0}
+
+
+def test_torque_sensors_at_the_joints_pass_by_role():
+    """The flag is for these sensors alone: encoders, efforts and commands are mapped as before."""
+    mapped = robot_with()
+    ignoring = mapped.with_parameters({'wrist.ignore_torque_sensor': True})
+    path = SensorPath(ignoring, 'torque', 'effort')
+    assert measure(path, ['right', 'left'], effort=[4.0, 3.0]) == {'pitch': 3.0, 'roll': 4.0}
+    values = np.array([3.0, 4.0])
+    for interface in ('effort', 'absolute_position'):
+        both = [each.actuator_to_joint(interface, values) for each in (mapped, ignoring)]
+        np.testing.assert_array_equal(*both)
+    both = [each.joint_to_actuator('torque', values) for each in (mapped, ignoring)]
+    np.testing.assert_array_equal(*both)
+
+
+@pytest.mark.parametrize(
+    ('param', 'interface'),
+    [('ignore_absolute_encoder', 'absolute_position'), ('ignore_torque_sensor', 'torque')],
+)
+def test_the_description_says_that_sensors_are_at_the_joints(linkages, param, interface):
+    """By a ``<param>`` of the transmission in both dialects; passive joints have no sensor."""
+    flag = f'<param name="{param}">true</param></transmission>'
+    ros1 = RobotTransmissions(
+        load_description(ROBOT.format(flag='').replace('</transmission>', flag), strict=True)
+    )
+    assert ros1.by_role == {('wrist', interface)}
+    assert [finding.severity for finding in ros1.findings] == ['info']
+    text = linkages['five_bar'].replace('</transmission>', flag)
+    ros2 = RobotTransmissions(load_description(text, strict=True), passive_joints='all')
+    found = ros2.actuator_to_joint(interface, [0.1, 0.2])
+    assert dict(zip(ros2.joint_names, found.tolist(), strict=True)) == pytest.approx(
+        {'hip': 0.1, 'knee': 0.2, 'knee_crank': np.nan, 'knee_rod': np.nan}, nan_ok=True
+    )
+
+
+def test_the_worked_example_of_the_documents():
+    """Each row of the table is what both settings publish; both dialects have the same robot."""
+    page = (Path(__file__).parents[2] / 'docs/commands_and_states.md').read_text(encoding='utf-8')
+    page = page.split('## Absolute encoders and torque sensors')[1].split('\n## ')[0]
+    ros2, ros1 = re.findall(r'```xml\n(.*?)```', page, re.DOTALL)
+    joints = '<joint name="forearm_joint"><command_interface name="position"/></joint>'
+    ros2 = f'<ros2_control name="b" type="system">{joints}{ros2}</ros2_control>'
+    by_role, other = (
+        RobotTransmissions(load_description(f'<robot name="r">{text}</robot>'))
+        for text in (ros2, ros1)
+    )
+    assert by_role.by_role == {('forearm', 'absolute_position'), ('forearm', 'torque')}
+    assert other.by_role == {('upper_arm', 'absolute_position')}
+    mapped = by_role.with_parameters(
+        {'forearm': {'ignore_absolute_encoder': False, 'ignore_torque_sensor': False}}
+    )
+    rows = re.findall(r'^\| (?:encoder|torque sensor) at .*$', page, re.MULTILINE)
+    assert len(rows) == 4
+    for row in rows:
+        interface = 'torque' if 'torque' in row else 'absolute_position'
+        value, *expected = (float(cell.strip(' *')) for cell in row.split('|')[2:-1])
+        found = [each.actuator_to_joint(interface, [value])[0] for each in (mapped, by_role)]
+        assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_torques_are_mapped_as_efforts():

@@ -212,6 +212,25 @@ def test_a_role_of_a_single_member_may_be_anything(block: Callable[..., str]) ->
     assert robot.findings == ()
 
 
+@pytest.mark.parametrize(
+    ('joint_role', 'actuator_role', 'said'),
+    [
+        ('joint1', 'joint1', "actuator 'a' has the role of a joint"),
+        ('actuator1', 'actuator1', "joint 'j1' has the role of an actuator"),
+    ],
+)
+def test_a_role_of_the_other_side_is_a_warning(
+    block: Callable[..., str], joint_role: str, actuator_role: str, said: str
+) -> None:
+    """Of a single member too, of which the role decides nothing."""
+    members = (
+        f'<joint name="j1" role="{joint_role}"/>',
+        f'<actuator name="a" role="{actuator_role}"/>',
+    )
+    (finding,) = load_description(block(transmission(*members))).findings
+    assert (finding.severity, finding.message) == ('warning', said)
+
+
 def test_roles_that_are_no_roles_leave_document_order(block: Callable[..., str]) -> None:
     """Distinct roles of which none is canonical are a warning; the other side is not affected."""
     robot = load_description(

@@ -150,7 +150,7 @@ def test_everything_public_has_a_row():
     """The table has each method and attribute of the class, and nothing else."""
     public = {name for name in dir(SpecReader(SPEC)) if not name.startswith('_')}
     # What is for the bridge is named below the table.
-    for_the_bridge = {'actuator_limits', 'actuator_units', 'tunables', 'unused'}
+    for_the_bridge = {'actuator_limits', 'actuator_units', 'passed_by_role', 'tunables', 'unused'}
     assert set(rows()) == public - for_the_bridge == {*CALLS, 'spec', 'robot', 'passive_joints'}
     assert '`actuator_limits()`, ' in SECTION
     assert '`tunables`, ' in SECTION

@@ -22,7 +22,7 @@ from transmission_bridge.tools.calibration.statistics import (
     Rows,
     spread,
 )
-from transmission_bridge.tools.units import joint_unit, tunable_unit, UNKNOWN_UNIT
+from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -126,4 +126,4 @@ def test_units_are_those_of_the_joints_type_and_of_the_numbers_text():
         for tunable in tunables:
             expected = {'offset': UNKNOWN_UNIT, 'mechanical_reduction': '', 'lead': 'm'}
             if tunable.path[-1] in expected:
-                assert tunable_unit(tunable) == expected[tunable.path[-1]]
+                assert tunable.unit == expected[tunable.path[-1]]

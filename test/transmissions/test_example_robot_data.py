@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 
 try:
     WHEEL = importlib.metadata.distribution('example-robot-data')
@@ -28,12 +29,8 @@ SIMPLE = 'transmission_interface/SimpleTransmission'
 DIFFERENTIAL = 'transmission_interface/DifferentialTransmission'
 KNOWN = {SIMPLE, DIFFERENTIAL}
 
-FILES = [
-    path
-    for file in WHEEL.files or ()
-    if file.name.endswith('.urdf')
-    and b'<transmission' in (path := WHEEL.locate_file(file)).read_bytes()
-]
+ROBOTS = [WHEEL.locate_file(file) for file in WHEEL.files or () if file.name.endswith('.urdf')]
+FILES = [path for path in ROBOTS if b'<transmission' in path.read_bytes()]
 
 
 class Block:
@@ -95,6 +92,16 @@ def test_all_of_them():
     assert types[SIMPLE] >= 300
     assert types[DIFFERENTIAL] >= 20
     assert sum(types.values()) - types[SIMPLE] - types[DIFFERENTIAL] >= 100
+
+
+def test_no_number_of_a_real_robot_is_implausible():
+    """Also of the joints that pass through: fast ones, those of several turns, placeholders."""
+    found = {
+        path.stem: implausible_numbers(RobotTransmissions(load_description(path)))
+        for path in ROBOTS
+    }
+    assert len(found) >= 60
+    assert {name: each for name, each in found.items() if each} == {}
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)

@@ -601,8 +601,8 @@ def test_a_stream_comes_back_from_out_of_reach_on_the_same_branch() -> None:
 
 
 @pytest.mark.parametrize('kind', ['rod', 'point'])
-def test_a_loop_of_driven_joints_alone_is_watched(kind: str) -> None:
-    """Nothing is solved for, and nothing is said of positions at which the loop is open."""
+def test_a_loop_of_driven_joints_alone_is_refused(kind: str) -> None:
+    """One of the motors cannot move without the other; a rod allows it to first order."""
     body = ''.join(
         joint(f'crank_{side}', 'base', f'arm_{side}', (0, place, 0))
         + joint(f'tip_{side}', f'arm_{side}', f'end_{side}', (0, -place, 0.2), kind='fixed')
@@ -614,15 +614,8 @@ def test_a_loop_of_driven_joints_alone_is_watched(kind: str) -> None:
     motors = {'motor_a': 'crank_a', 'motor_b': 'crank_b'}
     text = robot(body, motors, ('crank_a', 'crank_b'), loop)
     transmissions = RobotTransmissions(load_description(text), registry=REGISTRY)
-    if not transmissions.transmissions:
-        assert 'the loops hold the driven joints' in str(transmissions.findings[0])
-        return
-    stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
-    apart = np.array([0.3, -0.3])
-    assert np.isfinite(stream.map_state(np.zeros((3, 2)), report)).all()
-    assert np.isnan(stream.map_state(np.array([apart, apart, apart]), report)[0]).all()
-    assert np.isnan(transmissions.actuator_to_joint('position', apart)).all()
-    assert sum(report.counts.values()) > 0
+    assert not transmissions.transmissions
+    assert 'the loops hold the driven joints crank_a, crank_b' in str(transmissions.findings[0])
 
 
 def test_gimbal_lock_of_a_ball_costs_its_own_angles_only() -> None:
@@ -940,6 +933,18 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
         (crank_slider('<loop type="rod" frame1="rod_tip" frame2="block" length="0"/>'), 'length'),
         (crank_slider('<loop type="hinge" frame1="rod_tip" frame2="block" axis="0 0"/>'), 'axis'),
         (crank_slider(LINKAGE, '<start joint="neck" position="0"/>'), "'neck' is not a joint"),
+        (crank_slider(LINKAGE, '<start joint="rod" position="0"/>'), "its joint 'elbow', as"),
+        (crank_slider(LINKAGE).replace('>crank<', '>arm<'), "its joint 'crank', as 'arm' is a"),
+        (
+            crank_slider(LINKAGE, '<start joint="elbow" position="57"/>'),
+            '57 rad; 57 degrees are 0.994838 rad',
+        ),
+        (
+            crank_slider(LINKAGE).replace(
+                'rod_tip"/><origin xyz="0.0 0.0 0.2', 'rod_tip"/><origin xyz="0 0 200'
+            ),
+            'try <origin>s in metres (expected a gap below 1e-09, found 140 m; 140 mm are 0.14 m',
+        ),
         (crank_slider(LINKAGE, '<start joint="elbow" position="x"/>'), 'not made of numbers'),
         (crank_slider(''), 'in no loop'),
         (
@@ -966,6 +971,59 @@ def test_what_cannot_be_used_is_a_finding_of_use(text: str, said: str) -> None:
     assert not any('Traceback' in each for each in errors), errors
     assert 'linkage' not in transmissions.transmissions
     assert 'crank' not in transmissions.pass_through
+
+
+def hinged_knee(axis: str, horn: Sequence[float], tilt: float) -> str:
+    """Return a knee bent by a rod, which begins at the horn and has a hinge at its end."""
+    lever = np.array([0.05, 0.0, -0.35])
+    body = (
+        joint('crank', 'base', 'arm', (0, 0, -0.05))
+        + joint('elbow', 'arm', 'rod', horn)
+        + joint(
+            'tip', 'rod', 'rod_tip', lever - (0, 0, -0.05) - horn, (), 'fixed', rpy=(0, tilt, 0)
+        )
+        + joint('knee', 'base', 'shin', (0, 0, -0.35))
+        + joint('lever', 'shin', 'shin_pin', (0.05, 0, 0), kind='fixed')
+    )
+    loop = f'<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="{axis}"/>'
+    return robot(body, {'motor': 'crank'}, ('knee',), loop)
+
+
+@pytest.mark.parametrize('axis', ['1 0 0', '0 0 1', '0 1 0.1'])
+@pytest.mark.parametrize(
+    ('horn', 'tilt'),
+    [((0.04, 0.0, 0.0), 0.0), ((0.04, 0.0, 0.0), 0.2), ((0.0, 0.0, -0.04), 0.0)],
+)
+def test_a_hinge_of_another_axis_is_refused(axis: str, horn: Sequence[float], tilt: float) -> None:
+    """The rod cannot turn, even if the kept rows are regular, or all rows are at the start."""
+    (finding,) = transmissions_of(hinged_knee(axis, horn, tilt)).findings
+    assert finding.severity == 'error'
+    assert 'the loops hold the driven joints crank' in finding.message
+    assert 'is an axis another one' in finding.expected
+    assert built(hinged_knee('0 1 0', horn, tilt))
+
+
+@pytest.mark.parametrize(
+    'loop', [LINKAGE.replace('"block"', '"blok"'), LINKAGE.replace('rod_tip', 'rod_tp')]
+)
+def test_a_misspelt_frame_costs_its_own_linkage_only(loop: str) -> None:
+    """A linkage and a joint above it are used, whichever frame it is, and the frame is named."""
+    knee = four_bar_knee()
+    above = knee[knee.index('<link name="base"/>') : knee.index('<ros2_control')]
+    for name in ('base', 'crank', 'arm'):
+        above = above.replace(f'"{name}"', f'"upper_{name}"')
+    above += joint('ankle', 'shin', 'base') + joint('hand', 'base', 'palm')
+    upper = knee[knee.index('<transmission') : knee.index('</ros2_control>')]
+    upper = upper.replace('>crank<', '>upper_crank<').replace('"linkage"', '"upper"')
+    upper = upper.replace('"motor"', '"upper_motor"')
+    text = crank_slider(loop).replace('<link name="base"/>', above)
+    text = text.replace('<transmission', '<joint name="knee"/>' + upper + '<transmission')
+    transmissions = transmissions_of(text)
+    assert set(transmissions.transmissions) == {'upper'}
+    assert {'ankle', 'hand'} <= set(transmissions.pass_through)
+    (finding,) = transmissions.findings
+    assert finding.subject == 'linkage'
+    assert 'is not a link of this URDF (closest: ' in finding.message
 
 
 def test_an_offset_of_a_commanded_joint_is_refused() -> None:

@@ -241,6 +241,8 @@ def test_a_warning_says_what_is_read() -> None:
         (ros2(SIMPLE, [' Reversed="1">' + tag('mechanical_reduction')], ['']), IN_JOINT),
         (ros2(SIMPLE, [tag('mechanical_reduction')], [param('reversed', 'yes')]), IN_JOINT),
         (ros2(SIMPLE, [tag('mechanical_reduction')], [''], tag('reversed', 'true')), IN_JOINT),
+        (ros2(SIMPLE, [tag('mechanical_reduction')], [''], tag('reverse', 'true')), IN_JOINT),
+        (ros2(SIMPLE, [tag('mechanical_reduction')], [' reverse="true">']), IN_JOINT),
         (ros1(SIMPLE, [''], [READ + tag('reversed', 'true')]), IN_ACTUATOR),
         (ros1(SIMPLE, [' reversed="true">'], [READ]), IN_ACTUATOR),
         (ros1(SIMPLE, [''], [READ], param('reversed', 'TRUE')), IN_ACTUATOR),
@@ -255,6 +257,33 @@ def test_reversed_is_an_error_that_says_what_to_write(text: str, expected: str) 
     finding = refusal(built(text))
     assert finding.message.endswith('write a negative mechanical_reduction')
     assert finding.expected == f'a negative {expected}'
+
+
+SENSORS = 'ignoreTransmissionAbsoluteEncoder'
+IN_WHOLE = '<param name="ignore_absolute_encoder">true</param> inside the <transmission>'
+IN_JOINTS = f'<{SENSORS}/> inside every <joint>'
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        (ros2(SIMPLE, [tag(SENSORS, 'true')], ['']), IN_WHOLE),
+        (ros2(SIMPLE, [''], [f'<{SENSORS}/>']), IN_WHOLE),
+        (ros2(SIMPLE, [''], [''], f'<{SENSORS}/>'), IN_WHOLE),
+        (ros2(SIMPLE, [param('ignore_absolute_encoder', 'true')], ['']), IN_WHOLE),
+        (ros2(SIMPLE, [''], [''], param('ignore_absolute_encoder', 'yes')), IN_WHOLE),
+        (ros1(SIMPLE, [''], [READ + f'<{SENSORS}/>']), IN_JOINTS),
+        (ros1(SIMPLE, [''], [READ], f'<{SENSORS}/>'), IN_JOINTS),
+        (ros1(SIMPLE, [f' {SENSORS}="true">'], [READ]), IN_JOINTS),
+        (
+            ros1(SIMPLE, [tag('ignore_torque_sensor', 'true')], [READ]),
+            '<param name="ignore_torque_sensor">true</param> inside the <transmission>',
+        ),
+    ],
+)
+def test_a_choice_of_sensors_that_nobody_reads_is_refused(text: str, expected: str) -> None:
+    """Measurements would be wrong by the ratio; the error names the place."""
+    assert refusal(built(text)).expected == expected
 
 
 OF_MOTOR = '<limit> inside <actuator name="a1">'

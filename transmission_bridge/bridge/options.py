@@ -14,8 +14,7 @@ from typing import Any
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.tunable import ParameterPath
-from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath
 
 # One table: the node declares its parameters from it, and the documentation is tested against it.
 
@@ -473,7 +472,7 @@ def parameter_names(robot: RobotTransmissions) -> ParameterNames:
         paths = [tunable.path for tunable in tunables]
         built = transmissions[transmission]
         if built.n_joints == built.n_actuators:
-            paths.append((IGNORE_ABSOLUTE_ENCODER,))
+            paths += [(name,) for name in BY_ROLE]
         for path in paths:
             name = parameter_name(transmission, path)
             if name in places:

@@ -90,6 +90,7 @@ def read_pr2_transmission(element: Element, findings: Findings) -> Draft:
             ),
         ),
         parameters=undefined_parameters(element, ('name', 'type'), members),
+        ignore_absolute_encoder=_ignores_absolute_encoder(element, findings, name),
         line=element.line,
         path=element.path,
     )

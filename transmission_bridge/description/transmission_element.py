@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+import re
 from typing import TypeVar
 
 from transmission_bridge.description.findings import Findings
@@ -151,7 +152,8 @@ def in_role_order(
     Return the joints or the actuators in the order of their roles.
 
     If the roles are distinct and none is canonical (some descriptions have joint names there),
-    document order is used, with a warning.
+    document order is used, with a warning. The role of a single one decides nothing; that of the
+    other side is a warning.
 
     :param elements: Their elements, for the findings.
     :param side: ``joint`` or ``actuator``.
@@ -159,6 +161,16 @@ def in_role_order(
         differs from a canonical one by case only, or only some are canonical.
     """
     if len(members) < 2:
+        other = {'joint': 'an actuator', 'actuator': 'a joint'}[side]
+        noun = other.split()[1]
+        if any(re.fullmatch(f'{noun}[0-9]+', member.role) for member in members):
+            findings.warning(
+                elements[0],
+                f"{side} '{members[0].name}' has the role of {other}",
+                expected=f"'{side}1'",
+                found=f"'{members[0].role}'",
+                subject=transmission,
+            )
         return tuple(members)
     canonical = {f'{side}{number + 1}': number for number in range(len(members))}
     expected = ', '.join(canonical)
@@ -392,7 +404,8 @@ def _others(
         else:
             parameters.append(attribute_parameter(element, attribute))
     for child in element.children:
-        if child.tag in own or child.tag in spelling.elements:
+        is_misplaced = child.tag == IGNORE_ABSOLUTE_ENCODER and element.tag != 'joint'
+        if child.tag in own or (child.tag in spelling.elements and not is_misplaced):
             continue
         if child.tag == 'param' and child.get('name') == 'role':
             _misplaced_role(child, '<param name="role">', findings, transmission)

@@ -41,8 +41,7 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.rclpy_internals import given_names, given_values
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
-from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 
 __all__ = [
     'LiveParameters',
@@ -502,8 +501,8 @@ class LiveParameters:
 def _default(
     robot: RobotTransmissions, transmission: str, path: ParameterPath
 ) -> tuple[float | bool, Tunable | None]:
-    if path == (IGNORE_ABSOLUTE_ENCODER,):
-        return transmission in robot.ignore_absolute_encoder, None
+    if path[0] in BY_ROLE:
+        return (transmission, BY_ROLE[path[0]]) in robot.by_role, None
     (tunable,) = (each for each in robot.tunables[transmission] if each.path == path)
     return tunable.value, tunable
 
@@ -511,7 +510,7 @@ def _default(
 def _descriptor(tunable: Tunable | None, value: float) -> ParameterDescriptor:
     if tunable is None:
         return ParameterDescriptor(
-            description='Whether absolute positions pass from actuator to joint by role, unmapped.'
+            description='Whether the sensors are at the joints: values pass by role, unmapped.'
         )
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
     widest = max(widest, abs(tunable.default), abs(value))

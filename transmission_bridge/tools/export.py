@@ -22,8 +22,7 @@ from transmission_bridge.tools.parameter_files import read_parameter_file
 from transmission_bridge.tools.robot import aliases_of, read_robot_file, STANDARD_INPUT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
-from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
-from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 
 __all__ = ['Change', 'Exported', 'export', 'run', 'write_number']
 
@@ -151,8 +150,6 @@ def export(
     robot = RobotTransmissions(load_description(data), aliases=aliases)
     wanted = _places(robot, values)
     tuned = robot.with_parameters(by_number(values))
-    if tuned.ignore_absolute_encoder != robot.ignore_absolute_encoder:
-        raise UsageError(f'{IGNORE_ABSOLUTE_ENCODER} is not written by this command')
     editor = NumberEditor(data)
     specs = {binding.spec.name: binding.spec for binding in robot.bindings}
     changes = []
@@ -163,7 +160,9 @@ def export(
             raise UsageError(f'{name} cannot be written: it has no place in the description')
 
     for name, (transmission, path) in wanted.items():
-        if path == (IGNORE_ABSOLUTE_ENCODER,):
+        if path[0] in BY_ROLE:
+            if (transmission, BY_ROLE[path[0]]) in tuned.by_role ^ robot.by_role:
+                raise UsageError(f'{path[0]} is not written by this command')
             continue
         before, after = (_value(each, transmission, path) for each in (robot, tuned))
         if before == after:
@@ -195,7 +194,7 @@ def _places(
     """
     places: dict[str, list[tuple[str, ParameterPath]]] = {}
     for transmission, tunables in robot.tunables.items():
-        paths = [*(tunable.path for tunable in tunables), (IGNORE_ABSOLUTE_ENCODER,)]
+        paths = [*(tunable.path for tunable in tunables), *((name,) for name in BY_ROLE)]
         for path in paths:
             places.setdefault(parameter_name(transmission, path), []).append((transmission, path))
     rejected = {each.name for each in robot.robot.rejected}

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-import re
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.units import row_of
 
 __all__ = [
@@ -20,7 +18,6 @@ __all__ = [
     'interface_units',
     'joint_unit',
     'ratio_unit',
-    'tunable_unit',
     'units_of',
 ]
 
@@ -94,9 +91,3 @@ def ratio_unit(above: str, below: str) -> str:
     if above == below != UNKNOWN_UNIT:
         return ''
     return '/'.join(f'({unit})' if ' ' in unit else unit for unit in (above, below))
-
-
-def tunable_unit(tunable: Tunable) -> str:
-    """Return the unit in brackets at the end of a number's description, empty if none."""
-    found = re.search(r'\[([^]]*)\]\W*$', tunable.description)
-    return found[1] if found else ''

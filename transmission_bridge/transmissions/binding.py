@@ -24,12 +24,14 @@ class Built:
 
     :param tunables: Its live parameters.
     :param units: Units of the drivers of those actuators for which it gives any, by name.
+    :param by_role: Interfaces that pass from actuator to joint by role.
     """
 
     spec: TransmissionSpec
     transmission: Transmission
     tunables: tuple[Tunable, ...] = ()
     units: Mapping[str, ActuatorUnits] = field(default_factory=dict)
+    by_role: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

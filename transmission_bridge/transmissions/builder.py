@@ -156,6 +156,7 @@ def build(
         )
     reader.actuator_limits()
     units = reader.actuator_units(turn=transmission.actuators_turn)
+    by_role = reader.passed_by_role()
     if isinstance(transmission, PositionDependentTransmission):
         if any(tunable.path == ('max_gain',) for tunable in reader.tunables):
             raise reader.error(
@@ -169,7 +170,7 @@ def build(
     for direction in DIRECTIONS:
         for interface in interfaces_of(direction):
             bool(transmission.supports(interface, direction))
-    return Built(spec, transmission, reader.tunables, units), reader.unused()
+    return Built(spec, transmission, reader.tunables, units, by_role), reader.unused()
 
 
 def _build_aliased(

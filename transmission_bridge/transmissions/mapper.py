@@ -46,7 +46,7 @@ class Mapper:
     Every interface in both directions, compiled.
 
     :param layout: Places of joints and actuators, and what connects them.
-    :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
+    :param by_role: Names of transmissions with the interfaces that pass by role, unmapped.
     :param scales: Numbers in SI at the motors for each of the drivers', rows position, velocity,
         effort, shape ``(3, n_actuators)``; ``None``: numbers of actuators are SI.
     """
@@ -54,11 +54,11 @@ class Mapper:
     def __init__(
         self,
         layout: RobotLayout,
-        ignore_absolute_encoder: frozenset[str],
+        by_role: frozenset[tuple[str, str]],
         scales: Array | None = None,
     ) -> None:
         self._layout = layout
-        self._ignore_absolute_encoder = ignore_absolute_encoder
+        self._by_role = by_role
         self._scales = scales
         #: Compiled when they are first asked for: a part of a robot needs few of them.
         self._maps: dict[tuple[Direction, str], InterfaceMap] = {}
@@ -86,9 +86,7 @@ class Mapper:
         """
         found = self._maps.get((direction, interface))
         if found is None:
-            found = _compile(
-                self._layout, interface, direction, self._ignore_absolute_encoder, self._scales
-            )
+            found = _compile(self._layout, interface, direction, self._by_role, self._scales)
             self._maps[direction, interface] = found
         return found
 
@@ -190,7 +188,7 @@ class Mapper:
                 Coupling(
                     np.array(each.moved, dtype=np.intp),
                     np.array(each.actuators, dtype=np.intp),
-                    Mapper(own, self._ignore_absolute_encoder, self._scales_at(each.actuators)),
+                    Mapper(own, self._by_role, self._scales_at(each.actuators)),
                     len(each.joints),
                 )
             )
@@ -215,7 +213,7 @@ class Mapper:
         """
         part = _part(self._layout, joint_names)
         places = [self.actuator_names.index(name) for name in part.actuator_names]
-        return Mapper(part, self._ignore_absolute_encoder, self._scales_at(places))
+        return Mapper(part, self._by_role, self._scales_at(places))
 
 
 class Coupling(NamedTuple):
@@ -346,14 +344,14 @@ def _compile(
     layout: RobotLayout,
     interface: str,
     direction: Direction,
-    ignore_absolute_encoder: frozenset[str],
+    by_role: frozenset[tuple[str, str]],
     scales: Array | None,
 ) -> InterfaceMap:
     """
     Compile one interface in one direction.
 
     :param layout: Places of joints and actuators.
-    :param ignore_absolute_encoder: Names of transmissions whose absolute positions pass by role.
+    :param by_role: Names of transmissions with the interfaces that pass by role, unmapped.
     :param scales: Units of the actuators, see :class:`Mapper`.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
     """
@@ -370,10 +368,10 @@ def _compile(
         inputs, outputs, selected = _places(binding, direction)
         if not binding.transmission.supports(interface, direction):
             after[outputs] = np.nan
-        elif quantity is Quantity.ABSOLUTE_POSITION and (
-            binding.spec.name in ignore_absolute_encoder
-        ):
-            matrix[outputs, inputs] = 1.0
+        elif forward and (binding.spec.name, interface) in by_role:
+            # Passive joints have no role.
+            matrix[outputs[: len(inputs)], inputs] = 1.0
+            after[outputs[len(inputs) :]] = np.nan
         elif isinstance(binding.transmission, LinearTransmission) and _is_linear(binding):
             coefficients, bias_in, bias_out = binding.transmission.coefficients(
                 direction, quantity

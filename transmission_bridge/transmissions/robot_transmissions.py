@@ -32,7 +32,7 @@ from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.stream import Stream
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.tuning import ignored_encoders, rebuilt, resolved
+from transmission_bridge.transmissions.tuning import passed_by_role, rebuilt, resolved
 from transmission_bridge.transmissions.units import ActuatorUnits, scales_of, units_from_text
 from transmission_bridge.types import Array
 
@@ -85,30 +85,31 @@ class RobotTransmissions:
         self._passive_joints: str = passive_joints
         self._actuator_units = dict(actuator_units or {})
         built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
-        ignored, more = ignored_encoders(built)
-        self._compile(robot, built, (*findings, *more), ignored, pass_through)
+        by_role, more = passed_by_role(built)
+        self._compile(robot, built, (*findings, *more), by_role, pass_through)
 
     def _compile(
         self,
         robot: RobotDescription,
         built: tuple[Built, ...],
         findings: tuple[Finding, ...],
-        ignore_absolute_encoder: frozenset[str],
+        by_role: frozenset[tuple[str, str]],
         pass_through: bool,
     ) -> None:
         self._robot = robot
         self._built = built
         self._build_findings = findings
-        self._ignore_absolute_encoder = ignore_absolute_encoder
+        #: Transmissions with the interfaces that pass from actuator to joint by role, unmapped.
+        self.by_role = by_role
         self._may_pass_through = pass_through
         self._layout = lay_out(robot, built, pass_through=pass_through)
         self._units = {name: units for item in built for name, units in item.units.items()}
         self._units |= self._pass_through_units()
         self.scales = scales_of(self._units, self.actuator_names)
-        self.mapper = Mapper(self._layout, ignore_absolute_encoder, self.scales)
+        self.mapper = Mapper(self._layout, by_role, self.scales)
         self.si_mapper = self.mapper
         if self.scales is not None:
-            self.si_mapper = Mapper(self._layout, ignore_absolute_encoder)
+            self.si_mapper = Mapper(self._layout, by_role)
 
     def _pass_through_units(self) -> dict[str, ActuatorUnits]:
         found = {}
@@ -244,7 +245,9 @@ class RobotTransmissions:
     @property
     def ignore_absolute_encoder(self) -> frozenset[str]:
         """Transmissions whose absolute positions pass from actuator to joint by role."""
-        return self._ignore_absolute_encoder
+        return frozenset(
+            name for name, interface in self.by_role if interface == 'absolute_position'
+        )
 
     # -- the maps --------------------------------------------------------------------------------
 
@@ -288,15 +291,16 @@ class RobotTransmissions:
         ``t.with_parameters({'wrist.joints.roll.offset': 0.1})``
 
         :param parameters: By transmission and path below it, joined by dots; any part may be a
-            mapping of its own. Values are numbers; ``ignore_absolute_encoder`` is a bool.
+            mapping of its own. Values are numbers; ``ignore_absolute_encoder`` and
+            ``ignore_torque_sensor`` are true or false.
         :raises UnknownNameError: If there is no such transmission.
         :raises ParameterError: If a parameter is unknown or a value cannot be accepted.
         """
         items = {item.spec.name: item for item in self._built}
-        ignored = set(self._ignore_absolute_encoder)
+        by_role = set(self.by_role)
         numbers, flags = resolved(items, parameters)
-        for name, flag in flags.items():
-            (ignored.add if flag else ignored.discard)(name)
+        for place, flag in flags.items():
+            (by_role.add if flag else by_role.discard)(place)
         for name, values in numbers.items():
             items[name] = rebuilt(items[name], values, self._robot, self._passive_joints)
         if disjoint := disjoint_ranges(tuple(items.values()), self._robot):
@@ -308,7 +312,7 @@ class RobotTransmissions:
             self._robot,
             tuple(items.values()),
             self._build_findings,
-            frozenset(ignored),
+            frozenset(by_role),
             self._may_pass_through,
         )
         return other

@@ -33,7 +33,7 @@ from transmission_bridge.description.values import (
     parse_number,
 )
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 from transmission_bridge.transmissions.units import (
     ActuatorUnits,
     CONSTANTS,
@@ -529,6 +529,38 @@ class SpecReader:
             found=repr(spec.value),
         )
 
+    def passed_by_role(self) -> frozenset[str]:
+        """
+        Return the interfaces that pass from actuator to joint by role.
+
+        ROS 1's ``<ignoreTransmissionAbsoluteEncoder>`` in every joint is read before.
+
+        :raises TransmissionError: If one is not true or false, or does not stand at the
+            transmission.
+        """
+        known = {name.replace('_', ''): name for name in BY_ROLE}
+        found = set()
+        for member in (None, *self.spec.joints, *self.spec.actuators):
+            for spec in (member or self.spec).parameters:
+                letters = spec.name.replace('_', '').lower().replace('transmission', '')
+                if letters not in known or id(spec) in self._used:
+                    continue
+                name, value = known[letters], spec.value.lower()
+                if member or spec.name != name or value not in ('true', 'false'):
+                    place = f'<param name="{name}">true</param> inside the <transmission>'
+                    if (self.spec.dialect, name) == ('ros_control', 'ignore_absolute_encoder'):
+                        place = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
+                    raise self.error(
+                        f"'{spec.name}' (line {spec.line}) cannot be read here",
+                        parameter=name,
+                        expected=place,
+                        found=repr(spec.value),
+                    )
+                self._used.add(id(spec))
+                if value == 'true':
+                    found.add(BY_ROLE[name])
+        return frozenset(found)
+
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''
     ) -> TransmissionError:
@@ -677,7 +709,7 @@ class SpecReader:
 
 def _is_reversed(spec: ParameterSpec) -> bool:
     """Whether a parameter says that something turns the other way; ``false`` says nothing new."""
-    return spec.name.lower() == 'reversed' and spec.value.lower() != 'false'
+    return spec.name.lower() in ('reverse', 'reversed') and spec.value.lower() != 'false'
 
 
 def _count(number: int, noun: str) -> str:

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 import math
+import re
 
 from transmission_bridge.errors import ParameterError
 
-__all__ = ['ParameterPath', 'Tunable']
+__all__ = ['BY_ROLE', 'ParameterPath', 'Tunable']
 
 #: ``('joints', 'roll', 'offset')``, or ``('rod_length',)`` for a parameter of the plugin.
 ParameterPath = tuple[str, ...]
+
+#: Parameters of every transmission that are true or false: whether its sensors are at the joints,
+#: so that the values of an interface pass from actuator to joint by role, unmapped.
+BY_ROLE = {'ignore_absolute_encoder': 'absolute_position', 'ignore_torque_sensor': 'torque'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,12 @@ class Tunable:
     maximum: float | None = None
     nonzero: bool = False
     may_be_infinite: bool = False
+
+    @property
+    def unit(self) -> str:
+        """The unit in brackets at the end of its description, empty if there is none."""
+        found = re.search(r'\[([^]]*)\]\W*$', self.description)
+        return found[1] if found else ''
 
     @property
     def shapes_map(self) -> bool:

@@ -15,22 +15,19 @@ from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.builder import build
-from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath
 
-__all__ = ['IGNORE_ABSOLUTE_ENCODER', 'ignored_encoders', 'rebuilt', 'resolved']
+__all__ = ['passed_by_role', 'rebuilt', 'resolved']
 
 #: Magnitudes of reductions that can be set.
 RATIOS = 1e-6, 1e6
 
-#: The one parameter that every transmission has and that is not a number.
-IGNORE_ABSOLUTE_ENCODER = 'ignore_absolute_encoder'
-
 
 def resolved(
     items: Mapping[str, Built], parameters: Mapping[str, Any]
-) -> tuple[dict[str, dict[ParameterPath, float]], dict[str, bool]]:
+) -> tuple[dict[str, dict[ParameterPath, float]], dict[tuple[str, str], bool]]:
     """
-    Return the numbers of each transmission by path, and its ``ignore_absolute_encoder`` if given.
+    Return the numbers of each transmission by path, and which interfaces pass by role or do not.
 
     :param items: The transmissions by name.
     :param parameters: For example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may
@@ -41,10 +38,10 @@ def resolved(
     """
     known: dict[str, list[tuple[str, ParameterPath]]] = {}
     for name, item in items.items():
-        for path in (*(tunable.path for tunable in item.tunables), (IGNORE_ABSOLUTE_ENCODER,)):
+        for path in (*(tunable.path for tunable in item.tunables), *((each,) for each in BY_ROLE)):
             known.setdefault('.'.join((name, *path)), []).append((name, path))
     numbers: dict[str, dict[ParameterPath, float]] = {}
-    ignored: dict[str, bool] = {}
+    by_role: dict[tuple[str, str], bool] = {}
     for keys, value in _leaves((), parameters):
         found = known.get('.'.join(keys), [])
         if len(found) > 1:
@@ -54,8 +51,8 @@ def resolved(
             raise _unknown(items, keys, value)
         transmission, path = found[0]
         item = items[transmission]
-        if path == (IGNORE_ABSOLUTE_ENCODER,):
-            ignored[transmission] = _flag(item, value)
+        if path[0] in BY_ROLE:
+            by_role[transmission, BY_ROLE[path[0]]] = _flag(item, path[0], value)
             continue
         (tunable,) = (each for each in item.tunables if each.path == path)
         number = _number(item, '.'.join(path), value)
@@ -63,7 +60,7 @@ def resolved(
             number, transmission=transmission
         )
         _check_ratio(item, path, number)
-    return numbers, ignored
+    return numbers, by_role
 
 
 def _unknown(items: Mapping[str, Built], keys: ParameterPath, value: object) -> Exception:
@@ -85,7 +82,7 @@ def _unknown(items: Mapping[str, Built], keys: ParameterPath, value: object) -> 
         f"unknown parameter '{name}'",
         transmission=owner,
         parameter=name,
-        expected=f'one of {names}, {IGNORE_ABSOLUTE_ENCODER}',
+        expected=f'one of {names}, {", ".join(BY_ROLE)}',
         found=repr(value),
     )
 
@@ -120,7 +117,7 @@ def _check_ratio(item: Built, path: ParameterPath, number: float) -> None:
     )
 
 
-def _flag(item: Built, value: object) -> bool:
+def _flag(item: Built, name: str, value: object) -> bool:
     expected = ''
     if not isinstance(value, bool):
         expected = 'true or false'
@@ -128,9 +125,9 @@ def _flag(item: Built, value: object) -> bool:
         expected = 'false, as it has different numbers of joints and actuators'
     if expected:
         raise ParameterError(
-            f'{IGNORE_ABSOLUTE_ENCODER} cannot be accepted',
+            f'{name} cannot be accepted',
             transmission=item.spec.name,
-            parameter=IGNORE_ABSOLUTE_ENCODER,
+            parameter=name,
             expected=expected,
             found=repr(value),
         )
@@ -185,24 +182,27 @@ def rebuilt(
         ) from error
 
 
-def ignored_encoders(built: tuple[Built, ...]) -> tuple[frozenset[str], list[Finding]]:
-    """Take over ``<ignoreTransmissionAbsoluteEncoder>`` where the roles can be paired."""
-    ignored = set()
+def passed_by_role(
+    built: tuple[Built, ...],
+) -> tuple[frozenset[tuple[str, str]], list[Finding]]:
+    """Return the interfaces that pass by role in the description, if the roles can be paired."""
+    by_role: set[tuple[str, str]] = set()
     findings = []
     for item in built:
-        if not item.spec.ignore_absolute_encoder:
-            continue
-        if item.transmission.n_joints == item.transmission.n_actuators:
-            ignored.add(item.spec.name)
-        else:
+        asked = set(item.by_role)
+        if item.spec.ignore_absolute_encoder:
+            asked.add('absolute_position')
+        if asked and item.transmission.n_joints != item.transmission.n_actuators:
             findings.append(
                 Finding(
                     'warning',
-                    'ignoreTransmissionAbsoluteEncoder has no meaning with different numbers of '
-                    'joints and actuators; absolute positions are mapped',
+                    f'{" and ".join(sorted(asked))} cannot pass by role with different numbers of '
+                    'joints and actuators, and are mapped',
                     line=item.spec.line,
                     path=item.spec.path,
                     subject=item.spec.name,
                 )
             )
-    return frozenset(ignored), findings
+        else:
+            by_role.update((item.spec.name, interface) for interface in asked)
+    return frozenset(by_role), findings

@@ -32,7 +32,6 @@ from transmission_bridge.tools.calibration.statistics import (
     spread,
     weights_of,
 )
-from transmission_bridge.tools.units import tunable_unit
 from transmission_bridge.types import Array, Index, Mask
 
 __all__ = ['Problem', 'State', 'Term', 'play', 'solved', 'starts']
@@ -379,7 +378,7 @@ def starts(problem: Problem, free: Sequence[int], *, is_constant: bool) -> list[
     if first is not model.nominal:
         found.append(model.nominal.copy())
     values = model.nominal
-    units = [tunable_unit(tunable) for tunable in model.tunables]
+    units = [tunable.unit for tunable in model.tunables]
     own = [p for p in free if not is_joint_offset(model.tunables[p])]
     for one, other in itertools.combinations(own, 2):
         if units[one] and units[one] == units[other] and values[one] and values[other]:

@@ -24,7 +24,6 @@ from typing import Literal
 import numpy as np
 
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.units import tunable_unit
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.transmission import Transmission
@@ -94,7 +93,7 @@ class TransmissionModel:
         """
         described = np.abs(self.nominal)
         sizes: Array = np.maximum(np.abs(values), described)
-        units = [tunable_unit(tunable) for tunable in self.tunables]
+        units = [tunable.unit for tunable in self.tunables]
         for place, tunable in enumerate(self.tunables):
             if is_joint_offset(tunable):
                 sizes[place] = 1.0

@@ -25,7 +25,7 @@ from transmission_bridge.tools.cli import Console, Exit, optional, printable, Us
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
 from transmission_bridge.tools.robot import aliases_of, read_robot_file
-from transmission_bridge.tools.units import actuator_unit, joint_unit, tunable_unit, UNKNOWN_UNIT
+from transmission_bridge.tools.units import actuator_unit, joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import Domain
@@ -295,7 +295,7 @@ def _members(
                 continue
             name = tunable.path[-1].removeprefix('mechanical_')
             if tunable.value != _NEUTRAL.get(name):
-                unit = unit_of(end.name) if name == 'offset' else tunable_unit(tunable)
+                unit = unit_of(end.name) if name == 'offset' else tunable.unit
                 texts.append(_with_unit(f'{name} {tunable.value:.6g}', unit))
         members.append(Member(end.name, ', '.join(texts)))
     return tuple(members)
@@ -308,7 +308,7 @@ def _own_numbers(tunables: Sequence[Tunable]) -> tuple[str, ...]:
         if tunable.path[0] in ('joints', 'actuators') or not tunable.shapes_map:
             continue
         name = '.'.join(tunable.path).removeprefix('matrix.')
-        texts.append(_with_unit(f'{name} {tunable.value:.4g}', tunable_unit(tunable)))
+        texts.append(_with_unit(f'{name} {tunable.value:.4g}', tunable.unit))
     lines: list[str] = []
     for text in texts[:MOST_NUMBERS]:
         if lines and len(lines[-1]) + len(text) + 2 <= LONGEST_LINE:

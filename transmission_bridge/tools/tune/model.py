@@ -28,11 +28,10 @@ from transmission_bridge.errors import (
 from transmission_bridge.tools.export import export
 from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.parameter_files import parameters_yaml
-from transmission_bridge.tools.units import joint_unit, tunable_unit, UNKNOWN_UNIT
+from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
-from transmission_bridge.transmissions.tuning import IGNORE_ABSOLUTE_ENCODER
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
@@ -170,7 +169,7 @@ class TuneModel:
         self._places = {
             name: place
             for name, place in parameter_names(robot).places.items()
-            if place[1] != (IGNORE_ABSOLUTE_ENCODER,)
+            if place[1][0] not in BY_ROLE
         }
         self._of: dict[str, list[str]] = {}
         for name, (transmission, _) in self._places.items():
@@ -209,7 +208,7 @@ class TuneModel:
         )
 
     def _unit(self, tunable: Tunable) -> str:
-        unit = tunable_unit(tunable)
+        unit = tunable.unit
         if unit == UNKNOWN_UNIT and tunable.path[0] == 'joints':
             return joint_unit(self.robot.robot, tunable.path[1])
         return unit

@@ -16,10 +16,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import TransmissionError
+from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.errors import in_other_unit, TransmissionError
 from transmission_bridge.transmissions.linkage.live import Ends, PartSample
-from transmission_bridge.transmissions.linkage.structure import RANK, rows_function, Structure
+from transmission_bridge.transmissions.linkage.structure import (
+    rows_function,
+    share_of_rank,
+    Structure,
+)
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
     Loop,
@@ -56,6 +60,9 @@ MOST_CALLS = 1200
 
 #: The table reaches this far at least [rad or m].
 NARROW = 0.1
+
+#: A driven joint that moves by less than this share of its range is held.
+MOVED = 1e-3
 
 #: Steps of the driven joints where the straight way back does not lead there, and the longest.
 DRIVEN_STEPS, LONGEST = 40, 0.2
@@ -142,9 +149,9 @@ class Component:
 
     def _require_regular(self) -> None:
         structure = self.structure
+        self._refuse_held()
         for way in self._ways:
             if not way.begin(structure.start):
-                self._refuse_held()
                 raise TransmissionError(
                     f'at its start the linkage is singular as seen from {way.what}',
                     expected='<start> away from dead centres and from special positions',
@@ -196,16 +203,21 @@ class Component:
         rows = rows_function(structure.closures, structure.closures.rows)
         jacobian = np.asarray(rows(structure.start, structure.lengths)[1].full())
         values = np.linalg.svd(jacobian, compute_uv=False)
-        rank = int((values > RANK * values[0]).sum())
+        rank = int((values > share_of_rank(self._tolerance) * values.max(initial=0.0)).sum())
         if rank > structure.rank:
-            names = ', '.join(structure.names[k] for k in structure.driven)
-            raise TransmissionError(
-                f'the loops hold the driven joints {names}: of {rank} independent equations the '
-                f'other joints can meet {structure.rank}',
-                expected="no more than they can meet; is a 'weld' meant to be a 'hinge' or a "
-                "'point', is an axis another one, or a joint missing?",
-                found=', '.join(str(path.loop) for path in structure.paths),
+            raise self._held(
+                structure.driven,
+                f'of {rank} independent equations the other joints can meet {structure.rank}',
             )
+
+    def _held(self, driven: Sequence[int], reason: str) -> TransmissionError:
+        names = ', '.join(self.structure.names[k] for k in driven)
+        return TransmissionError(
+            f'the loops hold the driven joints {names}: {reason}',
+            expected="no more equations than they can meet; is a 'weld' meant to be a 'hinge' or "
+            "a 'point', is an axis another one, a joint missing, or the <start> a dead centre?",
+            found=', '.join(str(path.loop) for path in self.structure.paths),
+        )
 
     def rival(self) -> tuple[int, float] | None:
         """Return a joint that another assembly has elsewhere, and where, if one is found."""
@@ -242,8 +254,16 @@ class Component:
         Positions of the given joints and the states of a way there, of each way.
 
         They are reached from the start on straight ways from point to point of a grid.
+
+        :raises TransmissionError: If a driven joint is where it starts in all of them.
         """
         positions = self._reached()
+        driven = list(self.structure.driven)
+        moved = np.ptp(np.array(positions)[:, driven], axis=0) / (self.upper - self.lower)
+        if (moved < MOVED).any():
+            # Equations that depend on each other at the start may be independent elsewhere.
+            held = [place for place, share in zip(driven, moved, strict=True) if share < MOVED]
+            raise self._held(held, 'no position away from the start closes them')
         ways = [way.fresh() for way in self._ways]
         states: list[list[Array]] = [[] for _ in ways]
         for may_lose in (False, True):
@@ -495,19 +515,43 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
             )
     hints = {}
     for name, position in spec.start:
-        tree.joint(name, '<start>')
+        joint = tree.joint(name, '<start>')
         if name not in variables:
             raise TransmissionError(
                 f"<start>: joint '{name}' is in no loop and not driven",
                 expected='a joint between the frames of a loop',
                 found=f'joints {", ".join(variables)}',
             )
+        _check_start(joint, position)
         hints[name] = position
     names = names_in_order(variables)
     result = []
     for group, own in _groups(paths, len(names)):
         result.append(_component(tree, spec, names, group, own, paths, hints))
     return tuple(result)
+
+
+def _check_start(joint: JointSpec, position: float) -> None:
+    """Refuse a start in degrees: what is published would be whole turns away."""
+    limits = _limits_of(joint)
+    if (
+        joint.type != 'prismatic'
+        and abs(position) > 2.0 * math.pi
+        and not (joint.type == 'revolute' and limits[0] <= position <= limits[1])
+    ):
+        raise TransmissionError(
+            f"<start> of joint '{joint.name}' is more than a turn away from zero",
+            expected='a position within a turn, or within its limits [rad]',
+            found=in_other_unit(position, 'rad'),
+        )
+
+
+def _limits_of(joint: JointSpec) -> tuple[float, float]:
+    """Return the ends of a joint, infinite where it has none."""
+    low = high = None
+    if joint.limits is not None and joint.type != 'continuous':
+        low, high = joint.limits.lower, joint.limits.upper
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _groups(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
@@ -541,12 +585,7 @@ def _component(
     local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
     parts = [tree.path(paths[k].loop, local) for k in own]
     joints = [tree.joint(name, 'joint') for name in local]
-    limits = []
-    for joint in joints:
-        low = high = None
-        if joint.limits is not None and joint.type != 'continuous':
-            low, high = joint.limits.lower, joint.limits.upper
-        limits.append((-math.inf if low is None else low, math.inf if high is None else high))
+    limits = [_limits_of(joint) for joint in joints]
     driven = [local[name] for name in spec.driven if name in local]
     commanded = [local[name] for name in spec.commanded if name in local]
     if not driven and not commanded:

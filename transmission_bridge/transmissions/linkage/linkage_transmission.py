@@ -32,7 +32,12 @@ from transmission_bridge.transmissions.linkage.component import (
     LinkageSpec,
 )
 from transmission_bridge.transmissions.linkage.live import LivePart, PartSample, PartStream
-from transmission_bridge.transmissions.linkage.tree import linkage_joints, Loop, LOOP_TYPES
+from transmission_bridge.transmissions.linkage.tree import (
+    linkage_joints,
+    Loop,
+    LOOP_TYPES,
+    Tree,
+)
 from transmission_bridge.transmissions.mechanism import POSITIONS
 from transmission_bridge.transmissions.position_dependent import MAX_GAIN, read_max_gain
 from transmission_bridge.transmissions.report import MapReport
@@ -177,6 +182,10 @@ class LinkageTransmission(Transmission):
             start=tuple(_start(reader, element) for element in reader.elements('start')),
             tolerance=_tolerance(reader),
         )
+        # A frame that is not a link would make every joint above the other one a part of the loop.
+        tree = Tree(robot)
+        for loop in linkage.loops:
+            tree.check_frames(loop)
         for other in robot.transmissions:
             _refuse_shared(reader, robot, other)
         components = components_of(robot, linkage)

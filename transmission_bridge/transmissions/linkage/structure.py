@@ -13,12 +13,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.errors import TransmissionError
+from transmission_bridge.errors import in_other_unit, TransmissionError
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
 from transmission_bridge.transmissions.linkage.tree import LoopPath
 from transmission_bridge.types import Array
 
-__all__ = ['Structure', 'rows_function']
+__all__ = ['Structure', 'rows_function', 'share_of_rank']
 
 #: Tries to close a linkage from random positions of joints without a hint: with the driven
 #: joints where they are, and with these free as well.
@@ -52,6 +52,9 @@ DISTANCES = (0.1, 0.04, 0.01, 0.003)
 #: times it, as rounded dimensions turn zeros into something of the size of the rounding.
 RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
 
+#: Gaps above this are probably lengths in millimetres [m].
+IN_MILLIMETRES = 4.0
+
 #: In how many steps rods are made longer, and the most of Newton's in each.
 LENGTHENINGS = 10
 
@@ -64,6 +67,11 @@ def rows_function(closures: Closures, rows: Any) -> Any:
     return ca.Function(
         'rows', [closures.z, closures.lengths], [rows, ca.jacobian(rows, closures.z)]
     )
+
+
+def share_of_rank(tolerance: float) -> float:
+    """Return the share of the largest singular value below which one is zero."""
+    return max(RANK, RANK_OF_TOLERANCE * tolerance)
 
 
 @dataclass(frozen=True)
@@ -454,18 +462,24 @@ class _Search:
         miss = np.abs(self._stated(z, lengths)[0])
         worst = int(np.argmax(np.nan_to_num(miss)))
         loop = self._paths[self._closures.owners[worst]].loop
-        nearly = gap < 1e-4
-        advice = (
-            f'more digits in the URDF, <param name="tolerance"> above {gap:.1e}, or '
-            "type='point' instead of 'weld'"
-            if nearly
-            else '<start joint="..." position="..."/> near the assembly that is meant, more '
-            "digits in the URDF, or type='point' instead of 'weld'"
-        )
+        size = f'{gap:.3g} (m or rad)'
+        if IN_MILLIMETRES < gap < math.inf:  # residuals of directions are below 2
+            size = in_other_unit(float(f'{gap:.3g}'), 'm')
+            advice = '<origin>s in metres'
+        elif gap < 1e-4:
+            advice = (
+                f'more digits in the URDF, <param name="tolerance"> above {gap:.1e}, or '
+                "type='point' instead of 'weld'"
+            )
+        else:
+            advice = (
+                '<start joint="..." position="..."/> near the assembly that is meant, more '
+                "digits in the URDF, or type='point' instead of 'weld'"
+            )
         return TransmissionError(
             f'the linkage does not close: loop {loop} stays open; try {advice}',
             expected=f'a gap below {tolerance:g}',
-            found=f'{gap:.3g} (m or rad) from {sum(TRIES)} starts',
+            found=f'{size} from {sum(TRIES)} starts',
         )
 
     def others(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
@@ -517,7 +531,7 @@ def _freedoms(
     """Return the joints that are solved for, the held, the idle ones, and the rank."""
     if not unknown:
         return [], (), (), 0
-    share = max(RANK, RANK_OF_TOLERANCE * tolerance)
+    share = share_of_rank(tolerance)
     parts = []
     for z in nearby:
         jacobian = np.asarray(rows(z, lengths)[1].full())[:, unknown]

@@ -135,7 +135,9 @@ class Tree:
         if joint is None:
             raise TransmissionError(
                 f"{role}: '{name}' is not a joint of this URDF{closest(name, self._joints)}",
-                expected='<param name="joint"> in its actuator: the joint that the motor turns'
+                expected=f"its joint '{above.name}', as '{name}' is a link"
+                if (above := self._above.get(name)) is not None
+                else '<param name="joint"> in its actuator: the joint that the motor turns'
                 if role == DRIVEN
                 else 'a revolute, continuous or prismatic joint',
                 found=repr(name),
@@ -176,6 +178,7 @@ class Tree:
         :raises TransmissionError: If a frame is no link, both are on one, or a joint between them
             cannot be one number.
         """
+        self.check_frames(loop)
         chains = [self._chain(frame, loop) for frame in (loop.frame1, loop.frame2)]
         common = 0
         for one, other in zip(*chains, strict=False):
@@ -192,9 +195,15 @@ class Tree:
             )
         return path
 
-    def _chain(self, frame: str, loop: Loop) -> list[JointSpec]:
-        """Return the joints from the root to a link."""
-        if frame not in self._links and frame not in self._above:
+    def check_frames(self, loop: Loop) -> None:
+        """
+        Check that the frames of a loop are links.
+
+        :raises TransmissionError: If one is not.
+        """
+        for frame in (loop.frame1, loop.frame2):
+            if frame in self._links or frame in self._above:
+                continue
             joint = self._joints.get(frame)
             near = closest(frame, sorted(self._links)) if joint is None else ''
             raise TransmissionError(
@@ -204,6 +213,9 @@ class Tree:
                 else f"its child link '{joint.child}', as '{frame}' is a joint",
                 found=repr(frame),
             )
+
+    def _chain(self, frame: str, loop: Loop) -> list[JointSpec]:
+        """Return the joints from the root to a link."""
         chain: list[JointSpec] = []
         link = frame
         while (joint := self._above.get(link)) is not None:
@@ -285,17 +297,21 @@ def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
     """
     Return the joints that a linkage moves, named or not, as far as its loops can be read.
 
-    Nothing, where a transmission has no loops.
+    If one frame of a loop is not a link, nothing tells where its two paths meet: the other path
+    counts up to its last joint that the linkage names. A transmission without loops has none.
     """
     loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
     if not loops and not spec.type.endswith('/LinkageTransmission'):
         return set()
     above = {joint.child: joint for joint in robot.joints}
+    links = {*above, *(link.name for link in robot.links)}
     found = {joint.name for joint in spec.joints}
     for actuator in spec.actuators:
         driven = [each.value for each in actuator.parameters if each.name == 'joint']
         found.add(driven[0] if driven else actuator.name)
+    named = frozenset(found)
     for loop in loops:
+        is_known = all(loop.get(name) in links for name in ('frame1', 'frame2'))
         sides = []
         for name in ('frame1', 'frame2'):
             side: list[str] = []
@@ -304,6 +320,8 @@ def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
                 joint = above[link]
                 side.append(joint.name)
                 link = joint.parent
+            while not is_known and side and side[-1] not in named:
+                side.pop()
             sides.append(set(side))
         found |= sides[0] ^ sides[1]
     scalar = {joint.name: joint for joint in robot.joints if joint.is_scalar}
