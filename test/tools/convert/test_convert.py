@@ -182,7 +182,9 @@ def test_where_nothing_is_converted_nothing_is_written(run, bags, tmp_path, robo
     result = run('convert', source, target, '--description', robot_file)
     assert (result.code, result.out) == (1, '')
     assert '5 messages of /actuator_states refused (foreign)' in result.err
-    assert "expected some of 'm1', 'm2', 'm3' (give the driver's names with" in result.err
+    assert "expected some of 'm1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with" in (
+        result.err
+    )
     assert 'the parameter' not in result.err
     assert 'nothing was converted, and nothing is written' in result.err
     assert not target.exists()
