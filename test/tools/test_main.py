@@ -80,6 +80,11 @@ def test_the_version_is_that_of_the_package(run):
     assert run('--version').out == f'transmission_bridge {__version__}\n'
 
 
+def test_the_closest_command_is_named(run):
+    """Who mistyped a command reads which one is meant."""
+    assert "unknown command 'chekc' (closest: 'check'): calibrate, " in run('chekc').err
+
+
 @pytest.mark.parametrize(
     'arguments',
     [

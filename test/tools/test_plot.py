@@ -155,6 +155,7 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
         (['--output', 'drive.pdf'], 'should end with .svg or .png'),
         (['--output', 'no/such/folder/x.svg'], "there is no folder 'no/such/folder'"),
         (['--transmission', 'none'], "unknown transmission 'none', known: crank"),
+        (['--transmission', 'cranc'], "unknown transmission 'cranc' (closest: 'crank'), known"),
         (['--output', 'a\0b.svg'], 'cannot write'),
     ],
 )

@@ -13,7 +13,12 @@ import sys
 from typing import Any, NoReturn
 
 from transmission_bridge import __version__
-from transmission_bridge.errors import DescriptionError, TransmissionBridgeError
+from transmission_bridge.errors import (
+    closest,
+    DescriptionError,
+    shown,
+    TransmissionBridgeError,
+)
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
@@ -74,7 +79,9 @@ def _dispatch(arguments: list[str], console: Console) -> Exit:
     elif first == '--version':
         console.out.line(f'{PROGRAM} {__version__}')
     else:
-        problem = f"unknown command '{first}'" if first else 'a command is missing'
+        problem = 'a command is missing'
+        if first:
+            problem = f'unknown command {shown(first)}{closest(first, SUMMARIES)}'
         raise UsageError(f"{problem}: {', '.join(SUMMARIES)} (see '{PROGRAM} --help')")
     return Exit.OK
 

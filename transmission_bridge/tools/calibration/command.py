@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.calibrate import calibrate_robot
 from transmission_bridge.tools.calibration.recording import (
     has_topics,
@@ -240,8 +241,7 @@ def _chosen(names: Sequence[str], robot: RobotTransmissions) -> tuple[list[str],
     """
     for name in names:
         if name not in robot.transmissions:
-            known = ', '.join(robot.transmissions) or 'none'
-            raise UsageError(f"unknown transmission '{name}', known: {known}")
+            raise UnknownNameError('transmission', name, tuple(robot.transmissions))
     refusals = {
         binding.spec.name: f"'{binding.spec.name}' is a linkage, which is not calibrated: ~/zero "
         'sets the offsets of its actuators from known positions'

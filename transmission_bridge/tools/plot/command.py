@@ -21,7 +21,8 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.tools.cli import Console, Exit, optional, printable, UsageError
+from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.tools.cli import Console, Exit, optional, printable
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
 from transmission_bridge.tools.robot import aliases_of, read_robot_file
@@ -631,8 +632,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     names = (*robot.transmissions, *(spec.name for spec in robot.refused))
     for name in options.transmission:
         if name not in names:
-            known = ', '.join(names) or 'none'
-            raise UsageError(f"unknown transmission '{name}', known: {known}")
+            raise UnknownNameError('transmission', name, names)
     output = options.output or _file_name(robot.robot.name)
     check_output(output, force=options.force)
     blocks = blocks_of(robot, options.transmission or names)
