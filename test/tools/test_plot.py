@@ -174,7 +174,7 @@ def test_a_missing_library_is_one_sentence(run, leg, tmp_path, hide):
     hide('matplotlib')
     result = run('plot', leg, '--output', tmp_path / 'x.svg')
     assert (result.code, result.out) == (2, '')
-    assert "pip install 'transmission_bridge[plot]'" in result.err
+    assert "pip install '.[plot]'" in result.err
 
 
 def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):

@@ -17,13 +17,11 @@ from typing import Any, TypeAlias
 
 from transmission_bridge.bridge.homing import counted_twice
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import parameter_names, unused_aliases
+from transmission_bridge.bridge.options import parameter_name, parameter_names, unused_aliases
 from transmission_bridge.description import (
     Dialect,
     Finding,
-    load_description,
     RejectedTransmission,
-    RobotDescription,
     TransmissionEnd,
     TransmissionSpec,
 )
@@ -39,7 +37,7 @@ from transmission_bridge.tools.limit_report import (
     transmission_limits,
     TransmissionLimits,
 )
-from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.units import units_of
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
@@ -126,6 +124,7 @@ class CheckReport:
     :param lost: Joints that are not bridged, with the reason.
     :param units: Units of the drivers, by actuator; one that is missing is SI.
     :param findings: In the order of the file.
+    :param notes: About the parameter file.
     """
 
     robot: str
@@ -134,6 +133,7 @@ class CheckReport:
     lost: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, ActuatorUnits], ...] = ()
     findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def has_errors(self) -> bool:
@@ -164,26 +164,27 @@ class CheckReport:
         }
 
 
-def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckReport:
+def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     """
     Read a description and load its transmissions, whatever is wrong with them.
 
+    :param setup: The parameters of its bridge.
     :param strict: Report warnings as errors where
         :func:`~transmission_bridge.description.load_description` in strict mode refuses the
         description.
+    :raises UsageError: If a parameter does not fit the robot.
     """
     try:
-        robot = load_description(data)
+        transmissions, notes = setup.robot(data)
     except DescriptionError as error:
         return CheckReport(robot='', findings=(_as_finding(error),))
-    registry = Registry()
-    transmissions = RobotTransmissions(robot, aliases=aliases, registry=registry)
+    robot, aliases = transmissions.robot, setup.aliases
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
         for binding in transmissions.bindings
     }
     findings: Iterable[Finding] = (
-        *_with_closest_types(transmissions, aliases, registry.type_names),
+        *_with_closest_types(transmissions, aliases, Registry().type_names),
         *implausible_numbers(transmissions),
         *counted_twice(transmissions),
         *shared_limits(transmissions),
@@ -202,11 +203,12 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         )
     return CheckReport(
         robot=robot.name,
-        transmissions=_reports(robot, transmissions, limits),
+        transmissions=_reports(transmissions, limits, setup.numbers),
         pass_through=transmissions.pass_through,
         lost=tuple(transmissions.lost_joints.items()),
         units=tuple(transmissions.units.items()),
         findings=tuple(sorted(findings, key=_place)),
+        notes=tuple(notes),
     )
 
 
@@ -257,10 +259,28 @@ def _kind(type_name: str) -> str:
 
 
 def _reports(
-    robot: RobotDescription,
     transmissions: RobotTransmissions,
     limits: Mapping[str, TransmissionLimits],
+    tuned: Mapping[str, float],
 ) -> tuple[TransmissionReport, ...]:
+    """
+    Return the reports.
+
+    :param tuned: Numbers in place of those of the description, by parameter.
+    """
+    robot = transmissions.robot
+
+    def members(
+        spec: TransmissionSpec, side: str, ends: Iterable[TransmissionEnd]
+    ) -> Iterator[Member]:
+        for end in ends:
+            names = [
+                parameter_name(spec.name, (side, end.name, number))
+                for number in ('mechanical_reduction', 'offset')
+            ]
+            given = (end.mechanical_reduction, end.offset)
+            yield Member(end.name, end.role, *map(tuned.get, names, given))
+
     def report(
         spec: TransmissionSpec | RejectedTransmission, *sides: Iterable[Member]
     ) -> TransmissionReport:
@@ -280,7 +300,11 @@ def _reports(
 
     reports = [
         *(
-            report(spec, map(_member, spec.joints), map(_member, spec.actuators))
+            report(
+                spec,
+                members(spec, 'joints', spec.joints),
+                members(spec, 'actuators', spec.actuators),
+            )
             for spec in robot.transmissions
         ),
         *(
@@ -289,10 +313,6 @@ def _reports(
         ),
     ]
     return tuple(sorted(reports, key=_place))
-
-
-def _member(spec: TransmissionEnd) -> Member:
-    return Member(spec.name, spec.role, spec.mechanical_reduction, spec.offset)
 
 
 def _as_finding(error: DescriptionError) -> Finding:
@@ -437,6 +457,9 @@ def _driver_units(units: Sequence[tuple[str, ActuatorUnits]], width: int | None)
 
 _Side: TypeAlias = tuple[MemberLimits, ...]
 
+#: What is less beside other numbers is zero.
+_ROUNDING = 1e-12
+
 
 def _limits(title: str, limits: Sequence[tuple[_Side, _Side]], width: int | None) -> Iterator[str]:
     """Yield the table of each transmission's two sides, the second indented."""
@@ -474,10 +497,11 @@ def _units(unit: str) -> tuple[str, ...]:
 
 
 def _numbers(indent: str, each: MemberLimits) -> tuple[str, ...]:
+    lower, upper = _rounded((each.lower, each.upper))
     return (
         indent + each.name,
-        _range((each.lower, each.lower)),
-        _range((each.upper, each.upper)),
+        _range((lower, lower)),
+        _range((upper, upper)),
         _range(each.velocity),
         _range(each.effort),
     )
@@ -491,7 +515,7 @@ def _region(region: Region) -> Iterator[str]:
     for actuator, row, lower, upper in rows:
         terms = ' '.join(
             f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-            for factor, name in zip(row.tolist(), joints, strict=True)
+            for factor, name in zip(_rounded(row.tolist()), joints, strict=True)
             if factor
         ).removeprefix('+ ')
         if lower == -upper:
@@ -516,9 +540,15 @@ def _ratios(ratios: Sequence[Ratio]) -> list[str]:
     return aligned(rows, right=(3,))
 
 
+def _rounded(values: Sequence[float]) -> list[float]:
+    """Return numbers with zero in place of what rounding has left beside the largest of them."""
+    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return [0.0 if abs(value) <= _ROUNDING * size else value for value in values]
+
+
 def _range(values: Range) -> str:
     """Return one number, or a range, with fewer digits because it is sampled."""
-    least, greatest = values
+    least, greatest = _rounded(values)
     if math.isnan(least):
         return '?'
     if math.isinf(least):
@@ -607,8 +637,9 @@ def _wrapped(text: str, width: int | None) -> str:
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    aliases = aliases_of(options.alias)
-    report = check(read_robot_file(options.file), strict=options.strict, aliases=aliases)
+    report = check(read_robot_file(options.file), bridge_setup(options), strict=options.strict)
+    for note in report.notes:
+        console.err.line(printable(note))
     if options.json:
         console.out.json(report.as_json(with_limits=options.limits))
     else:

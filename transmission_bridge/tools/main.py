@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.out.flush()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except (UsageError, OutputError, TransmissionBridgeError) as error:
-        code = Exit.ERRORS if isinstance(error, DescriptionError) else Exit.USAGE
+    except (UsageError, OutputError) as error:
+        code = Exit.USAGE
         _complain(console, str(error))
     return int(code)
 
@@ -117,7 +117,13 @@ def _run(name: str, arguments: list[str], console: Console) -> Exit:
         options = parser.parse_intermixed_args(arguments)
     except SystemExit:  # help was printed
         return Exit.OK
-    return command.run(options, console)
+    try:
+        return command.run(options, console)
+    except TransmissionBridgeError as error:
+        # What is wrong is in the description, which a recording may contain.
+        file = getattr(options, 'file', None) or getattr(options, 'input', None)
+        _complain(console, f"'{file}': {error}" if file else str(error))
+        return Exit.ERRORS if isinstance(error, DescriptionError) else Exit.USAGE
 
 
 class _Parser(argparse.ArgumentParser):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description import load_description, RobotDescription
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import (
     RejectedTransmission,
@@ -25,7 +25,7 @@ from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
-from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.tools.units import actuator_unit, joint_unit, tunable_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
@@ -626,9 +626,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         format_of(options.output)
         check_output(options.output, force=options.force)
     optional('matplotlib.figure', 'plot')
-    robot = RobotTransmissions(
-        load_description(read_robot_file(options.file)), aliases=aliases_of(options.alias)
-    )
+    robot = robot_of_command(options, console)
     names = (*robot.transmissions, *(spec.name for spec in robot.refused))
     for name in options.transmission:
         if name not in names:
