@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 import re
@@ -70,21 +71,18 @@ def files_of_others(arguments: Sequence[str], ours: str) -> Iterator[str]:
     :param arguments: The command line; rcl has read its files already.
     :param ours: The node's name with its namespace.
     """
-    import yaml  # as of read_urdf
+    import yaml  # slow, as in read_urdf
 
     for option, name in pairwise(arguments):
-        # A pipe is empty by now.
-        if option != '--params-file' or not Path(name).is_file():
-            continue
-        try:
-            nodes = tuple(_nodes(yaml.safe_load(Path(name).read_bytes())))
-        except (OSError, ValueError, yaml.YAMLError):
-            continue
-        if nodes and not any(_is_meant(each, ours) for each in nodes):
-            yield (
-                f"parameter file '{name}' is not used: expected parameters of {shown(ours)} or "
-                f"'/**', found those of {shortened(nodes)}"
-            )
+        # A pipe is empty by now. What PyYAML reads in another way than rcl is left alone.
+        if option == '--params-file' and Path(name).is_file():
+            with suppress(OSError, ValueError, yaml.YAMLError):
+                nodes = tuple(_nodes(yaml.safe_load(Path(name).read_bytes())))
+                if not any(_is_meant(each, ours) for each in nodes):
+                    yield (
+                        f"parameter file '{name}' is not used: expected parameters of "
+                        f"{shown(ours)} or '/**', found those of {shortened(nodes) or 'nobody'}"
+                    )
 
 
 def _nodes(root: Any, above: str = '') -> Iterator[str]:
@@ -97,6 +95,5 @@ def _nodes(root: Any, above: str = '') -> Iterator[str]:
 
 
 def _is_meant(name: str, ours: str) -> bool:
-    """Return whether rcl takes a name of a file for this node's."""
     pattern = re.escape(name).replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
     return re.fullmatch(pattern, ours) is not None

@@ -38,13 +38,7 @@ from transmission_bridge.bridge.options import (
     range_of,
     REMOVED,
 )
-from transmission_bridge.errors import (
-    clipped,
-    closest,
-    ParameterError,
-    shortened,
-    TransmissionBridgeError,
-)
+from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.rclpy_internals import given_names, given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
@@ -72,16 +66,6 @@ _EXPECTED = {
     str: "text, in quotes where YAML would take it for something else: '1'",
     list: 'a list of texts',
     tuple: 'a list of numbers',
-}
-
-#: A value of each type that a parameter may be declared with.
-_OF_TYPE: dict[Parameter.Type, Any] = {
-    Parameter.Type.BOOL: False,
-    Parameter.Type.INTEGER: 0,
-    Parameter.Type.DOUBLE: 0.0,
-    Parameter.Type.STRING: '',
-    Parameter.Type.STRING_ARRAY: [],
-    Parameter.Type.DOUBLE_ARRAY: (),
 }
 
 #: Characters of a wrong value that are shown.
@@ -163,7 +147,7 @@ def checked_type(name: str, value: Any, default: bool | int | float | str | list
         f'parameter {name} has the wrong type',
         parameter=name,
         expected=_EXPECTED[type(default)],
-        found=clipped(repr(value), _LONGEST),
+        found=repr(value)[:_LONGEST],
     )
 
 
@@ -198,7 +182,7 @@ def take_integers(node: Node) -> None:
 def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
     name, value = parameter.name, parameter.value
     given, wanted = parameter.type_, node.get_parameter_or(name).type_
-    if given is wanted or given is Parameter.Type.NOT_SET or wanted not in _OF_TYPE:
+    if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
         return parameter
     if wanted is Parameter.Type.DOUBLE_ARRAY and given is Parameter.Type.INTEGER_ARRAY:
         return Parameter(name, wanted, [exact_number(name, each) for each in value])
@@ -206,7 +190,10 @@ def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
         return Parameter(name, wanted, [])
     if node.describe_parameter(name).read_only:
         return parameter
-    return Parameter(name, wanted, checked_type(name, value, _OF_TYPE[wanted]))
+    default: Any = ()
+    if wanted is not Parameter.Type.DOUBLE_ARRAY:
+        default = node.get_parameter(name).value
+    return Parameter(name, wanted, checked_type(name, value, default))
 
 
 def _unquoted(value: Any, choices: Sequence[str]) -> Any:

@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 
 from transmission_bridge.bridge.homing import counted_twice
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import parameter_name, parameter_names, unused_aliases
+from transmission_bridge.bridge.options import parameter_names, PREFIX, unused_aliases
 from transmission_bridge.description import (
     Dialect,
     Finding,
     RejectedTransmission,
-    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.errors import DescriptionError, sentence
@@ -124,7 +123,6 @@ class CheckReport:
     :param lost: Joints that are not bridged, with the reason.
     :param units: Units of the drivers, by actuator; one that is missing is SI.
     :param findings: In the order of the file.
-    :param notes: About the parameter file.
     """
 
     robot: str
@@ -133,7 +131,6 @@ class CheckReport:
     lost: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, ActuatorUnits], ...] = ()
     findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def has_errors(self) -> bool:
@@ -184,6 +181,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         for binding in transmissions.bindings
     }
     findings: Iterable[Finding] = (
+        *(Finding('warning', note) for note in notes),
         *_with_closest_types(transmissions, aliases, Registry().type_names),
         *implausible_numbers(transmissions),
         *counted_twice(transmissions),
@@ -208,7 +206,6 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         lost=tuple(transmissions.lost_joints.items()),
         units=tuple(transmissions.units.items()),
         findings=tuple(sorted(findings, key=_place)),
-        notes=tuple(notes),
     )
 
 
@@ -263,23 +260,14 @@ def _reports(
     limits: Mapping[str, TransmissionLimits],
     tuned: Mapping[str, float],
 ) -> tuple[TransmissionReport, ...]:
-    """
-    Return the reports.
-
-    :param tuned: Numbers in place of those of the description, by parameter.
-    """
+    """Return the reports, with the numbers in use where they are not those of the description."""
     robot = transmissions.robot
 
-    def members(
-        spec: TransmissionSpec, side: str, ends: Iterable[TransmissionEnd]
-    ) -> Iterator[Member]:
-        for end in ends:
-            names = [
-                parameter_name(spec.name, (side, end.name, number))
-                for number in ('mechanical_reduction', 'offset')
-            ]
-            given = (end.mechanical_reduction, end.offset)
-            yield Member(end.name, end.role, *map(tuned.get, names, given))
+    def members(spec: TransmissionSpec, side: str) -> Iterator[Member]:
+        for end in getattr(spec, side):
+            place = f'{PREFIX}{spec.name}.{side}.{end.name}.'
+            reduction = tuned.get(f'{place}mechanical_reduction', end.mechanical_reduction)
+            yield Member(end.name, end.role, reduction, tuned.get(f'{place}offset', end.offset))
 
     def report(
         spec: TransmissionSpec | RejectedTransmission, *sides: Iterable[Member]
@@ -300,11 +288,7 @@ def _reports(
 
     reports = [
         *(
-            report(
-                spec,
-                members(spec, 'joints', spec.joints),
-                members(spec, 'actuators', spec.actuators),
-            )
+            report(spec, members(spec, 'joints'), members(spec, 'actuators'))
             for spec in robot.transmissions
         ),
         *(
@@ -638,8 +622,6 @@ def _wrapped(text: str, width: int | None) -> str:
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     report = check(read_robot_file(options.file), bridge_setup(options), strict=options.strict)
-    for note in report.notes:
-        console.err.line(printable(note))
     if options.json:
         console.out.json(report.as_json(with_limits=options.limits))
     else:

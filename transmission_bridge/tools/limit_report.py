@@ -592,6 +592,4 @@ def _as_json(values: Range) -> Any:
         return 'varies'
     if math.isinf(least):
         return None
-    if least == greatest:
-        return least
-    return [least, greatest if math.isfinite(greatest) else None]
+    return least if least == greatest else [least, greatest if math.isfinite(greatest) else None]

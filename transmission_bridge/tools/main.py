@@ -13,12 +13,7 @@ import sys
 from typing import Any, NoReturn
 
 from transmission_bridge import __version__
-from transmission_bridge.errors import (
-    closest,
-    DescriptionError,
-    shown,
-    TransmissionBridgeError,
-)
+from transmission_bridge.errors import closest, DescriptionError, TransmissionBridgeError
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
@@ -48,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.out.flush()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except (UsageError, OutputError) as error:
-        code = Exit.USAGE
+    except (UsageError, OutputError, TransmissionBridgeError) as error:
+        code = Exit.ERRORS if isinstance(error, DescriptionError) else Exit.USAGE
         _complain(console, str(error))
     return int(code)
 
@@ -79,10 +74,9 @@ def _dispatch(arguments: list[str], console: Console) -> Exit:
     elif first == '--version':
         console.out.line(f'{PROGRAM} {__version__}')
     else:
-        problem = 'a command is missing'
-        if first:
-            problem = f'unknown command {shown(first)}{closest(first, SUMMARIES)}'
-        raise UsageError(f"{problem}: {', '.join(SUMMARIES)} (see '{PROGRAM} --help')")
+        problem = f"unknown command '{first}'" if first else 'a command is missing'
+        known = f'{closest(first, SUMMARIES)}: {", ".join(SUMMARIES)}'
+        raise UsageError(f"{problem}{known} (see '{PROGRAM} --help')")
     return Exit.OK
 
 
@@ -120,10 +114,10 @@ def _run(name: str, arguments: list[str], console: Console) -> Exit:
     try:
         return command.run(options, console)
     except TransmissionBridgeError as error:
-        # What is wrong is in the description, which a recording may contain.
-        file = getattr(options, 'file', None) or getattr(options, 'input', None)
-        _complain(console, f"'{file}': {error}" if file else str(error))
-        return Exit.ERRORS if isinstance(error, DescriptionError) else Exit.USAGE
+        # It is in the description, which a recording may contain.
+        if file := getattr(options, 'file', None) or getattr(options, 'input', None):
+            error.args = (f"'{file}': {error}",)
+        raise
 
 
 class _Parser(argparse.ArgumentParser):

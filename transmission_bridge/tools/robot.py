@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 import sys
 
@@ -141,11 +141,14 @@ class BridgeSetup:
             found += names_of_lost(option, pairs(option, getattr(self.options, option)), lost)
         return found
 
-    def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
+    def robot(
+        self, description: bytes, *, is_recorded: bool = False
+    ) -> tuple[RobotTransmissions, list[str]]:
         """
         Return the maps with the numbers of the parameter file.
 
         :param description: The robot.
+        :param is_recorded: Whether they are for a recording.
         :returns: The maps, and notes about parameters that are not used.
         :raises DescriptionError: If the description cannot be read.
         :raises UsageError: If a number or an option does not fit the robot.
@@ -162,6 +165,16 @@ class BridgeSetup:
         if unknown:
             names = shortened(unknown)
             notes.append(f"'{self.file}': not used, this robot has no such number: {names}")
+        different = [
+            option.name
+            for option in fields(BridgeOptions)
+            if option.name in _NOT_USED and getattr(self.options, option.name) != option.default
+        ]
+        if different and is_recorded:
+            notes.append(
+                f"'{self.file}': not used for a recording, which is mapped message by message: "
+                f'{", ".join(different)}'
+            )
         if self.options.tuned_file:
             notes.append(
                 f"'{self.file}': not used: {_TUNED}; where its offsets are to count, give it with "
@@ -174,19 +187,6 @@ class BridgeSetup:
             return robot.with_parameters(by_number(known)), notes
         except TransmissionBridgeError as error:
             raise UsageError(f"'{self.file}': {error}") from None
-
-    def notes_on_recording(self) -> Iterator[str]:
-        """Yield a note about parameters that are not used for a recording."""
-        different = [
-            option.name
-            for option in fields(BridgeOptions)
-            if option.name in _NOT_USED and getattr(self.options, option.name) != option.default
-        ]
-        if different:
-            yield (
-                f"'{self.file}': not used for a recording, which is mapped message by message: "
-                f'{", ".join(different)}'
-            )
 
 
 def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTransmissions:

@@ -183,10 +183,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         check_output(name, force=options.force)
     optional('scipy.optimize', 'calibrate')
     setup = bridge_setup(options, [options.actuators])
-    robot, remarks = setup.robot(read_robot_file(options.file))
+    robot, remarks = setup.robot(read_robot_file(options.file), is_recorded=True)
     chosen, refusals = _chosen(options.transmission, robot)
     recording, notes = _recording(options, setup, robot)
-    for note in (*remarks, *setup.notes_on_recording(), *refusals, *notes):
+    for note in (*remarks, *refusals, *notes):
         console.err.line(printable(note))
     results = calibrate_robot(
         robot,

@@ -53,8 +53,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     try:
         own = None if options.file else _own_description(path, plan)
         data = read_robot_file(options.file) if own is None else own
-        robot, notes = setup.robot(data)
-        for note in (*notes, *setup.notes_on_recording()):
+        robot, notes = setup.robot(data, is_recorded=True)
+        for note in notes:
             _note(console, note)
         _note_description(robot, options.file or path, console)
         converter = MessageConverter(
