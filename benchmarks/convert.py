@@ -110,8 +110,7 @@ def run(what: str, recording: Path, folder: Path) -> tuple[float, float, float]:
         command = [__file__, '--child', 'plain', str(recording), str(target)]
     else:
         robot = str(folder / 'robot.urdf')
-        command = ['-m', 'transmission_bridge', 'convert', str(recording), str(target)]
-        command += ['--description', robot]
+        command = ['-m', 'transmission_bridge', 'convert', robot, str(recording), str(target)]
     begin = time.perf_counter()
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -69,8 +69,14 @@ def printable(text: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name that came in a message, for a sentence: in quotes, escaped, and cut."""
-    return repr(name) if len(name) <= _NAME_LENGTH else f'{name[:_NAME_LENGTH]!r}…'
+    """
+    Return a name that came in a message, for a sentence: in quotes, escaped, without its middle.
+
+    The end of a parameter's name says which number it is.
+    """
+    if len(name) > _NAME_LENGTH:
+        name = f'{name[: _NAME_LENGTH // 2]}…{name[-_NAME_LENGTH // 2 :]}'
+    return repr(name)
 
 
 def closest(name: str, known: Iterable[str], most: int = 3) -> str:

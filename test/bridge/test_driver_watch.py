@@ -61,6 +61,7 @@ class Driver:
             self.statistics.heard = time
             if self.refuses:
                 self.statistics.rejected[self.refuses] += 1
+                self.statistics.refusal = f'why {self.refuses}'
             else:
                 self.statistics.used = time
             self._numbers = numbers(time)
@@ -244,14 +245,38 @@ def test_never_heard_with_a_timeout():
 
 
 def test_every_message_is_refused():
-    """Then the reason is said, and not that there is none; the log has it already."""
+    """Then it is said why, and not that there is none; the log has it already."""
     driver = Driver()
     driver.refuses = 'foreign'
     found = driver.run(every(0.1, 10.0))[-1]
-    assert found.words == (
-        'no usable actuator state yet: every message was refused (foreign): see the log'
-    )
+    assert found.words == ('no usable actuator state yet: every message is refused: why foreign')
     assert not found.kind
+
+
+@pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (1.0, ERROR)])
+def test_a_driver_that_was_started_again_with_other_names(timeout, level):
+    """It is said why its messages are refused, also without a timeout, and logged."""
+    driver = Driver(timeout)
+    driver.run(every(0.1, 5.0))
+    driver.publishers = {2: "'/driver'"}
+    driver.refuses = 'foreign'
+    found = driver.run(every(0.1, 5.0, 5.0))[-1]
+    assert found.level == level
+    assert found.words.endswith(
+        "every message (from '/driver') has been refused for 4 s: why foreign"
+    )
+    assert found.kind == 'refused'  # 'silent' may be in the log already
+    driver.refuses = ''
+    assert driver.run(every(0.1, 2.5, 10.0))[-1] is None
+
+
+def test_a_gripper_on_the_topic_of_a_driver():
+    """Messages about others are no trouble while a driver of the robot may have no news."""
+    driver = Driver()
+    driver.run(every(0.01, 5.0), moving)
+    driver.publishers = {1: "'/driver'", 2: "'/gripper'"}
+    driver.refuses = 'foreign'
+    assert not any(driver.run(every(0.1, 20.0, 5.0), moving))
 
 
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, None), (10.1, ERROR)])

@@ -52,7 +52,7 @@ def test_the_document_lists_its_files(documents):
         for path in EXAMPLE.rglob('*')
         if path.is_file()
         and path.name != '__init__.py'
-        and not {'__pycache__', 'my_robot.egg-info', 'build'} & set(path.parts)
+        and not {'__pycache__', '.pytest_cache', 'my_robot.egg-info', 'build'} & set(path.parts)
     }
     assert set(tree.split()[1:]) == found
 
@@ -60,6 +60,21 @@ def test_the_document_lists_its_files(documents):
 def test_its_description_has_nothing_odd():
     """The URDF loads without a finding."""
     assert RobotTransmissions(load_description(EXAMPLE / 'urdf' / 'my_robot.urdf')).findings == ()
+
+
+def test_its_test_of_the_description_runs_everywhere(tmp_path):
+    """With pytest and this package alone; another ratio fails it."""
+    copy = tmp_path / 'my_robot'
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns('*.egg-info', 'build'))
+    urdf = copy / 'urdf' / 'my_robot.urdf'
+    for ratio, said in (('-50.0', '5 passed'), ('-60.0', '2 failed, 3 passed')):
+        text = (EXAMPLE / 'urdf' / 'my_robot.urdf').read_text(encoding='utf-8')
+        urdf.write_text(text.replace('-50.0', ratio), encoding='utf-8')
+        result = subprocess.run(
+            [sys.executable, '-m', 'pytest', 'test/test_my_robot_urdf.py'],
+            cwd=copy, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert said in result.stdout
 
 
 @pytest.fixture(scope='module')

@@ -249,8 +249,24 @@ def test_driver_of_other_names(stand):
     stand.source('driver', actuators=('m1', 'm2'))
     stand.is_said('actuator_states', 'foreign (they name no actuator of this robot')
     stand.mistake()
-    words = 'no usable actuator state yet: every message was refused (foreign)'
+    words = 'no usable actuator state yet: every message is refused: none of the names is known'
     stand.is_said('actuator_states', words)
+
+
+def test_driver_started_again_with_other_names(stand):
+    """It is said which names came, which are expected, and how to give them; then it is over."""
+    stand.start()
+    end = stand.source('driver')
+    stand.settle()
+    end()
+    end = stand.source('other', actuators=('m1', 'm2'))
+    stand.mistake()
+    words = ("found 'm1', 'm2'", "actuator_names: ['m1=?', 'm2=?']", "from '/other'")
+    stand.is_said('actuator_states', 'has been refused', 'expected some of', *words)
+    assert stand.in_log('WARN', *words)
+    end()
+    stand.source('driver')
+    stand.is_over('actuator_states')
 
 
 def test_an_actuator_that_no_driver_gives(stand):

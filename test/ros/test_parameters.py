@@ -12,6 +12,7 @@ import pytest
 
 from transmission_bridge.bridge.options import BridgeOptions, range_of
 from transmission_bridge.errors import ParameterError
+from transmission_bridge.ros.command_line import files_of_others
 from transmission_bridge.ros.executors import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -134,10 +135,12 @@ def test_undeclared_after_cleanup(peer, active_bridge):
         ({LIFT: math.nan}, ''),
         ({ROLL: math.inf}, ''),
         ({LIFT: 2**53 + 1}, 'rounded'),
-        ({ROLL: True}, ''),
-        ({ROLL: 'one'}, ''),
+        ({ROLL: True}, '(expected a number, found True)'),
+        ({ROLL: 'one'}, "(expected a number, found 'one')"),
         ({ROLL: 1e300}, ''),
-        ({IGNORE: 1.0}, ''),
+        ({IGNORE: 1.0}, '(expected true or false, found 1.0)'),
+        ({'zero_positions': ['a']}, "(expected a list of numbers, found ['a'])"),
+        ({'limits': 1}, 'read-only'),
         ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
     ],
     ids=[
@@ -149,6 +152,8 @@ def test_undeclared_after_cleanup(peer, active_bridge):
         'text',
         'out of range',
         'not a bool',
+        'not numbers',
+        'a wrong type for what cannot be set',
         'unknown',
     ],
 )
@@ -496,3 +501,56 @@ def test_parameter_file_with_a_wrong_type(harness, start_process, tmp_path):
     assert process.ended() == 1
     assert "state_timeout has the wrong type (expected a number, found '10')" in process.output
     assert 'Traceback' not in process.output
+
+
+#: Names of nodes as a parameter file may give them.
+NODES = (
+    '/**',
+    'b',
+    '/b',
+    'left/b',
+    '/left: {b: %s}',
+    '/*/b',
+    '/**/b',
+    '/*',
+    '/left/*',
+    '/left/**',
+)
+NODES += ('"*"', '"**"', '/right/b', 'right: {"**": %s}', '/left', '/left/arm/c')
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize('namespace', ['', '/left', '/left/arm'])
+def test_a_file_for_another_node(harness, context, tmp_path, namespace):
+    """A file that rcl does not use for the node is told, with the names in it, and no other."""
+    for number, name in enumerate(NODES):
+        path = tmp_path / f'{number}.yaml'
+        text = name if '%s' in name else f'{name}: %s'
+        path.write_text(text % '{ros__parameters: {x: 1}}')
+        arguments = ['--ros-args', '--params-file', str(path)]
+        node = harness.rclpy.create_node(
+            'b',
+            namespace=namespace,
+            context=context,
+            cli_args=arguments,
+            use_global_arguments=False,
+            allow_undeclared_parameters=True,
+            automatically_declare_parameters_from_overrides=True,
+        )
+        told = list(files_of_others(arguments, node.get_fully_qualified_name()))
+        is_used = node.has_parameter('x')
+        node.destroy_node()
+        assert bool(told) != is_used, name
+
+
+def test_the_names_in_a_file_for_other_nodes(start_process, tmp_path):
+    """The node starts, and says which names the file has and which it should have."""
+    path = tmp_path / 'bridge.yaml'
+    path.write_text('left:\n  transmission_bridge: {ros__parameters: {autostart: true}}')
+    process = start_process(
+        'transmission_bridge.ros.bridge_main', '--ros-args', '--params-file', path
+    )
+    process.wait_for(
+        f"parameter file '{path}' is not used: expected parameters of '/transmission_bridge' or "
+        "'/**', found those of '/left/transmission_bridge'"
+    )

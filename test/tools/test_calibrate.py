@@ -125,7 +125,7 @@ def test_true_numbers_are_found_where_outliers_disturb(run, recording):
         q[::23, place('wrist_pitch')] += 3.0
         return a, q
 
-    result = run('calibrate', recording(disturbed), '--description', ARM, '--json')
+    result = run('calibrate', ARM, recording(disturbed), '--json')
     assert (result.code, result.err) == (0, '')
     for transmission, numbers in TRUE.items():
         found = parameters(result, transmission)
@@ -143,7 +143,7 @@ def test_a_slip_is_told_and_nothing_is_written(run, recording, tmp_path):
         return a, q
 
     output, report = tmp_path / 'tuned.yaml', tmp_path / 'residuals.svg'
-    options = ('calibrate', recording(slipped), '--description', ARM, '--output', output)
+    options = ('calibrate', ARM, recording(slipped), '--output', output)
     pytest.importorskip('matplotlib')
     result = run(*options, '--report', report)
     assert (result.code, output.exists(), report.exists()) == (1, False, True)
@@ -154,7 +154,9 @@ def test_a_slip_is_told_and_nothing_is_written(run, recording, tmp_path):
     others = run(*options, '--transmission', 'wrist_transmission')
     assert (others.code, output.exists()) == (0, True)
     forced = run(*options, '--force')
-    assert forced.code == 1
+    assert (forced.code, 'written to' in forced.err) == (1, False)
+    doubtful = run(*options, '--force', '--doubtful')
+    assert (doubtful.code, f'written to {output}: ' in doubtful.err) == (1, True)
     assert 'shoulder_pan' in output.read_text(encoding='utf-8')
 
 
@@ -290,7 +292,7 @@ def test_ten_equal_rows_give_no_interval(run, tmp_path):
         tmp_path / 'equal.csv', ['shoulder_pan_motor', 'shoulder_pan'],
         np.tile([[10.0, 0.35]], (10, 1)),
     )  # fmt: skip
-    result = run('calibrate', data, '--description', ARM, '--json')
+    result = run('calibrate', ARM, data, '--json')
     for parameter in parameters(result, 'shoulder_pan_transmission').values():
         assert parameter['interval'] is None
 
@@ -319,9 +321,7 @@ def test_a_number_of_the_second_order_widens_the_intervals_of_others(study):
 
 def test_a_pattern_that_matches_nothing_is_an_error_with_the_closest_names(run, recording):
     """A slip of the pen in --fix would fit what the user knows."""
-    result = run(
-        'calibrate', recording(rows=60), '--description', ARM, '--fix', 'wrist_transmission.offset'
-    )
+    result = run('calibrate', ARM, recording(rows=60), '--fix', 'wrist_transmission.offset')
     assert (result.code, result.out) == (2, '')
     assert "--fix 'wrist_transmission.offset' matches no number" in result.err
     assert 'wrist_transmission.joints.wrist_' in result.err
@@ -335,13 +335,13 @@ def test_a_stuck_joint_is_named_and_its_partner_found(run, recording):
         return a, q
 
     data = recording(stuck)
-    text = run('calibrate', data, '--description', ARM)
+    text = run('calibrate', ARM, data)
     assert "joint 'wrist_roll' did not move, though its actuators did" in text.out
     noisy = ('--noise', 'actuator', '--transmission', 'wrist_transmission')
-    nothing = run('calibrate', data, '--description', ARM, *noisy)
+    nothing = run('calibrate', ARM, data, *noisy)
     assert nothing.code == 1  # both motors turn it
     assert 'nothing is identifiable' in nothing.err
-    result = run('calibrate', data, '--description', ARM, '--json')
+    result = run('calibrate', ARM, data, '--json')
     found = parameters(result, 'wrist_transmission')
     assert not found['joints.wrist_roll.mechanical_reduction']['estimated']
     assert not found['joints.wrist_roll.offset']['estimated']
@@ -358,7 +358,7 @@ def test_a_joint_that_nothing_moved_keeps_its_ratio(run, recording):
         q[:, place('shoulder_pan')] = 10.3 / 101.0 + 0.31
         return a, q
 
-    result = run('calibrate', recording(parked), '--description', ARM, '--json')
+    result = run('calibrate', ARM, recording(parked), '--json')
     found = parameters(result, 'shoulder_pan_transmission')
     assert not found['joints.shoulder_pan.mechanical_reduction']['estimated']
     assert found['joints.shoulder_pan.offset']['value'] == pytest.approx(0.31, abs=1e-9)
@@ -368,7 +368,7 @@ def test_a_joint_that_nothing_moved_keeps_its_ratio(run, recording):
 
 def test_what_is_known_only_as_a_product_is_told(run, recording):
     """Of a differential one actuator keeps its reduction, and the products are listed."""
-    result = run('calibrate', recording(), '--description', ARM, '--json')
+    result = run('calibrate', ARM, recording(), '--json')
     kept = parameters(result, 'wrist_transmission')[
         'actuators.wrist_left_motor.mechanical_reduction'
     ]
@@ -384,7 +384,7 @@ def test_the_parameter_file_is_what_the_node_and_the_library_read(run, recording
     yaml = pytest.importorskip('yaml')
     output = tmp_path / 'tuned.yaml'
     data = recording(noise=0.0)
-    assert run('calibrate', data, '--description', ARM, '--output', output).code == 0
+    assert run('calibrate', ARM, data, '--output', output).code == 0
     nested = yaml.safe_load(output.read_text(encoding='utf-8'))
     tuned = nested['/**']['ros__parameters']['transmissions']
     numbers = flat(tuned)
@@ -411,7 +411,7 @@ def test_limits_are_no_numbers_of_a_mechanism(run, tmp_path):
     columns[:, 2:] += noise
     table = write(tmp_path / 'table.csv', ['time', 'shoulder_pan_motor', 'shoulder_pan'], columns)
     output = tmp_path / 'numbers.yaml'
-    done = run('calibrate', table, '--description', limited, '--output', output)
+    done = run('calibrate', limited, table, '--output', output)
     assert done.code == 0, done.out
     assert 'limit' not in done.out
     assert 'limit' not in output.read_text(encoding='utf-8')
@@ -423,12 +423,12 @@ def test_files_are_replaced_only_by_force(run, recording, tmp_path):
     for option, name in (('--output', 'tuned.yaml'), ('--report', 'residuals.svg')):
         target = tmp_path / name
         target.write_bytes(b'mine')
-        refused = run('calibrate', data, '--description', ARM, option, target)
+        refused = run('calibrate', ARM, data, option, target)
         assert (refused.code, refused.out, target.read_bytes()) == (2, '', b'mine')
         assert '--force' in refused.err
         if option == '--report':
             pytest.importorskip('matplotlib')
-        forced = run('calibrate', data, '--description', ARM, option, target, '--force')
+        forced = run('calibrate', ARM, data, option, target, '--force')
         assert (forced.code, target.read_bytes() != b'mine') == (0, True)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         'recording.csv', 'residuals.svg', 'tuned.yaml',
@@ -444,9 +444,7 @@ def test_a_few_poses_are_enough(run, tmp_path):
         data = write(
             tmp_path / f'{rows}.csv', ['shoulder_pan_motor', 'shoulder_pan'], np.stack([a, q], 1)
         )
-        found = parameters(
-            run('calibrate', data, '--description', ARM, '--json'), 'shoulder_pan_transmission'
-        )
+        found = parameters(run('calibrate', ARM, data, '--json'), 'shoulder_pan_transmission')
         for name, true in flat(TRUE['shoulder_pan_transmission']).items():
             assert found[name]['value'] == pytest.approx(true, rel=1e-7)
             assert (found[name]['interval'] is not None) == known
@@ -461,7 +459,7 @@ def test_a_ratio_of_another_sense_or_size_is_found_and_doubted(run, recording, r
         q[:, place('shoulder_pan')] = a[:, 0] / reduction + 0.4
         return a, q
 
-    result = run('calibrate', recording(other), '--description', ARM, '--json')
+    result = run('calibrate', ARM, recording(other), '--json')
     assert result.code == 1
     found = parameters(result, 'shoulder_pan_transmission')
     assert found['joints.shoulder_pan.mechanical_reduction']['value'] == pytest.approx(reduction)
@@ -472,7 +470,7 @@ def test_a_ratio_of_another_sense_or_size_is_found_and_doubted(run, recording, r
 def test_numbers_can_be_kept_and_transmissions_chosen(run, recording):
     """``--fix`` keeps what a pattern names, ``--transmission`` leaves the others alone."""
     result = run(
-        'calibrate', recording(), '--description', ARM, '--json',
+        'calibrate', ARM, recording(), '--json',
         '--transmission', 'wrist_transmission', '--fix', 'wrist*.wrist_roll.*',
     )  # fmt: skip
     assert [t['name'] for t in result.json['transmissions']] == ['wrist_transmission']
@@ -492,7 +490,7 @@ def test_the_table_says_why_a_number_is_kept(run, recording):
         return a, q
 
     arguments = (
-        'calibrate', recording(at_zero), '--description', ARM,
+        'calibrate', ARM, recording(at_zero),
         '--transmission', 'wrist_transmission', '--fix', '*.wrist_roll.offset',
     )  # fmt: skip
     found = parameters(run(*arguments, '--json'), 'wrist_transmission')
@@ -517,12 +515,12 @@ def test_noise_may_be_in_the_actuators(run, recording):
         return a, q
 
     data = recording(noisy, rows=1500, noise=0.0)
-    options = ('--description', ARM, '--json', '--transmission', 'shoulder_pan_transmission')
-    right = run('calibrate', data, *options, '--noise', 'actuator')
+    options = ('--json', '--transmission', 'shoulder_pan_transmission')
+    right = run('calibrate', ARM, data, *options, '--noise', 'actuator')
     found = parameters(right, options[-1])
     low, high = found['joints.shoulder_pan.mechanical_reduction']['interval']
     assert (right.code, low < 103.0 < high) == (0, True)
-    assert run('calibrate', data, *options).code == 1
+    assert run('calibrate', ARM, data, *options).code == 1
 
 
 @pytest.mark.parametrize(
@@ -570,9 +568,9 @@ def test_a_reduction_of_absurd_size_is_kept_and_costs_no_other(
     """What overflows on the way makes no noise, and other transmissions are calibrated."""
     absurd = tmp_path / 'absurd.urdf'
     absurd.write_text(ARM.read_text(encoding='utf-8').replace('>101.0<', f'>{reduction}<'))
-    options = ('--description', absurd, '--noise', noise, '--json', '--transmission')
+    options = ('--noise', noise, '--json', '--transmission')
     names = ('shoulder_pan_transmission', '--transmission', 'wrist_transmission')
-    result = run('calibrate', recording(rows=120), *options, *names)
+    result = run('calibrate', absurd, recording(rows=120), *options, *names)
     assert result.code == 1
     assert result.err.startswith('in doubt: shoulder_pan_transmission')
     assert result.err.count('\n') == 1
@@ -618,7 +616,7 @@ def test_a_table_that_cannot_be_used_is_one_sentence(run, tmp_path, text, senten
     """The row and the column are named, and the exit code is 2."""
     data = tmp_path / 'data.csv'
     data.write_text(text)
-    result = run('calibrate', data, '--description', ARM)
+    result = run('calibrate', ARM, data)
     assert (result.code, result.out) == (2, '')
     assert result.err.count('\n') == 1
     assert sentence in result.err
@@ -632,7 +630,7 @@ def test_nothing_identifiable_is_exit_code_one(run, tmp_path):
         np.stack([a, np.full(50, 0.2)], 1),
     )  # fmt: skip
     output = tmp_path / 'tuned.yaml'
-    result = run('calibrate', data, '--description', ARM, '--output', output)
+    result = run('calibrate', ARM, data, '--output', output)
     assert result.code == 1
     assert 'nothing is identifiable' in result.err
     assert not output.exists()

@@ -111,14 +111,12 @@ def found(result) -> dict[str, float]:
 
 def test_topics_are_paired_by_time(run, messages):
     """The chosen topics are used, not the joint states that the bridge made of the actuators."""
-    result = run('calibrate', messages, '--description', ARM, '--joints', 'encoders', '--json')
+    result = run('calibrate', ARM, messages, '--joints', 'encoders', '--json')
     assert result.code == 0
     assert found(result) == pytest.approx(
         {'mechanical_reduction': 103.0, 'offset': 0.31}, rel=2e-4
     )
-    computed = run(
-        'calibrate', messages, '--description', ARM, '--joints', 'joint_states', '--json'
-    )
+    computed = run('calibrate', ARM, messages, '--joints', 'joint_states', '--json')
     assert found(computed)['mechanical_reduction'] == pytest.approx(101.0, rel=2e-3)
 
 
@@ -141,8 +139,9 @@ def test_bags_give_the_same_as_the_table(run, messages, tmp_path, name):
                 for message in batch:
                     sink.add(message.topic)
                 sink.write(batch)
-    options = ('--description', ARM, '--joints', '/encoders', '--json')
-    assert run('calibrate', target, *options).json == run('calibrate', messages, *options).json
+    options = ('--joints', '/encoders', '--json')
+    there, here = (run('calibrate', ARM, each, *options) for each in (target, messages))
+    assert there.json == here.json
 
 
 @pytest.fixture
@@ -156,7 +155,7 @@ def renamed(messages) -> Path:
 @pytest.mark.parametrize('where', ['option', 'file'])
 def test_a_driver_may_have_names_of_its_own(run, messages, renamed, tmp_path, where):
     """The option and the parameter file give the same numbers as a driver with the URDF's."""
-    options = ('--description', ARM, '--joints', 'encoders', '--json')
+    options = ('--joints', 'encoders', '--json')
     entry = 'M1=shoulder_pan_motor'
     (tmp_path / 'bridge.yaml').write_text(
         f'bridge: {{ros__parameters: {{actuator_names: ["{entry}"], publish_rate: x}}}}'
@@ -165,9 +164,9 @@ def test_a_driver_may_have_names_of_its_own(run, messages, renamed, tmp_path, wh
         'option': ('--actuator-names', entry),
         'file': ('--params-file', tmp_path / 'bridge.yaml'),
     }[where]
-    result = run('calibrate', renamed, *options, *given)
+    result = run('calibrate', ARM, renamed, *options, *given)
     assert (result.code, result.err) == (0, '')
-    assert result.json == run('calibrate', messages, *options).json
+    assert result.json == run('calibrate', ARM, messages, *options).json
 
 
 def test_a_table_may_have_the_names_of_the_driver(run, tmp_path):
@@ -177,12 +176,12 @@ def test_a_table_may_have_the_names_of_the_driver(run, tmp_path):
     path = tmp_path / 'poses.csv'
     path.write_text('M1,shoulder_pan,shoulder_pan_motor\n' + text + '\n')
     names = ('--actuator-names', 'M1=shoulder_pan_motor')
-    result = run('calibrate', path, '--description', ARM, '--json', *names)
+    result = run('calibrate', ARM, path, '--json', *names)
     assert result.code == 0
     assert 'columns not used: shoulder_pan_motor' in result.err
     assert found(result) == pytest.approx({'mechanical_reduction': 103.0, 'offset': 0.31})
     path.write_text(path.read_text().replace(',shoulder_pan_motor', ',x', 1))
-    result = run('calibrate', path, '--description', ARM)
+    result = run('calibrate', ARM, path)
     assert result.code == 2
     assert 'has no column of actuators' in result.err
     assert '--actuator-names DRIVER=URDF' in result.err
@@ -190,7 +189,7 @@ def test_a_table_may_have_the_names_of_the_driver(run, tmp_path):
 
 def test_names_of_another_driver_are_told_with_what_to_do(run, renamed):
     """What was expected, what was found, and the option that is there."""
-    result = run('calibrate', renamed, '--description', ARM, '--joints', 'encoders')
+    result = run('calibrate', ARM, renamed, '--joints', 'encoders')
     assert (result.code, result.out) == (2, '')
     assert "nothing named on the topic 'actuator_states' is known: expected some of" in result.err
     assert "(give the driver's names with --actuator-names DRIVER=URDF), found 'M1'" in result.err
@@ -202,8 +201,8 @@ def test_numbers_of_the_parameter_file_are_where_calibration_begins(run, message
         '/**: {ros__parameters: {transmissions: '
         '{shoulder_pan_transmission: {joints: {shoulder_pan: {offset: 0.31}}}}}}'
     )
-    options = ('--description', ARM, '--joints', 'encoders', '--json', '--fix', '*.offset')
-    result = run('calibrate', messages, *options, '--params-file', tmp_path / 'bridge.yaml')
+    options = ('--joints', 'encoders', '--json', '--fix', '*.offset')
+    result = run('calibrate', ARM, messages, *options, '--params-file', tmp_path / 'bridge.yaml')
     assert result.code == 0
     (gear,) = result.json['transmissions']
     offset = next(p for p in gear['parameters'] if p['name'].endswith('offset'))
@@ -224,22 +223,22 @@ def test_encoders_of_one_turn_are_unwrapped(run, messages, tmp_path):
     file.write_text(
         f'/**: {{ros__parameters: {{wrap_period: [shoulder_pan_motor={math.tau!r}]}}}}'
     )
-    options = ('--description', ARM, '--joints', 'encoders', '--json', '--params-file', file)
-    result = run('calibrate', path, *options)
+    options = ('--joints', 'encoders', '--json', '--params-file', file)
+    result = run('calibrate', ARM, path, *options)
     assert (result.code, result.err) == (0, '')
     expected = {'mechanical_reduction': 103.0, 'offset': 0.31}
     assert found(result) == pytest.approx(expected, rel=2e-4)
     poses = tmp_path / 'poses.csv'
     rows = ''.join(f'{a},{a / 103.0 + 0.31!r}\n' for a in range(-90, 90, 3))
     poses.write_text('shoulder_pan_motor,shoulder_pan\n' + rows)
-    result = run('calibrate', poses, *options)
+    result = run('calibrate', ARM, poses, *options)
     assert 'wrap_period is not used: poses without times do not tell turns' in result.err
     assert found(result) == pytest.approx(expected)
 
 
 def test_a_topic_that_is_not_there_is_named_with_those_that_are(run, messages):
     """The default topic of joints may be missing."""
-    result = run('calibrate', messages, '--description', ARM)
+    result = run('calibrate', ARM, messages)
     assert (result.code, result.out) == (2, '')
     assert "no joint states on the topic 'joint_absolute_positions'" in result.err
     assert '/actuator_states, /encoders, /joint_states' in result.err
@@ -249,7 +248,7 @@ def test_a_cut_off_recording_is_used_as_far_as_it_goes(run, messages):
     """What can be read counts, and the user is told."""
     data = messages.read_bytes()
     messages.write_bytes(data[: len(data) * 2 // 3])
-    result = run('calibrate', messages, '--description', ARM, '--joints', 'encoders', '--json')
+    result = run('calibrate', ARM, messages, '--joints', 'encoders', '--json')
     assert result.code == 0
     assert 'is damaged' in result.err
     assert found(result)['mechanical_reduction'] == pytest.approx(103.0, rel=2e-4)
@@ -274,7 +273,7 @@ def test_a_recording_in_the_units_of_its_driver_gives_the_same_numbers(run, tmp_
     robot.write_text(f'{text[: end - 1]}>{unit}</actuator>{text[end + 1 :]}')
     file = tmp_path / 'bridge.yaml'
     file.write_text('/**: {ros__parameters: {wrap_period: [shoulder_pan_motor=1.0]}}')
-    options = ('--description', robot, '--json', '--params-file', file)
-    result = run('calibrate', path, *options)
+    options = ('--json', '--params-file', file)
+    result = run('calibrate', robot, path, *options)
     expected = {'mechanical_reduction': 103.0, 'offset': 0.31}
     assert found(result) == pytest.approx(expected, rel=2e-4), result.err

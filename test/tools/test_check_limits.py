@@ -267,3 +267,51 @@ def test_a_plugin_that_raises_costs_its_own_numbers_only(run, monkeypatch):
     lines = [line.split() for line in result.out.splitlines()]
     assert ['knee_slide', '?', '?', '?', '?', 'rad', 'or', 'm,', 'N', 'm', 'or', 'N'] in lines
     assert any(line[:1] == ['tendon'] and '?' not in line for line in lines)
+
+
+#: A cam that stands still at its rest: its end slope is zero.
+CAM = """<robot name="cam">
+  <link name="base"/><link name="ram_link"/>
+  <joint name="ram" type="prismatic"><parent link="base"/><child link="ram_link"/>
+    <limit lower="0" upper="0.02" velocity="0.1" effort="9"/></joint>
+  <ros2_control name="cam" type="system">
+    <hardware><plugin>any/Driver</plugin></hardware>
+    <joint name="ram"/>
+    <transmission name="cam"><plugin>transmission_bridge/TabulatedTransmission</plugin>
+      <param name="actuator">0 1 2 3</param><param name="joint">0 0.0001 0.01 0.02</param>
+      <joint name="ram" role="joint1"/><actuator name="motor" role="actuator1"/>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+
+
+def test_a_dead_centre_within_the_limits_is_a_warning_and_no_number(run):
+    """Speeds are those at which the bridge maps velocities; where it does not, that is said."""
+    result = run('check', '-', '--json', '--limits', stdin=CAM.encode())
+    (transmission,) = result.json['transmissions']
+    (motor,) = transmission['actuator_limits']
+    assert motor['velocity'][1] < 100.0
+    assert transmission['ratios'][0]['ratio'][0] > 0.0
+    (finding,) = result.json['findings']
+    assert finding['severity'] == 'warning'
+    assert "transmission 'cam' maps no velocities at 1.0% of the positions" in finding['message']
+    allowed = run('check', '-', '--json', stdin=CAM.replace('lower="0"', 'lower="0.001"').encode())
+    assert allowed.json['findings'] == []
+
+
+def test_what_rounding_leaves_of_zero_is_zero(run):
+    """A limit that is 1e-16 of the other one is printed as 0."""
+    # The offset is the next number above the limit.
+    text = """<robot name="r"><link name="a"/><link name="b"/>
+      <joint name="q" type="revolute"><parent link="a"/><child link="b"/>
+        <limit lower="0.3" upper="1.3" velocity="1" effort="1"/></joint>
+      <ros2_control name="s" type="system"><hardware><plugin>any/Driver</plugin></hardware>
+        <joint name="q"/>
+        <transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
+          <joint name="q" role="joint1"><mechanical_reduction>7</mechanical_reduction>
+            <offset>0.30000000000000004</offset></joint>
+          <actuator name="m" role="actuator1"/></transmission>
+      </ros2_control></robot>"""
+    lines = [line.split() for line in run('check', '-', stdin=text.encode()).out.splitlines()]
+    assert ['m', '0', '7', '7', '0.142857'] in lines

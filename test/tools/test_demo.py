@@ -194,7 +194,7 @@ def test_without_rclpy_the_demo_says_how_to_get_it():
         [sys.executable, '-c', program], capture_output=True, text=True, timeout=60, check=False
     )
     assert (result.returncode, result.stdout) == (2, '')
-    assert "'pip install transmission_bridge[kilted]'" in result.stderr
+    assert "pip install '.[kilted]'" in result.stderr
     assert result.stderr.count('\n') == 1
 
 

@@ -197,13 +197,13 @@ def test_only_the_numbers_change(run, tmp_path, dialect, data):
     result = run(
         'export',
         tmp_path / 'robot.urdf',
-        *('--params', tmp_path / 'tuned.yaml', '--output', tmp_path / 'new.urdf', '--force'),
+        *('--params-file', tmp_path / 'tuned.yaml', '--output', tmp_path / 'new.urdf', '--force'),
     )
     assert (result.code, result.err) == (0, '')
     assert (tmp_path / 'new.urdf').read_bytes() == after
     n_changed = sum(old != new for old, new in zip(texts, changed, strict=True))
     assert (
-        f'numbers written: {n_changed}; there already: {len(values) - n_changed}\n' in result.out
+        f'numbers changed: {n_changed}, there already: {len(values) - n_changed}\n' in result.out
     )
 
 
@@ -233,7 +233,7 @@ def test_the_example_robots_come_out_with_the_numbers_asked_for(run, tmp_path, f
     result = run(
         'export',
         file,
-        *('--params', tmp_path / 'tuned.yaml', '--output', tmp_path / 'new.urdf', '--force'),
+        *('--params-file', tmp_path / 'tuned.yaml', '--output', tmp_path / 'new.urdf', '--force'),
     )
     assert (result.code, result.err) == (0, '')
     after = (tmp_path / 'new.urdf').read_bytes()
@@ -282,8 +282,9 @@ def test_a_number_that_had_its_default_is_inserted_like_its_neighbours(
 
     (tmp_path / 'robot.urdf').write_bytes(made(before))
     (tmp_path / 'tuned.yaml').write_text(nested({'t.joints.q.offset': 0.5}))
+    robot = tmp_path / 'robot.urdf'
     result = run(
-        'export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml', '--in-place'
+        *('export', robot, '--params-file', tmp_path / 'tuned.yaml', '--output', robot, '--force')
     )
     assert (result.code, result.err) == (0, '')
     assert (tmp_path / 'robot.urdf').read_bytes() == made(after)
@@ -312,7 +313,7 @@ def test_parameters_of_a_plugin_are_written_and_added(run, tmp_path):
     values = {vector: before[vector] + 0.001, default: 0.01}
     (tmp_path / 'robot.urdf').write_text(text)
     (tmp_path / 'tuned.yaml').write_text(nested(values))
-    result = run('export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml')
+    result = run('export', tmp_path / 'robot.urdf', '--params-file', tmp_path / 'tuned.yaml')
     assert (result.code, result.err) == (0, '')
     assert tunables(result.out) == {**before, **values}
     assert len(result.out.splitlines()) - len(text.splitlines()) in (0, 1)
@@ -358,8 +359,9 @@ def test_a_parameter_file_that_does_not_fit_is_one_sentence(run, tmp_path, yaml,
       </ros2_control></robot>"""
     (tmp_path / 'robot.urdf').write_text(text)
     (tmp_path / 'tuned.yaml').write_text(yaml)
+    robot = tmp_path / 'robot.urdf'
     result = run(
-        'export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml', '--in-place'
+        *('export', robot, '--params-file', tmp_path / 'tuned.yaml', '--output', robot, '--force')
     )
     assert (result.code, result.out) == (2, '')
     assert words in result.err
@@ -368,23 +370,23 @@ def test_a_parameter_file_that_does_not_fit_is_one_sentence(run, tmp_path, yaml,
 
 
 def test_files_are_written_whole_and_never_by_accident(run, tmp_path):
-    """A file that is there needs --force, one in place keeps its permissions and its link."""
+    """A file that is there needs --force, and keeps its permissions and its link then."""
     target, link = tmp_path / 'robot.urdf', tmp_path / 'link.urdf'
     target.write_bytes((ROOT / 'urdf' / 'one_joint.urdf').read_bytes())
     name = next(name for name in tunables(target.read_bytes()) if name.endswith('offset'))
     target.chmod(0o640)
     link.symlink_to(target)
     (tmp_path / 'tuned.yaml').write_text(nested({name: 0.125}))
-    params = ('--params', tmp_path / 'tuned.yaml')
+    params = ('--params-file', tmp_path / 'tuned.yaml')
     result = run('export', target, *params, '--output', link)
     assert (result.code, result.out) == (2, '')
     assert '--force replaces it' in result.err
-    assert run('export', link, *params, '--in-place').code == 0
+    assert run('export', link, *params, '--output', link, '--force').code == 0
     assert link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert math.isclose(tunables(target.read_bytes())[name], 0.125)
-    again = run('export', link, *params, '--in-place')
-    assert again.out == 'numbers written: 0; there already: 1\n'
+    again = run('export', link, *params, '--output', link, '--force')
+    assert again.out == f'written to {link}: numbers changed: 0, there already: 1\n'
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         'link.urdf', 'robot.urdf', 'tuned.yaml'
     ]  # fmt: skip
@@ -393,14 +395,12 @@ def test_files_are_written_whole_and_never_by_accident(run, tmp_path):
 @pytest.mark.parametrize(
     ('arguments', 'code'),
     [
-        (['none.urdf', '--params', 'tuned.yaml'], 2),
-        (['robot.urdf', '--params', 'none.yaml'], 2),
+        (['none.urdf', '--params-file', 'tuned.yaml'], 2),
+        (['robot.urdf', '--params-file', 'none.yaml'], 2),
         (['robot.urdf'], 2),
-        (['bad.urdf', '--params', 'tuned.yaml'], 1),
-        (['-', '--params', 'tuned.yaml', '--in-place'], 2),
-        (['robot.urdf', '--params', 'tuned.yaml', '--in-place', '--output', 'x'], 2),
-        (['robot.urdf', '--params', 'tuned.yaml', '--output', 'none/x'], 2),
-        (['robot.urdf', '--params', 'tuned.yaml', '--output', '.'], 2),
+        (['bad.urdf', '--params-file', 'tuned.yaml'], 1),
+        (['robot.urdf', '--params-file', 'tuned.yaml', '--output', 'none/x'], 2),
+        (['robot.urdf', '--params-file', 'tuned.yaml', '--output', '.'], 2),
     ],
 )
 def test_a_mistake_of_the_user_is_one_sentence(run, tmp_path, monkeypatch, arguments, code):
@@ -425,7 +425,7 @@ def test_a_mistake_of_the_user_is_one_sentence(run, tmp_path, monkeypatch, argum
 def test_any_parameter_file_ends_in_an_exit_code(run, tmp_path, junk, head):
     """No bytes raise anything."""
     (tmp_path / 'tuned.yaml').write_bytes(head.encode() + junk)
-    result = run('export', EXAMPLES[0], '--params', tmp_path / 'tuned.yaml')
+    result = run('export', EXAMPLES[0], '--params-file', tmp_path / 'tuned.yaml')
     assert result.code in (0, 2)
 
 
@@ -488,7 +488,7 @@ def test_limits_of_actuators_are_written_where_they_stand(run, tmp_path, before,
         for name, value in names.items()
     )
     (tmp_path / 'tuned.yaml').write_text(f'/**:\n  ros__parameters:\n{lines}')
-    result = run('export', tmp_path / 'robot.urdf', '--params', tmp_path / 'tuned.yaml')
+    result = run('export', tmp_path / 'robot.urdf', '--params-file', tmp_path / 'tuned.yaml')
     assert (result.code, result.err) == (0, '')
     assert result.out == LIMITED % after
     assert {name: tunables(result.out)[name] for name in names} == names

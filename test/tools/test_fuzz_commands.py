@@ -106,22 +106,22 @@ words = st.one_of(
 #: Arguments with which each command works, to add nonsense to.
 USUAL = {
     'calibrate': [
-        ['@data.csv', '--description', '@robot.urdf'],
-        ['@data.mcap', '--description', '@robot.urdf', '--joints', '/joint_states'],
+        ['@robot.urdf', '@data.csv'],
+        ['@robot.urdf', '@data.mcap', '--joints', '/joint_states'],
     ],
     'check': [['@robot.urdf'], ['-', '--json', '--limits']],
     'completion': [['bash'], ['fish'], ['zsh']],
     'convert': [
-        ['@data.csv', 'out.csv', '--description', '@robot.urdf'],
-        ['@data.mcap', 'out', '--description', '@robot.urdf', '--topic', 'actuator_states:x'],
-        ['@data.db3', 'out.mcap', '--description', '@robot.urdf', '--to', 'actuator',
+        ['@robot.urdf', '@data.csv', 'out.csv'],
+        ['@robot.urdf', '@data.mcap', 'out', '--topic', 'actuator_states:x'],
+        ['@robot.urdf', '@data.db3', 'out.mcap', '--to', 'actuator',
          '--topic', 'joint_states:x'],
-        ['@bag', 'out.db3', '--description', '@robot.urdf', '--topic', 'actuator_states:x'],
+        ['@robot.urdf', '@bag', 'out.db3', '--topic', 'actuator_states:x'],
     ],
     'demo': [[], ['--seconds', '1']],
     'export': [
-        ['@robot.urdf', '--params', '@tuned.yaml'],
-        ['@robot.urdf', '--params', '@tuned.yaml', '--in-place'],
+        ['@robot.urdf', '--params-file', '@tuned.yaml'],
+        ['@robot.urdf', '--params-file', '@tuned.yaml', '--output', '@robot.urdf', '--force'],
     ],
     'jacobian': [
         ['@robot.urdf', '--base', 'base', '--end', 'l4'],
@@ -269,10 +269,11 @@ def recordings(run, tmp_path_factory) -> dict[str, bytes]:
         lines.append(','.join([time, '/joint_states', '', '', '', '', *cells[4:]]))
     (folder / 'in.csv').write_text('\n'.join(lines))
     (folder / 'robot.urdf').write_text(ROBOT)
-    made = ('--description', folder / 'robot.urdf', '--keep')
+    robot = folder / 'robot.urdf'
     for target in ('data.mcap', 'data.db3', 'bag'):
         topics = ('--topic', '/actuator_states:/computed')
-        assert run('convert', folder / 'in.csv', folder / target, *made, *topics).code == 0
+        made = run('convert', robot, folder / 'in.csv', folder / target, '--keep', *topics)
+        assert made.code == 0
     bag = {f'bag/{path.name}': path.read_bytes() for path in (folder / 'bag').iterdir()}
     return {name: (folder / name).read_bytes() for name in ('data.mcap', 'data.db3')} | bag
 

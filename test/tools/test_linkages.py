@@ -177,7 +177,7 @@ def exported(run, tmp_path, path, values):
     lines = ''.join(f'    transmissions.{key}: {value!r}\n' for key, value in values.items())
     parameters.write_text(f'/**:\n  ros__parameters:\n{lines}')
     before = path.read_text(encoding='utf-8')
-    result = run('export', path, '--params', parameters, '--in-place')
+    result = run('export', path, '--params-file', parameters, '--output', path, '--force')
     assert (result.code, result.err) == (0, '')
     after = path.read_text(encoding='utf-8')
     robot, _ = loaded(after)
@@ -254,16 +254,16 @@ def test_a_linkage_is_not_calibrated_and_leaves_the_others_to_it(run, save, tmp_
     table = tmp_path / 'poses.csv'
     rows = [f'{a},{a / 10.5 + 0.1},{a},{a / 20.0}' for a in np.linspace(-5.0, 5.0, 50).tolist()]
     table.write_text('\n'.join(['actuator:m,joint:waist,actuator:knee_motor,joint:knee', *rows]))
-    result = run('calibrate', table, '--description', path, '--json')
+    result = run('calibrate', path, table, '--json')
     assert "'knee_linkage' is a linkage, which is not calibrated: ~/zero" in result.err
     assert [each['name'] for each in result.json['transmissions']] == ['waist_t']
-    alone = run('calibrate', table, '--description', path, '--transmission', 'waist_t')
+    alone = run('calibrate', path, table, '--transmission', 'waist_t')
     assert 'is a linkage' not in alone.err
-    asked = run('calibrate', table, '--description', path, '--transmission', 'knee_linkage')
+    asked = run('calibrate', path, table, '--transmission', 'knee_linkage')
     assert (asked.code, asked.out) == (2, '')
     assert 'is a linkage' in asked.err
     table.write_text('\n'.join(['knee_motor,knee', '0,0', '1,0.05']))
-    only = run('calibrate', table, '--description', save('four_bar_knee'))
+    only = run('calibrate', save('four_bar_knee'), table)
     assert (only.code, only.out) == (2, '')
     assert 'is a linkage' in only.err
 
@@ -291,9 +291,8 @@ def test_converted_recordings_have_passive_joints(run, save, name, tmp_path):
         for t, row in zip(time.tolist(), rows, strict=True)
     ]
     states.write_text('\n'.join([f'time,topic,{",".join(header)}', *lines]))
-    words = ['--description', path]
-    assert run('convert', states, joints, *words).code == 0
-    assert run('convert', joints, back, '--to', 'actuator', *words).code == 0
+    assert run('convert', path, states, joints).code == 0
+    assert run('convert', path, joints, back, '--to', 'actuator').code == 0
     written = joints.read_text().splitlines()
     assert set(written[0].split(',')[2:]) == {
         f'{joint}.{field}' for joint in robot.joint_names for field in fields

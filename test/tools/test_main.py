@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import pytest
 
-from transmission_bridge.tools.commands import SUMMARIES
+from transmission_bridge.tools.commands import load_command, SUMMARIES
 
 PROGRAM = [sys.executable, '-m', 'transmission_bridge']
 
@@ -78,6 +79,11 @@ def test_the_version_is_that_of_the_package(run):
     from transmission_bridge import __version__
 
     assert run('--version').out == f'transmission_bridge {__version__}\n'
+
+
+def test_the_closest_command_is_named(run):
+    """Who mistyped a command reads which one is meant."""
+    assert "unknown command 'chekc' (closest: 'check'): calibrate, " in run('chekc').err
 
 
 @pytest.mark.parametrize(
@@ -301,3 +307,73 @@ def test_whatever_the_file_check_has_a_verdict_in_json(run, edge_files, data):
     assert result.code == int(has_errors)
     for transmission in result.json['transmissions']:
         assert transmission['loaded'] in (True, False)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'successor'),
+    [
+        ('calibrate poses.csv --description r.urdf', 'calibrate FILE DATA'),
+        ('convert in.mcap out.mcap --description r.urdf', 'convert FILE IN OUT'),
+        ('export r.urdf --params tuned.yaml', '--params-file YAML'),
+        ('export r.urdf --params-file tuned.yaml --in-place', '--output FILE --force'),
+        ('tune --namespace left', '--node NAMESPACE/transmission_bridge'),
+        ('watch --namespace left', '--node NAMESPACE/transmission_bridge'),
+    ],
+)
+def test_a_removed_argument_names_its_successor(run, arguments, successor):
+    """Nothing is done, and help does not show it."""
+    command, *rest = arguments.split()
+    result = run(command, *rest)
+    assert result.code == 2
+    assert 'was removed: ' in result.err
+    assert successor in result.err
+    removed = next(each for each in reversed(rest) if each.startswith('--'))
+    assert f'{removed} ' not in run(command, '--help').out
+
+
+WITH_FILE = ('calibrate', 'check', 'convert', 'export', 'jacobian', 'map', 'plot', 'tune')
+
+
+@pytest.mark.parametrize('command', WITH_FILE)
+def test_the_same_thing_is_given_in_the_same_way(command):
+    """The description comes first, aliases and parameters of its bridge by the same options."""
+    parser = argparse.ArgumentParser()
+    load_command(command).add_arguments(parser)
+    actions = {each.dest: each for each in parser._actions}
+    positionals = [each.dest for each in parser._actions if not each.option_strings]
+    assert positionals[0] == 'file'
+    assert actions['alias'].option_strings == ['--alias']
+    assert actions['params_file'].option_strings == ['--params-file']
+    assert ('force' in actions) == ('output' in actions)
+
+
+@pytest.mark.parametrize(
+    ('command', 'words'),
+    [
+        ('calibrate bad.urdf poses.csv', 'line 1'),
+        ('check bad.urdf', 'bad.urdf:1: error'),
+        ('convert bad.urdf in.csv out.csv', 'line 1'),
+        ('export bad.urdf --params-file tuned.yaml', 'line 1'),
+        ('jacobian bad.urdf --base a --end b', 'line 1'),
+        ('jacobian good.urdf --base a --end b', "unknown link 'a'"),
+        ('map bad.urdf --to joint --interface position m=1', 'line 1'),
+        ('map good.urdf --to joint --interface position m=1', "unknown actuator 'm'"),
+        ('plot bad.urdf', 'line 1'),
+        ('plot good.urdf --transmission t', "unknown transmission 't'"),
+    ],
+)
+def test_errors_name_the_description(run, tmp_path, monkeypatch, command, words):
+    """Who checks several robots reads which one it is."""
+    for module in ('matplotlib', 'scipy', 'yaml'):
+        pytest.importorskip(module)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'bad.urdf').write_text('<robot')
+    (tmp_path / 'good.urdf').write_text('<robot name="r"><link name="l"/></robot>')
+    (tmp_path / 'tuned.yaml').write_text('a: {ros__parameters: {}}')
+    for name in ('in.csv', 'poses.csv'):
+        (tmp_path / name).write_text('time,m.position\n1.0,2.0\n')
+    name, *rest = command.split()
+    result = run(name, *rest)
+    assert result.code in (1, 2)
+    assert rest[0] in result.out + result.err
+    assert words in result.out + result.err

@@ -127,6 +127,7 @@ def test_values_may_stand_anywhere(run, reversed_robot):
         (['m1=1e999'], 'double precision'),
         (['m1=1', 'm1=2'], 'given twice'),
         (['zed=1'], "unknown actuator 'zed', known: m1, m2"),
+        (['m11=1'], "unknown actuator 'm11' (closest: 'm1'), known: m1, m2"),
         (['m1=1', '--at', 'other=2'], "unknown actuator 'other', known: m1, m2"),
         (['m1=1', '--rate', 'm1=x'], "found 'x'"),
         ([], 'required: NAME=VALUE'),

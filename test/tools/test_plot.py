@@ -155,6 +155,7 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
         (['--output', 'drive.pdf'], 'should end with .svg or .png'),
         (['--output', 'no/such/folder/x.svg'], "there is no folder 'no/such/folder'"),
         (['--transmission', 'none'], "unknown transmission 'none', known: crank"),
+        (['--transmission', 'cranc'], "unknown transmission 'cranc' (closest: 'crank'), known"),
         (['--output', 'a\0b.svg'], 'cannot write'),
     ],
 )
@@ -173,7 +174,7 @@ def test_a_missing_library_is_one_sentence(run, leg, tmp_path, hide):
     hide('matplotlib')
     result = run('plot', leg, '--output', tmp_path / 'x.svg')
     assert (result.code, result.out) == (2, '')
-    assert "pip install 'transmission_bridge[plot]'" in result.err
+    assert "pip install '.[plot]'" in result.err
 
 
 def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):

@@ -202,7 +202,7 @@ def test_what_is_missing_is_said(driver, joints, life, elsewhere, age):
     if not sentences:
         return
     if life is None:
-        assert ('left/other' in sentences and '--namespace left' in sentences) == elsewhere
+        assert ('--node left/other shows' in sentences) == elsewhere
         if not elsewhere:
             assert ('the bridge is missing' in sentences) == driver
             assert ('no states have arrived' in sentences) == (not driver and not joints)
@@ -250,7 +250,7 @@ def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(hide):
     out, err = _Terminal(), io.StringIO()
     with live_screen(Console(Stream(out), Stream(err))) as screen:
         assert screen is None
-    assert "pip install 'transmission_bridge[cli]'" in err.getvalue()
+    assert "pip install '.[cli]'" in err.getvalue()
 
 
 def test_a_live_table_shows_names_as_they_are(monkeypatch):
@@ -482,7 +482,7 @@ def test_once_shows_what_is_published(run, monkeypatch, harness):
     thread = threading.Thread(target=publish)
     thread.start()
     try:
-        result = run('watch', '--once', '--namespace', 'left', '--seconds', '30')
+        result = run('watch', '--once', '--node', 'left/transmission_bridge', '--seconds', '30')
     finally:
         stop.set()
         thread.join()
@@ -499,17 +499,17 @@ def test_silence_is_exit_code_one(run, monkeypatch):
     """Where nothing is published the user is told what was listened to."""
     pytest.importorskip('rclpy')
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    result = run('watch', '--seconds', '0.3', '--namespace', 'nobody_is_here')
+    result = run('watch', '--seconds', '0.3', '--node', 'nobody_is_here/b')
     assert (result.code, result.out) == (1, '')
     assert 'no states have arrived' in result.err
-    assert run('watch', '--seconds', '0.3', '--namespace', 'no name').code == 2
+    assert run('watch', '--seconds', '0.3', '--node', 'no name/b').code == 2
 
 
 @pytest.mark.ros
 def test_waiting_is_said_while_it_lasts(run, harness, monkeypatch):
     """After two seconds of silence it is said what for, after three who is missing."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
-    result = run('watch', '--seconds', '3.5', '--namespace', 'nobody_is_here')
+    result = run('watch', '--seconds', '3.5', '--node', 'nobody_is_here/b')
     assert result.code == 1
     assert result.err.startswith('waiting for actuator_states, joint_states and diagnostics')
     assert 'namespace /nobody_is_here' in result.err
@@ -571,7 +571,7 @@ def start(harness, monkeypatch):
 def test_a_driver_without_a_bridge_is_exit_code_one(run, start, robot_file):
     """The driver's states are shown, and that it is the bridge that is missing."""
     start('simulated_driver_main', 'alone', robot_file).wait_for('driving')
-    result = run('watch', '--once', '--namespace', 'alone')
+    result = run('watch', '--once', '--node', 'alone/transmission_bridge')
     assert result.code == 1
     assert 'm1' in result.out
     assert 'the bridge is missing: actuator_states arrive' in result.err
@@ -585,10 +585,10 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
     start('bridge_main', 'arm', robot_file, actuator_state_topics=topics, autostart='false')
     peer.spin_until(lambda: peer.state(f'/{bridge}') == 'unconfigured', 'the bridge')
 
-    def watched(words, namespace='arm'):
+    def watched(words, node=bridge):
         """Watch until the words are there: on a busy machine nothing may be heard in time."""
         for _ in range(5):
-            result = run('watch', '--once', '--seconds', '2', '--namespace', namespace)
+            result = run('watch', '--once', '--seconds', '2', '--node', node)
             if words in result.err:
                 break
         return result
@@ -616,9 +616,9 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
         f'{topic}: never heard' for topic in ('left/states', 'right/states', *TOPICS[1:])
     ]
 
-    result = watched('in another namespace', 'another')
+    result = watched('but others', 'another/b')
     assert result.code == 1
-    assert f'in another namespace: {bridge}; --namespace arm shows that one' in result.err
+    assert f'but others: {bridge}; --node {bridge} shows that one' in result.err
 
     driver = peer.publisher('/arm/right/states')
     stop = threading.Event()
@@ -630,7 +630,7 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
     thread = threading.Thread(target=publish)
     thread.start()
     try:
-        result = run('watch', '--once', '--namespace', 'arm')
+        result = run('watch', '--once', '--node', f'/{bridge}')
     finally:
         stop.set()
         thread.join()

@@ -126,7 +126,7 @@ def test_every_other_joint_is_bridged(run, robot, tmp_path) -> None:
         'time,hip_motor.position,knee_slider.position,tip_motor.position\n0.0,10,0.1,1\n',
         encoding='utf-8',
     )
-    result = run('convert', '--description', robot, recorded, converted)
+    result = run('convert', robot, recorded, converted)
     assert result.returncode == 0, result.stderr
     with converted.open(encoding='utf-8', newline='') as file:
         (line,) = csv.DictReader(file)

@@ -127,7 +127,8 @@ class DriverWatch:
         self._timeout_of = timeout_of
         self._rhythm = Rhythm()
         self._window = Window()
-        self._publishers: set[Hashable] = set()
+        # When each publisher was first seen.
+        self._publishers: dict[Hashable, float] = {}
         self._appeared = 0.0
 
     def look(
@@ -152,10 +153,11 @@ class DriverWatch:
         :param others: Other JointState topics that may be the driver's.
         """
         rhythm = self._rhythm
-        if not publishers.keys() <= self._publishers:
+        before = self._publishers
+        if not publishers.keys() <= before.keys():
             rhythm.restart()
             self._appeared = open_for
-        self._publishers = set(publishers)
+        self._publishers = {each: before.get(each, now) for each in publishers}
         rhythm.look(statistics.received, statistics.heard, elapsed, numbers)
         is_quiet = rhythm.silence > 0.0
         is_gone = self._window.settled('gone', is_quiet and not publishers) and is_quiet
@@ -166,6 +168,11 @@ class DriverWatch:
         # A negative age is from before time went backwards.
         timeout = self._timeout_of()
         is_late = timeout != math.inf and not 0.0 <= age <= timeout
+        # Robots and grippers may share a topic: what is refused is the driver's own only if none
+        # of the publishers was there when a message was used.
+        since = min(self._publishers.values(), default=math.inf)
+        is_other = statistics.used < since <= now - GRACE
+        kind = 'silent'
         if is_gone:
             words = (
                 f'the driver is gone, {self._topic} has 0 publishers: start it again '
@@ -176,13 +183,19 @@ class DriverWatch:
                 f'silent for {rhythm.silence:.0f} s, after a message every {rhythm.period:.2g} s '
                 f'(from {shortened(senders, show=str)}): check whether the driver hangs'
             )
+        elif statistics.heard > statistics.used and (is_late or is_other):
+            words = (
+                f'every message (from {shortened(senders, show=str)}) has been refused for '
+                f'{age:.0f} s: {statistics.refusal}'
+            )
+            kind = 'refused'
         elif is_late:
             words = f'{self._topic} has {_count(senders)}: check whether the driver publishes'
         else:
             return []
         if is_late:
             words = f'stale: no usable message within {timeout:.3g} s; {words}'
-        return [Trouble(ERROR if is_late else WARN, words, 'silent')]
+        return [Trouble(ERROR if is_late else WARN, words, kind)]
 
     def _never_used(
         self,
@@ -197,8 +210,7 @@ class DriverWatch:
         level = ERROR if self._timeout_of() < open_for else WARN
         if statistics.heard > -math.inf:
             # Logged where the messages were refused.
-            reasons = [reason for reason, count in statistics.rejected.items() if count]
-            words = f'every message was refused ({", ".join(reasons)}): see the log'
+            words = f'every message is refused: {statistics.refusal}'
             return [Trouble(level, f'no usable actuator state yet: {words}')]
         words = f'no actuator state yet: {self._topic} has {_count(senders)}'
         if senders:

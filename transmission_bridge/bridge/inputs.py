@@ -282,6 +282,7 @@ class TopicStatistics:
     :param topic: Name of the topic, as the user gave it.
     :ivar received: Messages received while active.
     :ivar rejected: Messages refused, by reason; each was dropped as a whole.
+    :ivar refusal: Why the newest of these was refused, in words; empty before the first.
     :ivar replaced_stamps: Stamps that the time of receipt replaced, by reason (``bad_stamp``,
         ``future_stamp``); their messages are used.
     :ivar heard: Time of receipt of the newest message since the node was activated [s], minus
@@ -293,6 +294,7 @@ class TopicStatistics:
         self.topic = topic
         self.received = 0
         self.rejected: Counter[str] = Counter()
+        self.refusal = ''
         self.replaced_stamps: Counter[str] = Counter()
         self.heard = -math.inf
         self.used = -math.inf

@@ -34,7 +34,10 @@ _NOBODY = -1
 #: Where the timeout of a driver is found: seconds at least, and how many of its periods.
 _LEAST_TIMEOUT, _PERIODS = 1.0, 5.0
 
-_NAMES_HINT = "give the driver's names in the parameter actuator_names"
+_NAMES_HINT = "give the driver's names by actuator_names: [{}]"
+
+#: Names of a driver in this advice, at most.
+_MOST_NAMES = 32
 
 
 class _Source:
@@ -74,8 +77,8 @@ class StateBuffer:
     :ivar turns: What counts turns, as given.
     :ivar version: Increases with every change of the numbers.
     :ivar given: Whether position, velocity, effort were ever given.
-    :ivar names_hint: How to give a driver's names, for errors; empty where names are not
-        translated.
+    :ivar names_hint: How to give a driver's names, for errors, ``{}`` standing for the entries;
+        empty where names are not translated.
     :ivar unknown_names: Counts of names, shortened, that the robot does not have; limited in
         number, because senders may be hostile.
     :ivar not_finite: How many numbers from drivers were NaN or infinite, rows position, velocity,
@@ -162,7 +165,7 @@ class StateBuffer:
         if plan.unknown:
             self._count_unknown(plan.unknown)
         if not plan.count:
-            raise MessageError('foreign', self._foreign(known.index, layout.names))
+            raise MessageError('foreign', self._foreign(source, layout.names))
         if now < self._latest and self.note_time(now):
             known = self._add(source)
         self._latest = now
@@ -422,15 +425,22 @@ class StateBuffer:
             if length:
                 self.not_finite[row, plan.places] += ~np.isfinite(self._values[row, plan.places])
 
-    def _foreign(self, index: Mapping[str, int], names: tuple[str, ...]) -> str:
+    def _foreign(self, source: str, names: tuple[str, ...]) -> str:
         lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
         if lost:
             return f'none of the names is bridged: {shortened(lost, show=str)}'
-        hint = f' ({self.names_hint})' if self.names_hint else ''
-        return (
-            f'none of the names is known: expected some of {shortened(tuple(index))}'
-            f'{hint}, found {shortened(names) or "none"}'
+        known = self.names_of_driver(source)
+        sentence = (
+            f'none of the names is known: expected some of {shortened(tuple(known))}, '
+            f'found {shortened(names) or "none"}'
         )
+        if not self.names_hint or not names:
+            return sentence
+        place = f'{source}:' if source in self._indexes else ''
+        # Which of several is which is for the user to say: a guess could move another joint.
+        urdf_name = next(iter(known.values())) if len(known) == len(names) == 1 else '?'
+        entries = [f'{place}{name}={urdf_name}' for name in names]
+        return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
 
     def _count_unknown(self, names: tuple[str, ...]) -> None:
         for name in names:

@@ -10,7 +10,12 @@ from collections.abc import Sequence
 import sys
 from typing import Any
 
-from transmission_bridge.ros.command_line import add_urdf, own_arguments, read_urdf
+from transmission_bridge.ros.command_line import (
+    add_urdf,
+    files_of_others,
+    own_arguments,
+    read_urdf,
+)
 from transmission_bridge.ros.executors import run
 
 __all__ = ['main']
@@ -48,7 +53,10 @@ def main(args: Sequence[str] | None = None) -> int:
         from transmission_bridge.ros.bridge_node import TransmissionBridge
 
         overrides = [Parameter('robot_description', value=text)] if text else None
-        return TransmissionBridge(parameter_overrides=overrides)
+        node = TransmissionBridge(parameter_overrides=overrides)
+        for sentence in files_of_others(given, node.get_fully_qualified_name()):
+            node.get_logger().warning(sentence)
+        return node
 
     return run(make_node, given, executor=options.executor, on_stop=lambda node: node.end())
 

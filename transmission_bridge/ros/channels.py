@@ -286,6 +286,7 @@ class Inputs:
                 statistics.used = now
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
+                statistics.refusal = str(error)
                 if statistics.is_trouble(error.reason):
                     log.warning(
                         (topic, error.reason),
@@ -294,6 +295,7 @@ class Inputs:
                     )
             except Exception:  # a bug drops one message and must not end the executor
                 statistics.rejected['bug'] += 1
+                statistics.refusal = 'bug, see the log'
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
 
         with overriding(self._node, topic):

@@ -193,8 +193,8 @@ _PERIOD = 1.0
 _CHECK, _LOOK, _LATE, _RELIEF, _SAID_AGAIN = 0.5, 0.1, 1.0, 10.0, 60.0
 
 _NO_ROS = (
-    'rclpy is not installed: source a ROS 2 installation, or install the wheels with '
-    "'pip install transmission_bridge[kilted]' (or [jazzy])"
+    'rclpy is not installed: source a ROS 2 installation, or install the wheels with pip install '
+    "'.[kilted]' (or '.[jazzy]') in a checkout of transmission_bridge"
 )
 
 

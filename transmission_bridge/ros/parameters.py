@@ -64,7 +64,11 @@ _EXPECTED = {
     int: 'an integer',
     str: "text, in quotes where YAML would take it for something else: '1'",
     list: 'a list of texts',
+    tuple: 'a list of numbers',
 }
+
+#: Characters of a wrong value that are shown.
+_LONGEST = 100
 
 #: Doubles hold every integer up to this.
 _LARGEST_EXACT = 2**53
@@ -142,7 +146,7 @@ def checked_type(name: str, value: Any, default: bool | int | float | str | list
         f'parameter {name} has the wrong type',
         parameter=name,
         expected=_EXPECTED[type(default)],
-        found=repr(value),
+        found=repr(value)[:_LONGEST],
     )
 
 
@@ -166,7 +170,8 @@ def take_integers(node: Node) -> None:
     """
     Let ``ros2 param set NAME 1`` set a parameter that is a double, and ``[]`` any list.
 
-    rclpy would refuse both for their type.
+    rclpy would refuse both for their type. What is of another type raises
+    :class:`ParameterError`: rclpy would give the types as numbers.
     """
     node.add_pre_set_parameters_callback(
         lambda parameters: [_of_declared_type(node, parameter) for parameter in parameters]
@@ -176,13 +181,18 @@ def take_integers(node: Node) -> None:
 def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
     name, value = parameter.name, parameter.value
     given, wanted = parameter.type_, node.get_parameter_or(name).type_
-    if wanted is Parameter.Type.DOUBLE and given is Parameter.Type.INTEGER:
-        return Parameter(name, wanted, exact_number(name, value))
+    if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
+        return parameter
     if wanted is Parameter.Type.DOUBLE_ARRAY and given is Parameter.Type.INTEGER_ARRAY:
         return Parameter(name, wanted, [exact_number(name, each) for each in value])
     if wanted in _LISTS and given in _LISTS and len(value) == 0:
         return Parameter(name, wanted, [])
-    return parameter
+    if node.describe_parameter(name).read_only:
+        return parameter
+    default: Any = ()
+    if wanted is not Parameter.Type.DOUBLE_ARRAY:
+        default = node.get_parameter(name).value
+    return Parameter(name, wanted, checked_type(name, value, default))
 
 
 def _unquoted(value: Any, choices: Sequence[str]) -> Any:

@@ -18,15 +18,12 @@ from typing import Any, TypeAlias
 from transmission_bridge.bridge.command_plan import command_names
 from transmission_bridge.bridge.homing import counted_twice
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import parameter_names, unused_aliases
+from transmission_bridge.bridge.options import parameter_names, PREFIX, unused_aliases
 from transmission_bridge.bridge.topic_based import commands_without_end, several_interfaces
 from transmission_bridge.description import (
     Dialect,
     Finding,
-    load_description,
     RejectedTransmission,
-    RobotDescription,
-    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.description.effective_limits import effective_limits
@@ -42,7 +39,7 @@ from transmission_bridge.tools.limit_report import (
     transmission_limits,
     TransmissionLimits,
 )
-from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.units import units_of
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
@@ -171,26 +168,28 @@ class CheckReport:
         }
 
 
-def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckReport:
+def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     """
     Read a description and load its transmissions, whatever is wrong with them.
 
+    :param setup: The parameters of its bridge.
     :param strict: Report warnings as errors where
         :func:`~transmission_bridge.description.load_description` in strict mode refuses the
         description.
+    :raises UsageError: If a parameter does not fit the robot.
     """
     try:
-        robot = load_description(data)
+        transmissions, notes = setup.robot(data)
     except DescriptionError as error:
         return CheckReport(robot='', findings=(_as_finding(error),))
-    registry = Registry()
-    transmissions = RobotTransmissions(robot, aliases=aliases, registry=registry)
+    robot, aliases = transmissions.robot, setup.aliases
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
         for binding in transmissions.bindings
     }
     findings: Iterable[Finding] = (
-        *_with_closest_types(transmissions, aliases, registry.type_names),
+        *(Finding('warning', note) for note in notes),
+        *_with_closest_types(transmissions, aliases, Registry().type_names),
         *implausible_numbers(transmissions),
         *counted_twice(transmissions),
         *commands_without_end(robot),
@@ -211,7 +210,7 @@ def check(data: bytes, *, strict: bool, aliases: Mapping[str, str]) -> CheckRepo
         )
     return CheckReport(
         robot=robot.name,
-        transmissions=_reports(robot, transmissions, limits),
+        transmissions=_reports(transmissions, limits, setup.numbers),
         pass_through=transmissions.pass_through,
         unlimited=tuple(_unlimited(transmissions)),
         lost=tuple(transmissions.lost_joints.items()),
@@ -278,10 +277,19 @@ def _kind(type_name: str) -> str:
 
 
 def _reports(
-    robot: RobotDescription,
     transmissions: RobotTransmissions,
     limits: Mapping[str, TransmissionLimits],
+    tuned: Mapping[str, float],
 ) -> tuple[TransmissionReport, ...]:
+    """Return the reports, with the numbers in use where they are not those of the description."""
+    robot = transmissions.robot
+
+    def members(spec: TransmissionSpec, side: str) -> Iterator[Member]:
+        for end in getattr(spec, side):
+            place = f'{PREFIX}{spec.name}.{side}.{end.name}.'
+            reduction = tuned.get(f'{place}mechanical_reduction', end.mechanical_reduction)
+            yield Member(end.name, end.role, reduction, tuned.get(f'{place}offset', end.offset))
+
     def report(
         spec: TransmissionSpec | RejectedTransmission, *sides: Iterable[Member]
     ) -> TransmissionReport:
@@ -301,7 +309,7 @@ def _reports(
 
     reports = [
         *(
-            report(spec, map(_member, spec.joints), map(_member, spec.actuators))
+            report(spec, members(spec, 'joints'), members(spec, 'actuators'))
             for spec in robot.transmissions
         ),
         *(
@@ -310,10 +318,6 @@ def _reports(
         ),
     ]
     return tuple(sorted(reports, key=_place))
-
-
-def _member(spec: TransmissionEnd) -> Member:
-    return Member(spec.name, spec.role, spec.mechanical_reduction, spec.offset)
 
 
 def _as_finding(error: DescriptionError) -> Finding:
@@ -459,6 +463,9 @@ def _driver_units(units: Sequence[tuple[str, ActuatorUnits]], width: int | None)
 
 _Side: TypeAlias = tuple[MemberLimits, ...]
 
+#: What is less beside other numbers is zero.
+_ROUNDING = 1e-12
+
 
 def _limits(title: str, limits: Sequence[tuple[_Side, _Side]], width: int | None) -> Iterator[str]:
     """Yield the table of each transmission's two sides, the second indented."""
@@ -496,10 +503,11 @@ def _units(unit: str) -> tuple[str, ...]:
 
 
 def _numbers(indent: str, each: MemberLimits) -> tuple[str, ...]:
+    lower, upper = _rounded((each.lower, each.upper))
     return (
         indent + each.name,
-        _range((each.lower, each.lower)),
-        _range((each.upper, each.upper)),
+        _range((lower, lower)),
+        _range((upper, upper)),
         _range(each.velocity),
         _range(each.effort),
     )
@@ -513,7 +521,7 @@ def _region(region: Region) -> Iterator[str]:
     for actuator, row, lower, upper in rows:
         terms = ' '.join(
             f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-            for factor, name in zip(row.tolist(), joints, strict=True)
+            for factor, name in zip(_rounded(row.tolist()), joints, strict=True)
             if factor
         ).removeprefix('+ ')
         if lower == -upper:
@@ -538,9 +546,15 @@ def _ratios(ratios: Sequence[Ratio]) -> list[str]:
     return aligned(rows, right=(3,))
 
 
+def _rounded(values: Sequence[float]) -> list[float]:
+    """Return numbers with zero in place of what rounding has left beside the largest of them."""
+    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return [0.0 if abs(value) <= _ROUNDING * size else value for value in values]
+
+
 def _range(values: Range) -> str:
     """Return one number, or a range, with fewer digits because it is sampled."""
-    least, greatest = values
+    least, greatest = _rounded(values)
     if math.isnan(least):
         return '?'
     if math.isinf(least):
@@ -629,8 +643,7 @@ def _wrapped(text: str, width: int | None) -> str:
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    aliases = aliases_of(options.alias)
-    report = check(read_robot_file(options.file), strict=options.strict, aliases=aliases)
+    report = check(read_robot_file(options.file), bridge_setup(options), strict=options.strict)
     if options.json:
         console.out.json(report.as_json(with_limits=options.limits))
     else:

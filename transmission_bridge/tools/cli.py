@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any, TextIO
 import unicodedata
 
-from transmission_bridge.errors import printable
+from transmission_bridge.errors import printable, UnknownNameError
 
 __all__ = [
     'Command',
@@ -169,8 +169,8 @@ def optional(module: str, extra: str) -> Any:
     except ImportError as error:
         library = module.partition('.')[0]
         raise UsageError(
-            f"this needs {library}, which cannot be imported ({error}): pip install '"
-            f"transmission_bridge[{extra}]', or python3-{library} where your system has it"
+            f"this needs {library}, which cannot be imported ({error}): pip install '.[{extra}]' "
+            f'in a checkout of transmission_bridge, or python3-{library} of your system'
         ) from None
 
 
@@ -246,8 +246,9 @@ def named_values(
     :param known: The names allowed.
     :param what: Kind of the names, for errors: ``actuator``.
     :param lost: Names in the description that cannot be used, with the reason.
-    :raises UsageError: If a text has another form, a name is unknown or given twice, or a value
-        is not a finite decimal number.
+    :raises UnknownNameError: If a name is unknown.
+    :raises UsageError: If a text has another form, a name is given twice or cannot be used, or a
+        value is not a finite decimal number.
     """
     # Here, because this imports lxml, and help must not wait for it.
     from transmission_bridge.description.values import parse_number
@@ -259,8 +260,10 @@ def named_values(
         if not separator:
             raise UsageError(f"expected {what}=value, found '{pair}'")
         if name not in known:
-            reason = f' ({lost[name]})' if name in lost else ''
-            raise UsageError(f"unknown {what} '{name}'{reason}, known: {_listed(known)}")
+            if name in lost:
+                others = ', '.join(known) or 'none'
+                raise UsageError(f"no usable {what} '{name}' ({lost[name]}), known: {others}")
+            raise UnknownNameError(what, name, tuple(known))
         if name in values:
             raise UsageError(f"{what} '{name}' is given twice")
         try:
@@ -273,10 +276,6 @@ def named_values(
 def in_order(values: Mapping[str, float], names: Sequence[str]) -> list[float]:
     """Return the values in the order of the names, NaN where a name has none."""
     return [values.get(name, math.nan) for name in names]
-
-
-def _listed(names: Collection[str]) -> str:
-    return ', '.join(names) or 'none'
 
 
 def duration(text: str) -> float:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 import importlib
+from typing import NoReturn
 
 from transmission_bridge.tools.cli import Command, Console, duration, Exit, optional
 
-__all__ = ['PROGRAM', 'SUMMARIES', 'add_bridge_arguments', 'add_robot_arguments', 'load_command']
+__all__ = ['PROGRAM', 'SUMMARIES', 'load_command']
 
 PROGRAM = 'transmission_bridge'
 
@@ -32,13 +33,35 @@ SUMMARIES = {
 }
 
 
-def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add FILE and ``--alias`` to a command."""
+class _Removed(argparse.Action):
+    """An argument of former versions, which names its successor."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        parser.error(f'{self.option_strings[0]} was removed: {self.const}')
+
+
+def _removed(parser: argparse.ArgumentParser, option: str, successor: str) -> None:
+    parser.add_argument(
+        option, action=_Removed, nargs='?', const=successor, help=argparse.SUPPRESS
+    )
+
+
+def _add_robot(
+    parser: argparse.ArgumentParser, *, instead: str = '', needs_parameters: bool = False
+) -> None:
+    """
+    Add FILE, ``--alias`` and ``--params-file``, which every command with a description has.
+
+    :param instead: What is used where FILE is left out; empty where it cannot be.
+    :param needs_parameters: Whether there has to be a parameter file.
+    """
     parser.add_argument(
         'file',
         metavar='FILE',
+        nargs='?' if instead else None,
         help="robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard "
-        "input ('xacro robot.urdf.xacro | %(prog)s -')",
+        "input ('xacro robot.urdf.xacro | %(prog)s -')"
+        + (f'; by default {instead}' * bool(instead)),
     )
     parser.add_argument(
         '--alias',
@@ -47,10 +70,18 @@ def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='TYPE=TYPE',
         help='read a type in FILE as an installed type; may be repeated',
     )
+    parser.add_argument(
+        '--params-file',
+        required=needs_parameters,
+        metavar='YAML',
+        help="parameter file of the bridge, as people, 'ros2 param dump' or 'calibrate' write it, "
+        'of any node: its numbers of the transmissions and its options (actuator_units, '
+        'plugin_aliases, wrap_period and so on) are used',
+    )
 
 
-def add_bridge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--actuator-names`` and ``--params-file`` to a command."""
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    """Add ``--actuator-names`` to a command that reads what drivers have sent."""
     parser.add_argument(
         '--actuator-names',
         action='extend',
@@ -60,31 +91,28 @@ def add_bridge_arguments(parser: argparse.ArgumentParser) -> None:
         help="names that a driver uses instead of the URDF's, each as TOPIC:DRIVER=URDF where "
         'several drivers use the same; they override those in the parameter file',
     )
+
+
+def _add_node(parser: argparse.ArgumentParser, default: str, without: str) -> None:
+    """Add ``--node`` to a command that looks at a running bridge."""
     parser.add_argument(
-        '--params-file',
-        metavar='YAML',
-        help='parameter file of the bridge, of any node: its numbers of the transmissions and '
-        'its options (actuator_names, plugin_aliases, wrap_period and so on) are used',
+        '--node',
+        default=default,
+        metavar='NAME',
+        help=f'name of the bridge with its namespace (default: {without})',
     )
+    _removed(parser, '--namespace', 'give it with --node NAMESPACE/transmission_bridge')
 
 
 def _calibrate(parser: argparse.ArgumentParser) -> None:
+    _add_robot(parser)
     parser.add_argument(
         'data',
         metavar='DATA',
         help='recording: a rosbag2 folder, .mcap, .db3, or a table .csv whose columns are time, '
         'actuators and joints by name (one row per pose will do)',
     )
-    parser.add_argument(
-        '--description', required=True, metavar='FILE', help='robot description as it is now'
-    )
-    parser.add_argument(
-        '--alias',
-        action='append',
-        default=[],
-        metavar='TYPE=TYPE',
-        help='read a type in FILE as an installed type; may be repeated',
-    )
+    _removed(parser, '--description', 'FILE is the first argument, calibrate FILE DATA')
     parser.add_argument(
         '--transmission',
         action='append',
@@ -112,19 +140,22 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
         default='joint',
         help='the side whose measurements have the noise (default: joint)',
     )
-    add_bridge_arguments(parser)
-    parser.add_argument('--output', metavar='FILE.yaml', help='write a parameter file')
-    parser.add_argument('--report', metavar='FILE.svg|png', help='draw the residuals')
+    _add_names(parser)
+    parser.add_argument('--output', metavar='NEW.yaml', help='write a parameter file')
+    parser.add_argument('--report', metavar='NEW.svg|png', help='draw the residuals')
     parser.add_argument(
-        '--force',
-        action='store_true',
-        help='replace files that are there, and write numbers that are in doubt',
+        '--doubtful', action='store_true', help='write numbers that are in doubt as well'
     )
+    _add_force(parser)
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
+def _add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--force', action='store_true', help='replace what is there')
+
+
 def _check(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
+    _add_robot(parser)
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument(
         '--limits',
@@ -144,6 +175,7 @@ def _completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _convert(parser: argparse.ArgumentParser) -> None:
+    _add_robot(parser, instead='the first message on /robot_description in IN')
     parser.add_argument(
         'input', metavar='IN', help='recording: a folder of rosbag2, or a file .mcap, .db3 or .csv'
     )
@@ -152,12 +184,7 @@ def _convert(parser: argparse.ArgumentParser) -> None:
         metavar='OUT',
         help='recording to write: .mcap, .db3, .csv, or any other name for a folder of rosbag2',
     )
-    parser.add_argument(
-        '--description',
-        metavar='FILE',
-        help="robot description; '-' reads standard input; by default the first message on "
-        '/robot_description in IN',
-    )
+    _removed(parser, '--description', 'FILE is the first argument, convert FILE IN OUT')
     parser.add_argument(
         '--to', choices=('joint', 'actuator'), default='joint', help='what to compute (joint)'
     )
@@ -178,21 +205,14 @@ def _convert(parser: argparse.ArgumentParser) -> None:
         choices=('mcap', 'sqlite3'),
         help='storage of a folder (that of IN, mcap if it has none)',
     )
-    parser.add_argument('--force', action='store_true', help='replace OUT if it is there')
+    _add_force(parser)
     parser.add_argument(
         '--keep-readable',
         action='store_true',
         help='of a recording that is cut off or damaged, write what can be read, also behind the '
         'damage; without this nothing is written',
     )
-    parser.add_argument(
-        '--alias',
-        action='append',
-        default=[],
-        metavar='TYPE=TYPE',
-        help='read a type in the description as an installed type; may be repeated',
-    )
-    add_bridge_arguments(parser)
+    _add_names(parser)
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
@@ -211,27 +231,21 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
-    parser.add_argument(
-        '--params',
-        required=True,
-        metavar='YAML',
-        help="ROS parameter file with the numbers, as 'ros2 param dump' or 'calibrate' write it",
-    )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument('--output', metavar='NEW', help='write the description to this file')
-    where.add_argument('--in-place', action='store_true', help='write it to FILE itself')
-    parser.add_argument('--force', action='store_true', help='replace NEW if it is there')
+    _add_robot(parser, needs_parameters=True)
+    parser.add_argument('--output', metavar='NEW', help='write the description to this file')
+    _add_force(parser)
+    _removed(parser, '--params', '--params-file YAML')
+    _removed(parser, '--in-place', '--output FILE --force')
 
 
 def _jacobian(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
+    _add_robot(parser)
     parser.add_argument(
         'positions',
         nargs='*',
         metavar='q',
-        help='positions in the order of the coordinates, or NAME=VALUE with the others at zero; '
-        'all zero by default',
+        help='positions [rad or m] of joints or at the motors, in the order of the coordinates, '
+        'or NAME=VALUE with the others at zero; all zero by default',
     )
     parser.add_argument('--base', required=True, metavar='LINK', help='link that is the reference')
     parser.add_argument('--end', required=True, metavar='LINK', help='link that is moved')
@@ -245,13 +259,13 @@ def _jacobian(parser: argparse.ArgumentParser) -> None:
 
 
 def _map(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
+    _add_robot(parser)
     parser.add_argument(
         'values',
         nargs='+',
         metavar='NAME=VALUE',
-        help='values of actuators (--to joint) or joints (--to actuator), in SI units; those not '
-        'given are unknown',
+        help="values of actuators (--to joint) in their driver's units, or of joints (--to "
+        'actuator) in SI units; those not given are unknown',
     )
     parser.add_argument(
         '--to', required=True, choices=('joint', 'actuator'), help='what to compute'
@@ -277,7 +291,7 @@ def _map(parser: argparse.ArgumentParser) -> None:
 
 
 def _plot(parser: argparse.ArgumentParser) -> None:
-    add_robot_arguments(parser)
+    _add_robot(parser)
     parser.add_argument(
         '--output',
         metavar='FILE.svg|png',
@@ -290,7 +304,7 @@ def _plot(parser: argparse.ArgumentParser) -> None:
         metavar='NAME',
         help='draw this one only; may be repeated',
     )
-    parser.add_argument('--force', action='store_true', help='replace a file that is there')
+    _add_force(parser)
 
 
 def _plugins(parser: argparse.ArgumentParser) -> None:
@@ -298,28 +312,15 @@ def _plugins(parser: argparse.ArgumentParser) -> None:
 
 
 def _tune(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'file',
-        metavar='FILE',
-        nargs='?',
-        help='robot description to tune without ROS; by default the robot of a running bridge',
-    )
-    parser.add_argument(
-        '--namespace', default='', metavar='NS', help='namespace of the bridge (default: none)'
-    )
-    parser.add_argument(
-        '--node',
-        default='transmission_bridge',
-        metavar='NAME',
-        help='name of the bridge (default: %(default)s)',
-    )
+    _add_robot(parser, instead='the robot of a running bridge, with ROS')
+    _add_node(parser, 'transmission_bridge', 'transmission_bridge')
     parser.add_argument(
         '--output',
         metavar='NEW',
         help='what Save writes: .yaml for a parameter file, any other name for the description '
         'with the numbers in it; without this nothing is written',
     )
-    parser.add_argument('--force', action='store_true', help='let Save replace NEW if it is there')
+    _add_force(parser)
     parser.add_argument(
         '--package-path',
         action='append',
@@ -342,13 +343,6 @@ def _tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--allow-changes', action='store_true', help='with --host: let other machines change too'
     )
-    parser.add_argument(
-        '--alias',
-        action='append',
-        default=[],
-        metavar='TYPE=TYPE',
-        help='read a type in FILE as an installed type; may be repeated',
-    )
 
 
 def _watch(parser: argparse.ArgumentParser) -> None:
@@ -358,9 +352,7 @@ def _watch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--seconds', type=duration, metavar='N', help='end after this time (default: Ctrl-C)'
     )
-    parser.add_argument(
-        '--namespace', default='', metavar='NS', help='namespace of the topics (default: none)'
-    )
+    _add_node(parser, '', 'those without a namespace')
     parser.add_argument(
         '--filter',
         default='',
@@ -399,9 +391,9 @@ _COMMANDS['calibrate'] = Command(
     'its value, with the reason. Intervals are of 95 %.\n\n'
     'exit code: 0 the numbers can be used, 1 they are in doubt, nothing is identifiable,\n'
     'or the description is none, 2 wrong usage or a file cannot be read or written.',
-    example='  transmission_bridge calibrate poses.csv --description a.urdf --output tuned.yaml\n'
-    '  transmission_bridge calibrate recording.mcap --description a.urdf \\\n'
-    '      --joints /joint_encoders --transmission wrist --report residuals.svg',
+    example='  transmission_bridge calibrate robot.urdf poses.csv --output tuned.yaml\n'
+    '  transmission_bridge calibrate robot.urdf recording.mcap --joints /joint_encoders \\\n'
+    '      --transmission wrist --report residuals.svg',
     add_arguments=_calibrate,
     run=_runner('calibration.command'),
 )
@@ -431,16 +423,16 @@ _COMMANDS['convert'] = Command(
     'or the reverse. Everything else in the recording is copied as it is.\n\n'
     'OUT appears when it is complete, and is never replaced without --force.\n\n'
     'A line of a CSV file is a message, with the columns time and stamp [s], topic, and\n'
-    'NAME.position, NAME.velocity, NAME.effort in SI units; stamp and topic may be absent.\n'
+    'NAME.position, NAME.velocity, NAME.effort, of actuators in the units of their\n'
+    'drivers, of joints in SI units; stamp and topic may be absent.\n'
     'Only what is converted is written to a CSV file.\n\n'
     'With the parameter file of a bridge the result is what that one would have published.\n\n'
     'exit code: 0 done, 1 nothing was converted, IN is no recording, cut off or damaged, or\n'
     'the description is none, 2 wrong usage, or a file cannot be read or written.',
-    example='  transmission_bridge convert drive.mcap drive_joints.mcap --description robot.urdf\n'
+    example='  transmission_bridge convert robot.urdf drive.mcap drive_joints.mcap\n'
     '  transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \\\n'
     '      /right/states:/joint_states\n'
-    '  transmission_bridge convert drive.mcap drive.csv --description robot.urdf \\\n'
-    '      --params-file bridge.yaml\n'
+    '  transmission_bridge convert robot.urdf drive.mcap drive.csv --params-file bridge.yaml\n'
     '  transmission_bridge convert drive.mcap out.mcap --actuator-names M1=elbow_motor',
     add_arguments=_convert,
     run=_runner('convert.command'),
@@ -462,8 +454,8 @@ _COMMANDS['export'] = Command(
     'exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot\n'
     'be written, or a file cannot be read or written.',
     example='  ros2 param dump /transmission_bridge > tuned.yaml\n'
-    '  transmission_bridge export robot.urdf --params tuned.yaml --output tuned.urdf\n'
-    '  transmission_bridge export robot.urdf --params tuned.yaml --in-place',
+    '  transmission_bridge export robot.urdf --params-file tuned.yaml --output tuned.urdf\n'
+    '  transmission_bridge export robot.urdf --params-file tuned.yaml --output robot.urdf --force',
     add_arguments=_export,
     run=_runner('export'),
 )
@@ -519,7 +511,7 @@ _COMMANDS['tune'] = Command(
     'exit code: 0 ended, 1 FILE is not a robot description, 2 wrong usage, a library is\n'
     'missing, or the address cannot be listened on.',
     example='  transmission_bridge tune --output tuned.yaml\n'
-    '  transmission_bridge tune --namespace left_arm --output tuned.urdf\n'
+    '  transmission_bridge tune --node left_arm/transmission_bridge --output tuned.urdf\n'
     '  transmission_bridge tune robot.urdf --package-path my_robot=src/my_robot',
     add_arguments=_tune,
     run=_runner('tune.command'),
@@ -532,7 +524,7 @@ _COMMANDS['watch'] = Command(
     'exit code: 0 driver and bridge are there and work, 1 one is missing or the bridge is\n'
     'not active, in words on standard error, 2 wrong usage or rclpy is missing.',
     example='  transmission_bridge watch\n'
-    '  transmission_bridge watch --namespace left_arm --seconds 10 | tee log.txt',
+    '  transmission_bridge watch --node left_arm/transmission_bridge --seconds 10',
     add_arguments=_watch,
     run=_runner('watch'),
 )

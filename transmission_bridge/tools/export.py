@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-import os
 import re
 import sys
 
@@ -16,10 +15,10 @@ from transmission_bridge.bridge.options import by_number, parameter_name, PREFIX
 from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.description.specs import ParameterSpec
+from transmission_bridge.errors import ParameterError
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.parameter_files import read_parameter_file
-from transmission_bridge.tools.robot import aliases_of, read_robot_file, STANDARD_INPUT
+from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
@@ -144,8 +143,8 @@ def export(
     :param data: The description.
     :param values: Numbers by their full parameter names.
     :raises DescriptionError: If the description cannot be read.
-    :raises UsageError: If this robot has no parameter of a name, or a number cannot be written.
-    :raises ParameterError: If a value cannot be accepted.
+    :raises ParameterError: If this robot has no parameter of a name, a value cannot be accepted,
+        or a number cannot be written.
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
     wanted = _places(robot, values)
@@ -157,12 +156,12 @@ def export(
     def write(transmission: str, path: ParameterPath) -> None:
         if not write_number(editor, specs[transmission], tuned.tunables[transmission], path):
             name = parameter_name(transmission, path)
-            raise UsageError(f'{name} cannot be written: it has no place in the description')
+            raise ParameterError(f'{name} cannot be written: it has no place in the description')
 
     for name, (transmission, path) in wanted.items():
         if path[0] in BY_ROLE:
             if (transmission, BY_ROLE[path[0]]) in tuned.by_role ^ robot.by_role:
-                raise UsageError(f'{path[0]} is not written by this command')
+                raise ParameterError(f'{path[0]} is not written by this command')
             continue
         before, after = (_value(each, transmission, path) for each in (robot, tuned))
         if before == after:
@@ -177,7 +176,7 @@ def export(
         write(transmission, path)
     result = editor.result()
     for transmission, path in _differing(result, tuned, aliases):
-        raise UsageError(
+        raise ParameterError(
             f'{parameter_name(transmission, path)} cannot be written: its plugin reads it in a '
             'way of its own'
         )
@@ -190,7 +189,7 @@ def _places(
     """
     Return transmission and path of each name.
 
-    :raises UsageError: If a name is unknown or ambiguous.
+    :raises ParameterError: If a name is unknown or ambiguous.
     """
     places: dict[str, list[tuple[str, ParameterPath]]] = {}
     for transmission, tunables in robot.tunables.items():
@@ -210,7 +209,7 @@ def _places(
                 if lost
                 else 'the description has no such number'
             )
-        raise UsageError(f'{name} cannot be written: {reason}')
+        raise ParameterError(f'{name} cannot be written: {reason}')
     return {name: places[name][0] for name in values}
 
 
@@ -234,23 +233,21 @@ def _differing(
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    if options.in_place and options.file == STANDARD_INPUT:
-        raise UsageError('--in-place needs a file')
     if options.output:
         check_output(options.output, force=options.force)
     data = read_robot_file(options.file)
-    values = read_parameter_file(read_robot_file(options.params), options.params)
-    exported = export(data, values, aliases_of(options.alias))
-    if options.in_place:
-        path = os.path.realpath(options.file)
-        if exported.changes:
-            write_output(path, exported.data, force=True)
-    elif options.output:
-        write_output(options.output, exported.data, force=options.force)
-    else:
+    setup = bridge_setup(options)
+    exported = export(data, setup.numbers, setup.aliases)
+    if not options.output:
         _print(exported.data, console)
         return Exit.OK
-    _tell(exported, console)
+    write_output(options.output, exported.data, force=options.force)
+    for change in exported.changes:
+        console.out.line(printable(f'{change.name}: {change.before!r} -> {change.after!r}'))
+    console.out.line(
+        f'written to {printable(options.output)}: numbers changed: {len(exported.changes)}, '
+        f'there already: {exported.n_same}'
+    )
     return Exit.OK
 
 
@@ -267,9 +264,3 @@ def _print(data: bytes, console: Console) -> None:
         pass
     except OSError as error:
         raise UsageError(f'cannot write the output: {error.strerror}') from None
-
-
-def _tell(exported: Exported, console: Console) -> None:
-    for change in exported.changes:
-        console.out.line(printable(f'{change.name}: {change.before!r} -> {change.after!r}'))
-    console.out.line(f'numbers written: {len(exported.changes)}; there already: {exported.n_same}')

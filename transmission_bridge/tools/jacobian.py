@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description import load_description
 from transmission_bridge.description.values import parse_number
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice
 from transmission_bridge.tools.cli import aligned, Console, Exit, named_values, UsageError
-from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
@@ -60,18 +59,17 @@ class JacobianValues:
 
 
 def jacobian_values(
-    data: bytes,
+    robot: RobotTransmissions,
     values: Sequence[str],
     *,
     base: str,
     end: str,
     space: str,
-    aliases: Mapping[str, str],
 ) -> JacobianValues:
     """
     Compute a Jacobian.
 
-    :param data: The robot description.
+    :param robot: Its maps.
     :param values: Numbers in the order of the coordinates, or texts ``name=value``, the others
         being zero.
     :param space: ``joint`` or ``actuator``.
@@ -80,12 +78,11 @@ def jacobian_values(
     :raises JointError: If the joints between the links are not a device.
     :raises UsageError: If the values do not fit.
     """
-    robot = load_description(data)
     device: JointDevice | ActuatorDevice
-    device = JointDevice.from_description(robot, base=base, end=end)
+    device = JointDevice.from_description(robot.robot, base=base, end=end)
     names = device.joint_names
     if space == 'actuator':
-        device = ActuatorDevice(device, RobotTransmissions(robot, aliases=aliases))
+        device = ActuatorDevice(device, robot)
         names = device.actuator_names
     position = np.array(_positions(values, names, space))
     with np.errstate(all='ignore'):
@@ -114,15 +111,14 @@ def _positions(values: Sequence[str], names: tuple[str, ...], space: str) -> lis
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     found = jacobian_values(
-        read_robot_file(options.file),
+        robot_of_command(options, console),
         options.positions,
         base=options.base,
         end=options.end,
         space=options.space,
-        aliases=aliases_of(options.alias),
     )
     if not found.is_known:
-        raise UsageError('the transmissions do not reach this position')
+        raise UsageError(f"the transmissions of '{options.file}' do not reach this position")
     if options.json:
         console.out.json(found.as_json())
     else:

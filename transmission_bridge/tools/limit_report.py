@@ -161,6 +161,8 @@ class TransmissionLimits:
     :param joints: Those of the description.
     :param actuators: From those of the joints.
     :param ratios: Empty where the Jacobian is constant.
+    :param lost: Share of the allowed positions at which the bridge maps no velocities, because
+        they are near a dead centre. They have no part in ranges.
     :param own: Those of the actuators in the description; empty where there is none.
     :param allowed: What these allow the joints: of coupled ones the least box. Likewise.
     :param regions: What they allow coupled joints together, where the ratio is constant.
@@ -169,6 +171,7 @@ class TransmissionLimits:
     joints: tuple[MemberLimits, ...]
     actuators: tuple[MemberLimits, ...]
     ratios: tuple[Ratio, ...] = ()
+    lost: float = 0.0
     own: tuple[MemberLimits, ...] = ()
     allowed: tuple[MemberLimits, ...] = ()
     regions: tuple[Region, ...] = ()
@@ -187,12 +190,13 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     names = [member.name for member in binding.spec.joints]
     limits = [effective_limits(robot.robot, name) for name in names]
     ratios: tuple[Ratio, ...] = ()
+    lost = 0.0
     with np.errstate(all='ignore'):
         try:
             if binding.transmission.is_constant:
                 actuators = _constant(robot, binding, names)
             else:
-                actuators, ratios = _varying(robot, binding, limits)
+                actuators, ratios, lost = _varying(robot, binding, limits)
         except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
             actuators = tuple(
                 MemberLimits(
@@ -218,6 +222,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
         ),
         actuators,
         ratios,
+        lost,
         *(_from_actuators(robot, binding, limits, own) if np.isfinite(own).any() else ()),
     )
 
@@ -251,11 +256,12 @@ def _constant(
 
 def _varying(
     robot: RobotTransmissions, binding: Binding, limits: Sequence[EffectiveLimits]
-) -> tuple[tuple[MemberLimits, ...], tuple[Ratio, ...]]:
+) -> tuple[tuple[MemberLimits, ...], tuple[Ratio, ...], float]:
     transmission = binding.transmission
     lower, upper, velocity, effort = _columns(limits)
     a = allowed_positions(transmission, lower, upper)
     jacobian = _jacobians(transmission, a)
+    lost = 1.0 - len(jacobian) / max(len(a), 1)
     m, n = transmission.n_actuators, transmission.n_joints
     speed = np.array([tight_box(each, -velocity, velocity)[1] for each in jacobian])
     force = np.array([effort_box(each, effort) for each in jacobian])
@@ -284,13 +290,18 @@ def _varying(
         for place, actuator in enumerate(binding.spec.actuators)
         for column, (joint, other) in enumerate(zip(binding.spec.joints, joint_units, strict=True))
     )
-    return actuators, ratios
+    return actuators, ratios, lost
 
 
 def _jacobians(transmission: Transmission, a: Array) -> Array:
-    """Return those of the commanded joints, where they exist: at a dead centre they do not."""
+    """Return those of the commanded joints at which velocities are mapped, by ``max_gain``."""
     found = transmission.jacobian(a)[:, : transmission.n_joints]
-    return found[np.isfinite(found).all(axis=(-2, -1))]
+    found = found[np.isfinite(found).all(axis=(-2, -1))]
+    if not len(found):
+        return found
+    smallest = np.linalg.svd(found, compute_uv=False)[:, -1]
+    kept: Array = found[smallest * getattr(transmission, 'max_gain', np.inf) > np.median(smallest)]
+    return kept
 
 
 def _columns(limits: Sequence[EffectiveLimits]) -> Array:
@@ -461,10 +472,22 @@ def limit_findings(
     """
     Yield a warning for each limit of a joint that promises more than its actuators allow.
 
+    Another one for limits that allow positions near a dead centre.
+
     A joint promises nothing where it has no limit. Of coupled joints partners may help: what is
     warned of can be reached nowhere; where the ratio varies, not at every position.
     """
     places = {each.name: each for each in robot.robot.joints}
+    if limits.lost:
+        yield Finding(
+            'warning',
+            f"transmission '{binding.spec.name}' maps no velocities at {limits.lost:.1%} of the "
+            'positions that the limits of its joints allow: they are near a dead centre; narrow '
+            'these limits',
+            line=binding.spec.line,
+            path=binding.spec.path,
+            subject=binding.spec.name,
+        )
     for joint, allowed in zip(limits.joints, limits.allowed, strict=False):
         place = places.get(joint.name, binding.spec)
         for what, expected, found in _promises(joint, allowed, _reach(robot, binding, joint.name)):
@@ -569,4 +592,4 @@ def _as_json(values: Range) -> Any:
         return 'varies'
     if math.isinf(least):
         return None
-    return least if least == greatest else [least, greatest]
+    return least if least == greatest else [least, greatest if math.isfinite(greatest) else None]

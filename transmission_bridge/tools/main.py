@@ -13,7 +13,7 @@ import sys
 from typing import Any, NoReturn
 
 from transmission_bridge import __version__
-from transmission_bridge.errors import DescriptionError, TransmissionBridgeError
+from transmission_bridge.errors import closest, DescriptionError, TransmissionBridgeError
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
@@ -75,7 +75,8 @@ def _dispatch(arguments: list[str], console: Console) -> Exit:
         console.out.line(f'{PROGRAM} {__version__}')
     else:
         problem = f"unknown command '{first}'" if first else 'a command is missing'
-        raise UsageError(f"{problem}: {', '.join(SUMMARIES)} (see '{PROGRAM} --help')")
+        known = f'{closest(first, SUMMARIES)}: {", ".join(SUMMARIES)}'
+        raise UsageError(f"{problem}{known} (see '{PROGRAM} --help')")
     return Exit.OK
 
 
@@ -110,7 +111,13 @@ def _run(name: str, arguments: list[str], console: Console) -> Exit:
         options = parser.parse_intermixed_args(arguments)
     except SystemExit:  # help was printed
         return Exit.OK
-    return command.run(options, console)
+    try:
+        return command.run(options, console)
+    except TransmissionBridgeError as error:
+        # It is in the description, which a recording may contain.
+        if file := getattr(options, 'file', None) or getattr(options, 'input', None):
+            error.args = (f"'{file}': {error}",)
+        raise
 
 
 class _Parser(argparse.ArgumentParser):

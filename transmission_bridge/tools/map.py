@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 
 import numpy as np
 
 from transmission_bridge.bridge.limits import ActuatorLimits
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import (
     aligned,
@@ -24,7 +23,7 @@ from transmission_bridge.tools.cli import (
     printable,
     UsageError,
 )
-from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.tools.units import interface_units
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.units import row_of
@@ -53,30 +52,26 @@ class MappedValues:
 
 
 def map_values(
-    data: bytes,
+    transmissions: RobotTransmissions,
     *,
     to: str,
     interface: str,
     values: Sequence[str],
     at: Sequence[str] = (),
     rate: Sequence[str] = (),
-    aliases: Mapping[str, str] | None = None,
 ) -> MappedValues:
     """
     Map values of one interface.
 
-    :param data: The robot description.
+    :param transmissions: The maps of the robot.
     :param to: ``joint`` or ``actuator``.
     :param values: Texts ``name=value`` in the other space.
     :param at: Positions in that space, where a ratio depends on position.
     :param rate: Velocities in that space.
-    :raises DescriptionError: If the description cannot be read at all.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
     :raises UsageError: If a text is not ``name=value``, a name is not of this robot, or ``at`` or
         ``rate`` is needed and missing.
     """
-    robot = load_description(data)
-    transmissions = RobotTransmissions(robot, aliases=aliases)
     what = 'actuator' if to == 'joint' else 'joint'
     names = {'joint': transmissions.joint_names, 'actuator': transmissions.actuator_names}
     lost = transmissions.lost_joints if what == 'joint' else transmissions.lost_actuators
@@ -122,13 +117,12 @@ def _beyond(
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     mapped = map_values(
-        read_robot_file(options.file),
+        robot_of_command(options, console),
         to=options.to,
         interface=options.interface,
         values=options.values,
         at=options.at,
         rate=options.rate,
-        aliases=aliases_of(options.alias),
     )
     known = {name: value for name, value in mapped.values.items() if math.isfinite(value)}
     if mapped.n_errors:

@@ -93,9 +93,9 @@ def _parameters(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
     except (YamlError, UnicodeDecodeError) as error:
         raise UsageError(f"'{name}' is not YAML: {error}") from None
     n_nodes = 0
-    for node in _parameter_nodes(root, 0):
+    for node in _parameter_nodes(root, name, 0):
         n_nodes += 1
-        for number, parameter in enumerate(_leaves(node, '', 0)):
+        for number, parameter in enumerate(_leaves(node, name, '', 0)):
             if number >= _MOST:
                 raise UsageError(f"'{name}' holds more than {_MOST} values")
             yield parameter
@@ -110,24 +110,24 @@ def _pairs(node: Any) -> list[tuple[Any, Any]]:
     return list(node.value)
 
 
-def _parameter_nodes(node: Any, depth: int) -> Iterator[Any]:
+def _parameter_nodes(node: Any, file: str, depth: int) -> Iterator[Any]:
     if depth > _DEEPEST:
-        raise UsageError('the parameter file is nested too deep')
+        raise UsageError(f"'{file}' is nested too deep")
     for key, value in _pairs(node):
         if key.value == _PARAMETERS:
             yield value
         else:
-            yield from _parameter_nodes(value, depth + 1)
+            yield from _parameter_nodes(value, file, depth + 1)
 
 
-def _leaves(node: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _leaves(node: Any, file: str, path: str, depth: int) -> Iterator[tuple[str, Any]]:
     if depth > _DEEPEST:
-        raise UsageError('the parameter file is nested too deep')
+        raise UsageError(f"'{file}' is nested too deep")
     for key, value in _pairs(node):
         name = key.value if isinstance(key.value, str) else ''
         below = f'{path}.{name}' if path else name
         if getattr(value, 'id', '') == 'mapping':
-            yield from _leaves(value, below, depth + 1)
+            yield from _leaves(value, file, below, depth + 1)
         else:
             yield below, value
 

@@ -28,7 +28,7 @@ from transmission_bridge.errors import (
     TransmissionBridgeError,
     UnknownNameError,
 )
-from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.cli import Console, printable, UsageError
 from transmission_bridge.tools.parameter_files import read_options, read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -36,9 +36,9 @@ __all__ = [
     'NAMES_HINT',
     'STANDARD_INPUT',
     'BridgeSetup',
-    'aliases_of',
     'bridge_setup',
     'read_robot_file',
+    'robot_of_command',
 ]
 
 #: The file name that stands for standard input.
@@ -59,23 +59,6 @@ def read_robot_file(name: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or str(error)
         raise UsageError(f"cannot read '{name}': {reason}") from None
-
-
-def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
-    """
-    Return the aliases of ``--alias``: type in the description to installed type.
-
-    :raises UsageError: If one is not of the form TYPE=TYPE, or a type is given twice.
-    """
-    aliases: dict[str, str] = {}
-    for pair in pairs:
-        theirs, _, ours = pair.partition('=')
-        if not theirs or not ours:
-            raise UsageError(f"--alias takes TYPE=TYPE, found '{pair}'")
-        if theirs in aliases:
-            raise UsageError(f"--alias: '{theirs}' is given twice")
-        aliases[theirs] = ours
-    return aliases
 
 
 #: Advice about names that the robot does not have.
@@ -118,6 +101,11 @@ class BridgeSetup:
     numbers: Mapping[str, float | bool]
     file: str
 
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Types in the description to installed types."""
+        return pairs('plugin_aliases', self.options.plugin_aliases)
+
     def periods(self, robot: RobotTransmissions) -> dict[str, float]:
         """
         Return the period of each single-turn encoder, in its driver's unit, by actuator.
@@ -153,17 +141,21 @@ class BridgeSetup:
             found += names_of_lost(option, pairs(option, getattr(self.options, option)), lost)
         return found
 
-    def robot(self, description: bytes) -> tuple[RobotTransmissions, list[str]]:
+    def robot(
+        self, description: bytes, *, is_recorded: bool = False
+    ) -> tuple[RobotTransmissions, list[str]]:
         """
         Return the maps with the numbers of the parameter file.
 
         :param description: The robot.
+        :param is_recorded: Whether they are for a recording.
         :returns: The maps, and notes about parameters that are not used.
         :raises DescriptionError: If the description cannot be read.
-        :raises UsageError: If a number cannot be accepted.
+        :raises UsageError: If a number or an option does not fit the robot.
         """
         try:
             robot, findings = robot_of(load_description(description), self.options)
+            self.periods(robot)
         except (ParameterError, UnknownNameError) as error:
             raise UsageError(f"'{self.file}': {error}") from None
         places = parameter_names(robot).places
@@ -178,7 +170,7 @@ class BridgeSetup:
             for option in fields(BridgeOptions)
             if option.name in _NOT_USED and getattr(self.options, option.name) != option.default
         ]
-        if different:
+        if different and is_recorded:
             notes.append(
                 f"'{self.file}': not used for a recording, which is mapped message by message: "
                 f'{", ".join(different)}'
@@ -195,6 +187,19 @@ class BridgeSetup:
             return robot.with_parameters(by_number(known)), notes
         except TransmissionBridgeError as error:
             raise UsageError(f"'{self.file}': {error}") from None
+
+
+def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTransmissions:
+    """
+    Return the maps of a command's description, with its parameter file, and tell its notes.
+
+    :raises DescriptionError: If the description cannot be read.
+    :raises UsageError: If a file cannot be used.
+    """
+    robot, notes = bridge_setup(arguments).robot(read_robot_file(arguments.file))
+    for note in notes:
+        console.err.line(printable(note))
+    return robot
 
 
 def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> BridgeSetup:
@@ -214,22 +219,22 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
             options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED, _TUNED)))
         except ParameterError as error:
             raise UsageError(f"'{file}': {error}") from None
-    if arguments.alias:
-        aliases = aliases_of(arguments.alias)
-        options = replace(options, plugin_aliases=tuple(map('='.join, aliases.items())))
-    if arguments.actuator_names:
-        try:
-            # Names may be for one of these drivers, by its topic.
+    names = getattr(arguments, 'actuator_names', ())
+    option = '--alias'
+    try:
+        if arguments.alias:
+            options = replace(options, plugin_aliases=tuple(arguments.alias))
+        option = '--actuator-names'
+        if names:
+            # They may be for one of these drivers, by its topic.
             topics = drivers or options.actuator_state_topics
             options = replace(
                 options,
                 actuator_state_topics=tuple(dict.fromkeys(t.lstrip('/') for t in topics)),
-                actuator_names=tuple(map(_entry, arguments.actuator_names)),
+                actuator_names=tuple(map(_entry, names)),
             )
-        except ParameterError as error:
-            raise UsageError(
-                f'--actuator-names: expected {error.expected}, found {error.found}'
-            ) from None
+    except ParameterError as error:
+        raise UsageError(f'{option}: expected {error.expected}, found {error.found}') from None
     return BridgeSetup(options, numbers, file)
 
 

@@ -29,7 +29,7 @@ def ros_module(name: str) -> Any:
     except ModuleNotFoundError as error:
         raise UsageError(
             f'{error.name} is not installed: source a ROS 2 installation, or '
-            "'pip install transmission_bridge[kilted]' (or [jazzy])"
+            "pip install '.[kilted]' (or '.[jazzy]') in a checkout of transmission_bridge"
         ) from None
 
 

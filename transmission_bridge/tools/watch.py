@@ -90,11 +90,9 @@ def _without_bridge(state: WatchState) -> Iterator[str]:
     if state.has_driver and state.has_joint_states:
         return
     if state.other_bridges:
-        namespace = state.other_bridges[0].namespace
-        option = f'--namespace {namespace}' if namespace else 'watch without --namespace'
         yield (
-            f'no bridge {_place(state)}, but in another namespace: {others}; {option} shows that '
-            'one'
+            f'no bridge {state.node} {_place(state)}, but others: {others}; --node '
+            f'{state.other_bridges[0].name} shows that one'
         )
     elif state.has_driver:
         yield (
@@ -239,7 +237,8 @@ class WatchClient(RosClient):
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    state = WatchState(options.namespace)
+    node = options.node.strip('/')
+    state = WatchState(node.rpartition('/')[0], node)
     client = WatchClient(state)
     watch = _Watch(state, client.spin_for, console, options.filter)
     try:

@@ -141,11 +141,13 @@ class WatchState:
     Times are seconds of a steady clock.
 
     :param namespace: Namespace of the topics.
+    :param node: Name of the bridge with its namespace, empty: any in the namespace.
     :ivar publishers: Names of the nodes that publish on a topic, by topic.
     :ivar elsewhere: Other topics that somebody publishes joint states on.
     """
 
     namespace: str = ''
+    node: str = ''
     publishers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     elsewhere: Sequence[str] = ()
 
@@ -205,13 +207,17 @@ class WatchState:
 
     @property
     def bridges(self) -> tuple[Bridge, ...]:
-        """Bridges in the namespace."""
+        """Bridges in the namespace, or the one that is meant."""
         own = self.namespace.strip('/')
-        return tuple(each for each in self._bridges.values() if each.namespace == own)
+        return tuple(
+            each
+            for each in self._bridges.values()
+            if (each.name == self.node if self.node else each.namespace == own)
+        )
 
     @property
     def other_bridges(self) -> tuple[Bridge, ...]:
-        """Bridges in other namespaces."""
+        """Other bridges."""
         return tuple(each for each in self._bridges.values() if each not in self.bridges)
 
     def is_gone(self, bridge: Bridge, now: float) -> bool:
@@ -274,7 +280,7 @@ class WatchState:
         """
         Return the statuses that are not OK, most severe first.
 
-        Those of other namespaces only if there is no bridge in this one.
+        Those of others only if the bridge is not there.
         """
         found = [
             status

@@ -61,9 +61,7 @@ def test_several_drivers_are_merged_as_in_the_bridge(run, bags, tmp_path, robot_
     }
     source = bags.write(tmp_path / 'in', topics)
     pairs = ['/left:joint_states', 'right:/joint_states', '/alone:/its_states']
-    result = run(
-        'convert', source, tmp_path / 'out', '--description', robot_file, '--topic', *pairs
-    )
+    result = run('convert', robot_file, source, tmp_path / 'out', '--topic', *pairs)
     assert result.code == 0
     before, after = bags.read(source).messages, bags.read(tmp_path / 'out').messages
     together = bags.live([m for m in before if m[0] != '/alone'])
@@ -80,7 +78,7 @@ def test_a_message_without_a_stamp_gets_the_time_of_its_receipt(run, bags, tmp_p
     times = [bags.START + n for n in range(50)]
     topics = {'/actuator_states': (bags.JOINT_STATE, [(time, data) for time in times])}
     source = bags.write(tmp_path / 'in', topics)
-    assert run('convert', source, tmp_path / 'out.mcap', '--description', robot_file).code == 0
+    assert run('convert', robot_file, source, tmp_path / 'out.mcap').code == 0
     messages = bags.read(tmp_path / 'out.mcap').messages
     assert [JointStateReader().read(m[2]).stamp for m in messages] == [
         divmod(time, 10**9) for time in times
@@ -92,9 +90,8 @@ def test_there_and_back_is_the_recording(run, bags, tmp_path, robot_file, way):
     """Through any format to joint space and back: times and stamps equal, numbers to 1e-12."""
     source = bags.write(tmp_path / 'in', recording(bags, 300))
     joints, back = tmp_path / way, tmp_path / 'back.mcap'
-    options = ('--description', robot_file)
-    assert run('convert', source, joints, *options).code == 0
-    assert run('convert', joints, back, '--to', 'actuator', *options).code == 0
+    assert run('convert', robot_file, source, joints).code == 0
+    assert run('convert', robot_file, joints, back, '--to', 'actuator').code == 0
     before, after = (
         [m for m in bags.read(path).messages if m[0] == '/actuator_states']
         for path in (source, back)
@@ -140,7 +137,7 @@ def test_big_endian_messages_are_converted_too(run, bags, tmp_path, robot_file):
         topics = {'/actuator_states': (bags.JOINT_STATE, messages)}
         source = bags.write(tmp_path / name, topics)
         target = tmp_path / f'{name}.mcap'
-        assert run('convert', source, target, '--description', robot_file).code == 0
+        assert run('convert', robot_file, source, target).code == 0
         outputs.append(bags.read(target).messages)
     assert outputs[0] == outputs[1]
     assert len(outputs[0]) == 10
@@ -179,18 +176,18 @@ def test_where_nothing_is_converted_nothing_is_written(run, bags, tmp_path, robo
     topics = {'/actuator_states': (bags.JOINT_STATE, bags.states(5, tuple(NAMES)[:2]))}
     source = bags.write(tmp_path / 'in', topics)
     target = tmp_path / name
-    result = run('convert', source, target, '--description', robot_file)
+    result = run('convert', robot_file, source, target)
     assert (result.code, result.out) == (1, '')
     assert '5 messages of /actuator_states refused (foreign)' in result.err
-    assert "expected some of 'm1', 'm2', 'm3' (give the driver's names with" in result.err
+    assert "expected some of 'm1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with" in (
+        result.err
+    )
     assert 'the parameter' not in result.err
     assert 'nothing was converted, and nothing is written' in result.err
     assert not target.exists()
-    former = run(
-        'convert', source, target, '--description', robot_file, '--actuator-names', *ENTRIES
-    )
+    former = run('convert', robot_file, source, target, '--actuator-names', *ENTRIES)
     assert former.code == 0
-    again = run('convert', source, target, '--description', robot_file, '--force')
+    again = run('convert', robot_file, source, target, '--force')
     assert again.code == 1
     assert target.exists()
 
@@ -208,8 +205,7 @@ def test_why_nothing_was_converted_is_said(run, bags, tmp_path, robot_file):
         ('/joint_states:/x', 'they name joints already: --to actuator converts those'),
         ('/half:/x', 'no joint is known from the numbers in the messages'),
     ):
-        options = ('--description', robot_file, '--topic', pair)
-        result = run('convert', source, tmp_path / 'out.mcap', *options)
+        result = run('convert', robot_file, source, tmp_path / 'out.mcap', '--topic', pair)
         assert result.code == 1
         assert words in result.err
     assert not (tmp_path / 'out.mcap').exists()
@@ -222,20 +218,20 @@ def test_names_of_the_driver_are_translated_in_both_directions(
     """What the bridge with these names publishes comes out, and the driver's names come back."""
     topics = {'/actuator_states': (bags.JOINT_STATE, bags.states(700, tuple(NAMES)))}
     source = bags.write(tmp_path / 'in', topics)
-    options = ['--description', robot_file]
+    options = []
     if where != 'option':
         entries = ENTRIES if where == 'file' else ['X=m1']
         text = f'actuator_names: [{", ".join(entries)}]'
         options += ['--params-file', parameter_file(tmp_path / 'bridge.yaml', text)]
     if where != 'file':
         options += ['--actuator-names', *ENTRIES]
-    result = run('convert', source, tmp_path / 'joints.mcap', *options)
+    result = run('convert', robot_file, source, tmp_path / 'joints.mcap', *options)
     assert (result.code, result.err) == (0, '')
     before = bags.read(source).messages
     joints = bags.read(tmp_path / 'joints.mcap').messages
     assert [m[1:] for m in joints] == bags.live(before, actuator_names=NAMES)
-    way = ('convert', tmp_path / 'joints.mcap', tmp_path / 'back.mcap', '--to', 'actuator')
-    assert run(*way, *options).code == 0
+    way = (tmp_path / 'joints.mcap', tmp_path / 'back.mcap', '--to', 'actuator')
+    assert run('convert', robot_file, *way, *options).code == 0
     reader, other = JointStateReader(), JointStateReader()
     after = bags.read(tmp_path / 'back.mcap').messages
     for (_, _, data), (_, _, other_data) in zip(before, after, strict=True):
@@ -256,7 +252,7 @@ def test_drivers_that_use_the_same_names_are_told_apart(run, bags, tmp_path, rob
     source = bags.write(tmp_path / 'in', topics)
     names = {f'{left}:M1': 'm1', f'{right}:M1': 'm2', f'{right}:M2': 'm3'}
     entries = [f'{driver}={name}' for driver, name in names.items()]
-    options = ['--description', robot_file]
+    options = []
     forward, back = [], []
     if where == 'file':
         text = f'actuator_state_topics: [{left}, {right}]\nactuator_names: {entries}'
@@ -265,7 +261,7 @@ def test_drivers_that_use_the_same_names_are_told_apart(run, bags, tmp_path, rob
         forward = ['--topic', f'/{left}:/joint_states', f'{right}:/joint_states']
         forward += ['--actuator-names', *entries]
     joints = tmp_path / 'joints.mcap'
-    result = run('convert', source, joints, *options, *forward)
+    result = run('convert', robot_file, source, joints, *options, *forward)
     assert (result.code, result.err) == (0, '')
     before = bags.read(source).messages
     expected = bags.live([(n[1:], *m) for n, *m in before], actuator_names=names)
@@ -277,7 +273,7 @@ def test_drivers_that_use_the_same_names_are_told_apart(run, bags, tmp_path, rob
             back = ['--actuator-names', *its]
         pair = ('--topic', f'/joint_states:/{driver}')
         target = tmp_path / 'back.mcap'
-        way = ('convert', joints, target, '--force', '--to', 'actuator', *pair)
+        way = ('convert', robot_file, joints, target, '--force', '--to', 'actuator', *pair)
         assert run(*way, *options, *back).code == 0
         messages = bags.read(target).messages
         assert {reader.read(data).names for _, _, data in messages} == {drivers_names}
@@ -377,13 +373,12 @@ def test_a_parameter_file_that_does_not_fit_is_one_sentence(run, bags, tmp_path,
         (['--topic', '/note:/b'], "'/note' cannot be converted: expected sensor_msgs/msg/Joint"),
         (
             ['--topic', '/actuator_states:/other_states'],
-            "'/other_states' is in the recording already",
+            "'/other_states' is in '",
         ),
         (['--keep', '--topic', '/actuator_states:/actuator_states'], 'already; name another'),
         (['--to', 'motor'], 'invalid choice'),
         (['--storage', 'csv'], 'invalid choice'),
-        (['--description', 'no/such.urdf'], "cannot read 'no/such.urdf'"),
-        (['--alias', 'x'], '--alias takes TYPE=TYPE'),
+        (['--alias', 'x'], "--alias: expected entries 'left=right'"),
     ],
 )
 def test_a_mistake_of_the_user_is_one_sentence(run, bags, tmp_path, arguments, words):
@@ -400,27 +395,21 @@ def test_a_topic_may_be_converted_in_place(run, bags, tmp_path, robot_file):
     """Where source and target have one name, the one replaces the other."""
     topics = {'/states': (bags.JOINT_STATE, bags.states(5))}
     source = bags.write(tmp_path / 'in', topics)
-    result = run(
-        'convert',
-        source,
-        tmp_path / 'out',
-        '--description',
-        robot_file,
-        '--topic',
-        'states:states',
-    )
+    result = run('convert', robot_file, source, tmp_path / 'out', '--topic', 'states:states')
     assert result.code == 0
     before = bags.read(source).messages
     assert [m[1:] for m in bags.read(tmp_path / 'out').messages] == bags.live(before)
 
 
 def test_without_a_description_anywhere_that_is_said(run, bags, tmp_path):
-    """A bag without /robot_description needs --description."""
+    """A bag without /robot_description needs a file, which has to be there."""
     topics = {'/actuator_states': (bags.JOINT_STATE, bags.states(2))}
     source = bags.write(tmp_path / 'in', topics)
     result = run('convert', source, tmp_path / 'out')
     assert result.code == 2
-    assert 'give the robot with --description FILE' in result.err
+    assert f"'{source}' has no /robot_description: give the robot as well" in result.err
+    result = run('convert', 'no/such.urdf', source, tmp_path / 'out')
+    assert (result.code, "cannot read 'no/such.urdf'" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize('name', OUTPUTS)
@@ -466,7 +455,7 @@ def test_a_folder_that_is_no_bag_is_never_replaced(run, bags, tmp_path):
 def test_a_recording_that_is_not_there_is_a_usage_error(run, tmp_path, robot_file, name):
     """The operating system's own words, and exit code 2."""
     path = name and str(tmp_path / name)
-    result = run('convert', path, tmp_path / 'out.mcap', '--description', robot_file)
+    result = run('convert', robot_file, path, tmp_path / 'out.mcap')
     assert result.code == 2
     assert result.err.count('\n') == 1
 
@@ -476,7 +465,7 @@ def test_a_recording_that_is_not_there_is_a_usage_error(run, tmp_path, robot_fil
 def test_a_file_that_is_no_recording_has_errors(run, tmp_path, robot_file, name, content):
     """Exit code 1, and what is wrong."""
     (tmp_path / name).write_bytes(content)
-    result = run('convert', tmp_path / name, tmp_path / 'out.mcap', '--description', robot_file)
+    result = run('convert', robot_file, tmp_path / name, tmp_path / 'out.mcap')
     assert result.code == 1
     assert f"{name}' cannot be used" in result.err
     assert not (tmp_path / 'out.mcap').exists()

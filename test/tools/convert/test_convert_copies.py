@@ -188,7 +188,7 @@ def test_all_else_is_copied_byte_for_byte(run, bags, tmp_path, robot_file, compr
     """Sequence numbers, publish times, unknown schemas, channel metadata, attachments."""
     source = tmp_path / 'in.mcap'
     source.write_bytes(sample(bags, compression, loose=loose))
-    result = run('convert', source, tmp_path / 'out.mcap', '--description', robot_file)
+    result = run('convert', robot_file, source, tmp_path / 'out.mcap')
     assert (result.code, result.err) == (0, '')
     before, after = (contents(p.read_bytes()) for p in (source, tmp_path / 'out.mcap'))
     (own,) = [extra for extra in after.extras if b'rosbag2' in extra[:30]]
@@ -218,7 +218,7 @@ def test_messages_come_out_in_the_order_of_receipt(run, bags, tmp_path, robot_fi
     """However chunks overlap, the bridge sees what was received first, first."""
     source = tmp_path / 'in.mcap'
     source.write_bytes(sample(bags, 'zstd'))
-    assert run('convert', source, tmp_path / 'out.mcap', '--description', robot_file).code == 0
+    assert run('convert', robot_file, source, tmp_path / 'out.mcap').code == 0
     times = [m[2] for m in contents((tmp_path / 'out.mcap').read_bytes()).messages]
     assert times == sorted(times)
     assert len(times) == 120
@@ -248,8 +248,7 @@ def test_any_order_of_times_gives_what_a_sorted_file_gives(
     for name in ('in', 'sorted'):
         target = folder / name / 'out.mcap'
         target.parent.mkdir()
-        options = ('--description', robot_file)
-        assert run('convert', folder / f'{name}.mcap', target, *options).code == 0
+        assert run('convert', robot_file, folder / f'{name}.mcap', target).code == 0
         results.append(target.read_bytes())
     assert results[0] == results[1]
 
@@ -260,7 +259,7 @@ def test_the_compression_of_chunks_is_kept(run, bags, tmp_path, robot_file):
     for compression in ('', 'zstd', 'lz4'):
         source, target = tmp_path / f'in{compression}.mcap', tmp_path / f'out{compression}.mcap'
         source.write_bytes(sample(bags, compression))
-        assert run('convert', source, target, '--description', robot_file).code == 0
+        assert run('convert', robot_file, source, target).code == 0
         data = target.read_bytes()
         assert contents(data).compressions == {compression}
         sizes[compression] = len(data)
@@ -277,7 +276,7 @@ def test_folders_of_several_compressed_files_are_one_recording(run, bags, tmp_pa
         tmp_path / 'whole', {'/actuator_states': (bags.JOINT_STATE, messages)}, storage='sqlite3'
     )
     expected = tmp_path / 'expected.mcap'
-    assert run('convert', whole, expected, '--description', robot_file).code == 0
+    assert run('convert', robot_file, whole, expected).code == 0
     for mode in ('', 'file'):
         split = tmp_path / f'split{mode}'
         split.mkdir()
@@ -294,7 +293,7 @@ def test_folders_of_several_compressed_files_are_one_recording(run, bags, tmp_pa
         listed = '\n'.join(f'  - {name}' for name in names)
         (split / 'metadata.yaml').write_text(f'{head}relative_file_paths:\n{listed}{tail}')
         target = tmp_path / f'{mode}.mcap'
-        assert run('convert', split, target, '--description', robot_file).code == 0
+        assert run('convert', robot_file, split, target).code == 0
         assert bags.read(target).messages == bags.read(expected).messages
 
 
@@ -308,8 +307,7 @@ def test_extras_are_asked_for_only_where_they_are_needed(
         tmp_path / 'folder', {'/actuator_states': (bags.JOINT_STATE, [])}, storage='sqlite3'
     )
     (tmp_path / 'table.csv').write_text('time,m1.position\n1.0,2.0\n')
-    options = ('--description', robot_file)
-    install = "pip install 'transmission_bridge[bags]'"
+    install = "pip install '.[bags]'"
     table, plain = 'table.csv', 'plain.mcap'
     for missing, source, target, words in (
         (('mcap', 'yaml', 'rosbags'), table, 'a.csv', ''),
@@ -327,7 +325,7 @@ def test_extras_are_asked_for_only_where_they_are_needed(
         with monkeypatch.context() as patch:
             for module in missing:
                 patch.setitem(sys.modules, module, None)
-            result = run('convert', tmp_path / source, tmp_path / target, *options)
+            result = run('convert', robot_file, tmp_path / source, tmp_path / target)
         assert result.code == (2 if words else 0), (missing, source, target, result.err)
         assert (tmp_path / target).exists() == (not words)
         if words:
@@ -338,11 +336,10 @@ def test_extras_are_asked_for_only_where_they_are_needed(
 def test_schemas_of_any_kind_survive_sqlite(run, bags, tmp_path, robot_file):
     """Through a database and back: topics and messages, definitions that are no text as well."""
     (tmp_path / 'in.mcap').write_bytes(sample(bags, ''))
-    options = ('--description', robot_file)
-    assert run('convert', tmp_path / 'in.mcap', tmp_path / 'a.db3', *options).code == 0
+    assert run('convert', robot_file, tmp_path / 'in.mcap', tmp_path / 'a.db3').code == 0
     target = tmp_path / 'out.mcap'
     back = ('--to', 'actuator', '--topic', '/joint_states:/actuator_states')
-    assert run('convert', tmp_path / 'a.db3', target, *back, *options).code == 0
+    assert run('convert', robot_file, tmp_path / 'a.db3', target, *back).code == 0
     before, after = (contents(p.read_bytes()) for p in (tmp_path / 'in.mcap', target))
     assert {value for value in after.topics.values() if value} == {
         value for value in before.topics.values() if value

@@ -22,9 +22,7 @@ def convert(run, tmp_path, robot_file, text, *options, target='out.csv'):
     """Convert a text, and return the result and the output."""
     (tmp_path / 'in.csv').write_bytes(text if isinstance(text, bytes) else text.encode())
     path = tmp_path / target
-    result = run(
-        'convert', tmp_path / 'in.csv', path, '--force', '--description', robot_file, *options
-    )
+    result = run('convert', robot_file, tmp_path / 'in.csv', path, '--force', *options)
     return result, path
 
 

@@ -55,7 +55,7 @@ def convert(run, tmp_path, robot_file, name, data, *options):
     (tmp_path / name).write_bytes(data)
     target = tmp_path / 'out.mcap'
     target.unlink(missing_ok=True)
-    result = run('convert', tmp_path / name, target, '--description', robot_file, *options)
+    result = run('convert', robot_file, tmp_path / name, target, *options)
     assert 'Traceback' not in result.err
     assert not list(tmp_path.rglob('*.partial'))
     return result, target
@@ -251,7 +251,7 @@ def test_a_damaged_row_of_a_database_is_reported(run, tmp_path, robot_file, reco
     with sqlite3.connect(path) as database:
         database.execute("UPDATE messages SET data = 'text' WHERE id = 5000")
     database.close()
-    result = run('convert', path, tmp_path / 'out.mcap', '--description', robot_file)
+    result = run('convert', robot_file, path, tmp_path / 'out.mcap')
     assert result.code == 1
     assert 'after 4000 messages, 3.999 s into the recording' in result.err
 
@@ -279,7 +279,7 @@ def test_whatever_ends_a_run_leaves_nothing(
         return original(self, batch)
 
     monkeypatch.setattr(MessageConverter, 'convert', convert_some)
-    arguments = ('convert', tmp_path / 'in.mcap', tmp_path / name, '--description', robot_file)
+    arguments = ('convert', robot_file, tmp_path / 'in.mcap', tmp_path / name)
     before = sorted(tmp_path.iterdir())
     if error is Interrupted:
         with pytest.raises(Interrupted):
@@ -299,7 +299,7 @@ def test_a_signal_ends_a_run_without_leaving_anything(tmp_path, robot_file, reco
     process = subprocess.Popen(
         [
             *(sys.executable, '-m', 'transmission_bridge', 'convert'),
-            *(tmp_path / 'pipe.csv', tmp_path / 'out.mcap', '--description', robot_file),
+            *(robot_file, tmp_path / 'pipe.csv', tmp_path / 'out.mcap'),
         ],
         stderr=subprocess.PIPE,
     )
@@ -337,7 +337,7 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(
         return original(self, batch)
 
     monkeypatch.setattr(MessageConverter, 'convert', convert_slowly)
-    result = run('convert', tmp_path / 'in.mcap', tmp_path / name, '--description', robot_file)
+    result = run('convert', robot_file, tmp_path / 'in.mcap', tmp_path / name)
     assert result.code == 2
     assert 'is there already' in result.err
     assert (tmp_path / name).read_text() == 'theirs'

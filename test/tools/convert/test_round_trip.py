@@ -103,7 +103,7 @@ def test_a_tuned_description_is_the_true_one_and_only_its_numbers_differ(
         + ''.join(f'    transmissions.{key}: {value!r}\n' for key, value in true.items())
     )
     real, tuned = tmp_path / 'true.urdf', tmp_path / 'tuned.urdf'
-    done('export', described, '--params', tmp_path / 'true.yaml', '--output', real)
+    done('export', described, '--params-file', tmp_path / 'true.yaml', '--output', real)
     before = numbers(described.read_bytes())
     assert numbers(real.read_bytes()) == before | true
     assert all(before[key] != value for key, value in true.items())
@@ -112,11 +112,11 @@ def test_a_tuned_description_is_the_true_one_and_only_its_numbers_differ(
     source, exact = recording(bags, tmp_path / 'joints', joint_names)
     driven = tmp_path / 'driven.mcap'
     to_actuators = ('--to', 'actuator', '--topic', '/exact:/actuator_states')
-    done('convert', source, driven, '--description', real, *to_actuators)
+    done('convert', real, source, driven, *to_actuators)
     options = ('--json', '--output', tmp_path / 'tuned.yaml')
-    result = run('calibrate', driven, '--description', described, *options)
+    result = run('calibrate', described, driven, *options)
     assert result.code == 0
-    done('export', described, '--params', tmp_path / 'tuned.yaml', '--output', tuned)
+    done('export', described, '--params-file', tmp_path / 'tuned.yaml', '--output', tuned)
 
     estimated = {
         f'{each["name"]}.{parameter["name"]}': parameter
@@ -140,7 +140,7 @@ def test_a_tuned_description_is_the_true_one_and_only_its_numbers_differ(
     assert_only_numbers_differ(described.read_bytes(), elsewhere, len(true) - 1)
 
     # The exported description gives the motion of the joints back.
-    done('convert', driven, tmp_path / 'back.mcap', '--description', tuned)
+    done('convert', tuned, driven, tmp_path / 'back.mcap')
     reader = JointStateReader()
     back = [
         list(reader.read(data).position)

@@ -246,7 +246,7 @@ def test_nothing_to_save_is_no_difference():
 
 def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     """All joints at zero where they may be."""
-    robot = FileRobot(ARM, RobotTransmissions(load_description(ARM)), {})
+    robot = FileRobot(ARM, RobotTransmissions(load_description(ARM)), {}, {})
     np.testing.assert_allclose(robot.state().joints[0], 0.0, atol=1e-12)
     robot.move(0, 101.0)
     moved = dict(zip(robot.model.robot.joint_names, robot.state().joints[0], strict=True))

@@ -81,5 +81,6 @@ def _module(method: str) -> Any:
         except ImportError:
             continue
     raise UsageError(
-        f"{method} compression needs the extra 'bags': pip install 'transmission_bridge[bags]'"
+        f"{method} compression needs the extra 'bags': pip install '.[bags]' in a checkout of "
+        'transmission_bridge'
     )

@@ -55,6 +55,7 @@ def _type_store() -> Any:
         from rosbags.typesys import get_typestore, Stores
     except ImportError:
         raise UsageError(
-            "a message in an unusual form needs rosbags: pip install 'transmission_bridge[bags]'"
+            "a message in an unusual form needs rosbags: pip install '.[bags]' in a checkout of "
+            'transmission_bridge'
         ) from None
     return get_typestore(Stores.LATEST)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.calibrate import calibrate_robot
 from transmission_bridge.tools.calibration.recording import (
     has_topics,
@@ -182,7 +183,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         check_output(name, force=options.force)
     optional('scipy.optimize', 'calibrate')
     setup = bridge_setup(options, [options.actuators])
-    robot, remarks = setup.robot(read_robot_file(options.description))
+    robot, remarks = setup.robot(read_robot_file(options.file), is_recorded=True)
     chosen, refusals = _chosen(options.transmission, robot)
     recording, notes = _recording(options, setup, robot)
     for note in (*remarks, *refusals, *notes):
@@ -194,7 +195,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         noisy=options.noise,
         fixed=options.fix,
     )
-    _check_results(options.transmission, results)
+    _check_results(options, results)
     if options.json:
         console.out.json({'transmissions': [result.as_json() for result in results]})
     else:
@@ -202,12 +203,15 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.report:
         data = residual_plot(results, report_format)
         write_output(options.report, data, force=options.force)
+        console.err.line(f'written to {printable(options.report)}: the residuals')
     if not any(result.estimated for result in results):
         console.err.line('nothing is identifiable from this recording; nothing is written')
         return Exit.ERRORS
     doubted = [result.transmission for result in results if result.doubts]
-    if options.output and (not doubted or options.force):
+    if options.output and (not doubted or options.doubtful):
         write_output(options.output, _parameters(results).encode(), force=options.force)
+        count = sum(len(result.estimated) for result in results)
+        console.err.line(f'written to {printable(options.output)}: {count} numbers')
     if doubted:
         _tell_doubts(doubted, results, options, console)
         return Exit.ERRORS
@@ -221,12 +225,12 @@ def _tell_doubts(
     console: Console,
 ) -> None:
     text = f'in doubt: {", ".join(map(printable, doubted))}'
-    if options.output and not options.force:
+    if options.output and not options.doubtful:
         others = [r.transmission for r in results if r.transmission not in doubted]
         text += '; no file is written'
         if others:
             text += f' (for the others: --transmission {" --transmission ".join(others)})'
-        text += '; --force writes all numbers as they are'
+        text += '; --doubtful writes all numbers as they are'
     if not options.report:
         text += '; --report FILE.svg draws the residuals'
     console.err.line(printable(text))
@@ -240,8 +244,7 @@ def _chosen(names: Sequence[str], robot: RobotTransmissions) -> tuple[list[str],
     """
     for name in names:
         if name not in robot.transmissions:
-            known = ', '.join(robot.transmissions) or 'none'
-            raise UsageError(f"unknown transmission '{name}', known: {known}")
+            raise UnknownNameError('transmission', name, tuple(robot.transmissions))
     refusals = {
         binding.spec.name: f"'{binding.spec.name}' is a linkage, which is not calibrated: ~/zero "
         'sets the offsets of its actuators from known positions'
@@ -279,14 +282,14 @@ def _recording(
     return replace(recording, actuators=recording.actuators.in_si(scales)), notes
 
 
-def _check_results(names: Sequence[str], results: Sequence[Calibration]) -> None:
+def _check_results(options: argparse.Namespace, results: Sequence[Calibration]) -> None:
     found = [result.transmission for result in results]
-    missing = [name for name in names if name not in found]
+    missing = [name for name in options.transmission if name not in found]
     if missing or not found:
         which = f"transmission '{missing[0]}'" if missing else 'any transmission'
         raise UsageError(
-            f'the recording has no positions of all actuators and of a joint of {which} at the '
-            'same time'
+            f"'{options.data}' has no positions of all actuators and of a joint of {which} at "
+            'the same time'
         )
 
 

@@ -48,15 +48,15 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     sides = [text.split(':') for text in options.topic]
     setup = bridge_setup(options, [side[0 if options.to == 'joint' else -1] for side in sides])
     pairs = topic_pairs(options.topic, options.to, setup.options.actuator_state_topics)
-    plan = TopicPlan(pairs, keep=options.keep)
+    plan = TopicPlan(path, pairs, keep=options.keep)
     _check_paths(path, output)
     try:
-        own = None if options.description else _own_description(path, plan)
-        data = read_robot_file(options.description) if own is None else own
-        robot, notes = setup.robot(data)
+        own = None if options.file else _own_description(path, plan)
+        data = read_robot_file(options.file) if own is None else own
+        robot, notes = setup.robot(data, is_recorded=True)
         for note in notes:
             _note(console, note)
-        _note_description(robot, console)
+        _note_description(robot, options.file or path, console)
         converter = MessageConverter(
             robot, _DIRECTIONS[options.to], plan, setup.options, NAMES_HINT
         )
@@ -119,19 +119,19 @@ def _own_description(path: str, plan: TopicPlan) -> bytes:
         source.close()
     if found is None:
         raise UsageError(
-            f"'{path}' has no {DESCRIPTION_TOPIC}: give the robot with --description FILE"
+            f"'{path}' has no {DESCRIPTION_TOPIC}: give the robot as well, convert FILE IN OUT"
         )
     return found
 
 
-def _note_description(robot: RobotTransmissions, console: Console) -> None:
+def _note_description(robot: RobotTransmissions, file: str, console: Console) -> None:
     if not robot.joint_names:
-        raise UsageError('the description has no joint that can be converted')
+        raise UsageError(f"'{file}' has no joint that can be converted")
     count = sum(finding.severity == 'error' for finding in robot.findings)
     if count:
-        console.err.line(
-            f'the description has errors ({count}), joints are missing: see '
-            "'transmission_bridge check'"
+        _note(
+            console,
+            f"'{file}' has errors ({count}), joints are missing: see 'transmission_bridge check'",
         )
 
 

@@ -74,12 +74,14 @@ class TopicPlan:
     """
     Which topics are converted, to which targets.
 
+    :param file: Name of the recording, for errors.
     :param pairs: Target by source.
     :param keep: Whether to copy sources as well.
     :ivar pairs: Target by source.
     """
 
-    def __init__(self, pairs: Mapping[str, str], *, keep: bool) -> None:
+    def __init__(self, file: str, pairs: Mapping[str, str], *, keep: bool) -> None:
+        self._file = file
         self.pairs = dict(pairs)
         self.keep = keep
         self._targets: dict[str, Topic] = {}
@@ -121,7 +123,7 @@ class TopicPlan:
         if missing:
             states = sorted({topic.name for topic in everything if topic.type == JOINT_STATE})
             raise UsageError(
-                f"there is no topic '{missing[0]}'; topics with joint states are: "
+                f"'{self._file}' has no topic '{missing[0]}'; topics with joint states are: "
                 f'{", ".join(states) or "none"} (see --topic)'
             )
 
@@ -132,13 +134,14 @@ class TopicPlan:
             self._seen.add(name)
             if topic.type != JOINT_STATE or topic.encoding != 'cdr':
                 raise UsageError(
-                    f"'{topic.name}' cannot be converted: expected {JOINT_STATE} in cdr, found "
-                    f'{topic.type or "no type"} in {topic.encoding or "no encoding"}'
+                    f"'{self._file}': topic '{topic.name}' cannot be converted: expected "
+                    f'{JOINT_STATE} in cdr, found {topic.type or "no type"} in '
+                    f'{topic.encoding or "no encoding"}'
                 )
         if name in self.pairs.values() and (target is None or self.keep):
             sources = [source for source, its in self.pairs.items() if its == name]
             raise UsageError(
-                f"'{topic.name}' is in the recording already; name another target: "
+                f"'{topic.name}' is in '{self._file}' already; name another target: "
                 f'--topic {sources[0]}:NAME'
             )
         return target

@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description import load_description, RobotDescription
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import (
     RejectedTransmission,
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.tools.cli import Console, Exit, optional, printable, UsageError
+from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.tools.cli import Console, Exit, optional, printable
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
-from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.tools.units import actuator_unit, joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
@@ -625,14 +626,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         format_of(options.output)
         check_output(options.output, force=options.force)
     optional('matplotlib.figure', 'plot')
-    robot = RobotTransmissions(
-        load_description(read_robot_file(options.file)), aliases=aliases_of(options.alias)
-    )
+    robot = robot_of_command(options, console)
     names = (*robot.transmissions, *(spec.name for spec in robot.refused))
     for name in options.transmission:
         if name not in names:
-            known = ', '.join(names) or 'none'
-            raise UsageError(f"unknown transmission '{name}', known: {known}")
+            raise UnknownNameError('transmission', name, names)
     output = options.output or _file_name(robot.robot.name)
     check_output(output, force=options.force)
     blocks = blocks_of(robot, options.transmission or names)

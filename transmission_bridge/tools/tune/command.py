@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 import socket
 from urllib.parse import urlunsplit
 
-from transmission_bridge.description import load_description
 from transmission_bridge.tools.cli import clean_end, Console, Exit, optional, UsageError
 from transmission_bridge.tools.files import check_output
-from transmission_bridge.tools.robot import aliases_of, read_robot_file
+from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.tools.tune.gate import Gate
 from transmission_bridge.tools.tune.robots import FileRobot, Robot
 from transmission_bridge.tools.tune.server import open_server
 from transmission_bridge.tools.tune.session import Session, Settings
 from transmission_bridge.tools.tune.shapes import Packages
-from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = ['run']
 
@@ -68,12 +67,13 @@ def _robot(options: argparse.Namespace) -> Robot:
     if options.file is None:
         from transmission_bridge.tools.tune.live import BridgeRobot
 
-        if options.alias:
-            raise UsageError('--alias is for a FILE; the bridge has its parameter plugin_aliases')
-        return BridgeRobot(options.namespace, options.node)
-    data = read_robot_file(options.file)
-    aliases = aliases_of(options.alias)
-    return FileRobot(data, RobotTransmissions(load_description(data), aliases=aliases), aliases)
+        if options.alias or options.params_file:
+            raise UsageError('--alias and --params-file are for a FILE: the bridge has its own')
+        namespace, _, node = options.node.rpartition('/')
+        return BridgeRobot(namespace, node)
+    data, setup = read_robot_file(options.file), bridge_setup(options)
+    original, _ = replace(setup, numbers={}).robot(data)
+    return FileRobot(data, original, setup.aliases, setup.numbers)
 
 
 def _say(console: Console, gate: Gate, host: str, port: int, *, may_change: bool) -> None:

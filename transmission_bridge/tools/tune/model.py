@@ -438,7 +438,7 @@ class TuneModel:
 
         :param output: Its name: ``.yaml`` or ``.yml`` for a parameter file with the numbers that
             differ from the description, any other for the description with the numbers in it.
-        :raises UsageError: If a number cannot be written.
+        :raises ParameterError: If a number cannot be written.
         """
         if output.endswith(('.yaml', '.yml')):
             data = self._parameter_file().encode()

@@ -112,14 +112,20 @@ class FileRobot:
     :param description: The file.
     :param robot: Its maps.
     :param aliases: Types in the description to installed types.
+    :param numbers: Those to begin with, by parameter.
     """
 
     is_live = False
 
     def __init__(
-        self, description: bytes, robot: RobotTransmissions, aliases: Mapping[str, str]
+        self,
+        description: bytes,
+        robot: RobotTransmissions,
+        aliases: Mapping[str, str],
+        numbers: Mapping[str, float],
     ) -> None:
         self.model: TuneModel | None = TuneModel(description, robot, aliases)
+        self.model.accept(numbers)
         self.generation = 1
         self.visuals = description
         self._position = start_position(robot)

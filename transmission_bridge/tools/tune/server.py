@@ -112,7 +112,7 @@ def _check_closed(host: str, port: int) -> None:
     if not answer.startswith(f'HTTP/1.1 {HTTPStatus.FORBIDDEN.value} '.encode()):
         raise UsageError(
             'this version of viser cannot be closed to others: install the version that '
-            'transmission_bridge[tune] names'
+            'the extra tune names'
         )
 
 
