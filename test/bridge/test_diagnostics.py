@@ -10,6 +10,7 @@ import itertools
 import math
 from pathlib import Path
 import re
+from types import MappingProxyType
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -355,11 +356,16 @@ def fed(robot, feed):
     return make
 
 
-def of_robot(robot, states, window=None, now=1.0):
+def of_robot(robot, states, window=None, now=1.0, misplaced=MappingProxyType({})):
     """Return the statuses of the transmissions by name."""
     merged = states.merged
     statuses = transmission_statuses(
-        robot, merged, (states.report, MapReport()), window or Window(), stale=merged.stale(now)
+        robot,
+        merged,
+        (states.report, MapReport()),
+        window or Window(),
+        stale=merged.stale(now),
+        misplaced=misplaced,
     )
     return {status.name.removeprefix('transmission '): status for status in statuses}
 
@@ -372,6 +378,17 @@ def test_loaded(robot, fed):
     assert (wrist.level, wrist.message, wrist['loaded']) == (OK, 'loaded', 'True')
     assert wrist['type'] == 'transmission_interface/DifferentialTransmission'
     assert {wrist[key] for key in ('NaN', 'domain', 'singular', 'exception')} == {'0'}
+
+
+def test_misplaced_encoder(robot, fed):
+    """What is found of an absolute encoder is a warning of its transmission, as long as it is."""
+    window = Window()
+    looks = [
+        of_robot(robot, fed(), window, misplaced=each) for each in ({}, {'hoist': 'words'}, {})
+    ]
+    assert [each['hoist'].level for each in looks] == [OK, WARN, OK]
+    assert looks[1]['hoist'].troubles == (Trouble(WARN, 'words', 'encoder'),)
+    assert looks[1]['wrist'].level == OK
 
 
 def test_nan_is_counted(robot, reference, fed, time):
@@ -541,7 +558,9 @@ def test_map_troubles(robot, time):
     window, stale = Window(time), np.zeros(6, dtype=bool)
     looks = []
     for _ in range(2):
-        statuses = transmission_statuses(robot, merged, (first, second), window, stale=stale)
+        statuses = transmission_statuses(
+            robot, merged, (first, second), window, stale=stale, misplaced={}
+        )
         looks.append({each.name: each for each in statuses}['transmission wrist'])
         time.now += 5.0
     assert [each.level for each in looks] == [WARN, OK]

@@ -557,3 +557,25 @@ def test_bug_does_not_stop_them(peer, active_bridge, diagnostics, monkeypatch, c
 
         peer.spin_until(logged, 'the log line')
     diagnostics(state_is('active'))
+
+
+def test_absolute_encoder_at_the_joint(peer, make_bridge, reference, diagnostics):
+    """One that is mapped as the motor's is a warning of its transmission, until that is set."""
+    # Without the gauge, which reads the same motor.
+    begin, end = '<transmission name="gauge">', '</transmission>'
+    before, after = reference.URDF.split(begin)
+    urdf = before + after.partition(end)[2]
+    make_bridge({'robot_description': urdf, 'state_timeout': 0.0})
+    peer.start()
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+    sensor = peer.publisher('actuator_absolute_positions')
+    measured = peer.listen('joint_absolute_positions')
+    for step in range(8):
+        lift, stamp = 0.125 * step, (step + 1, 0)
+        peer.exchange(driver, reference.Message(('winch',), (-4.0 * lift,), stamp=stamp), joints)
+        peer.exchange(sensor, reference.Message(('winch',), (lift,), stamp=stamp), measured)
+    report = diagnostics(lambda report: report['transmission hoist'].level != OK)
+    assert report['transmission hoist'].level == WARN
+    assert "'winch' moves as joint 'lift' does" in report['transmission hoist'].message
+    assert peer.set_parameters({'transmissions.hoist.ignore_absolute_encoder': True}).successful
+    diagnostics(lambda report: report['transmission hoist'].level == OK)

@@ -471,12 +471,14 @@ def transmission_statuses(
     window: Window,
     *,
     stale: Mask,
+    misplaced: Mapping[str, str],
 ) -> list[Status]:
     """
     Return one status per transmission, including those that were refused.
 
     :param reports: What became NaN in the maps, and why.
     :param stale: Actuators that timed out, shape ``(n_actuators,)``.
+    :param misplaced: By transmission, that its absolute encoder is probably at the joint.
     """
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     errors: defaultdict[str, str] = defaultdict(str)
@@ -487,7 +489,18 @@ def transmission_statuses(
     loaded = []
     for binding in robot.bindings:
         name = binding.spec.name
-        loaded.append(_loaded(robot, binding, merged, counts[name], errors[name], window, stale))
+        loaded.append(
+            _loaded(
+                robot,
+                binding,
+                merged,
+                counts[name],
+                errors[name],
+                window,
+                stale,
+                misplaced.get(name, ''),
+            )
+        )
     refused = (_failed(*each, robot.findings) for each in _refused(robot))
     return [*loaded, *refused]
 
@@ -510,6 +523,7 @@ def _loaded(
     error: str,
     window: Window,
     stale: Mask,
+    misplaced: str,
 ) -> Status:
     name = binding.spec.name
     actuators = list(binding.actuators)
@@ -532,6 +546,8 @@ def _loaded(
             kind = '' if grown == ('exception',) else 'map'
             words = ', '.join(f'{reason} ({_REASONS[reason]})' for reason in sorted(grown))
             troubles.append(Trouble(WARN, f'could not be mapped: {words}', kind))
+        if misplaced:
+            troubles.append(Trouble(WARN, misplaced, 'encoder'))
         values: dict[str, object] = {
             'loaded': True,
             'type': binding.spec.type,
@@ -544,7 +560,7 @@ def _loaded(
             values['traceback'] = error.strip()
         return judged(f'transmission {name}', troubles, values, 'loaded')
 
-    facts = (binding.spec.type, not_finite, reasons, silent, is_nan, grown, error)
+    facts = (binding.spec.type, not_finite, reasons, silent, is_nan, grown, error, misplaced)
     return window.unchanged(('transmission', name), facts, make)
 
 

@@ -290,6 +290,7 @@ class Diagnostics:
                 session.reports,
                 window,
                 stale=stale,
+                misplaced=session.misplaced_encoders,
             ),
             *(
                 command_status(

@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.command_plan import command_names
 from transmission_bridge.bridge.commands import SINGLE_TOPICS
+from transmission_bridge.bridge.encoder_places import EncoderPlaces
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import check_order, DriverNames
@@ -62,6 +63,7 @@ class Sensors:
     :param actuator_position: Returns the actuators' positions at a time [s].
     :param stamp: Returns the stamp to use, as :meth:`StampJudge.judge` does.
     :param take_absolute: Called with the absolute positions of the actuators, at a time [s].
+    :ivar encoder_places: Finds encoders that are mapped, but are at the joints.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Sensors:
         self._actuator_position = actuator_position
         self._stamp = stamp
         self._encoder = JointStateEncoder()
+        self.encoder_places = EncoderPlaces(robot)
         self.paths: dict[str, SensorPath] = {}
         self._outputs = {}
         for source, target, interface, field in _KINDS:
@@ -100,11 +103,13 @@ class Sensors:
         """Replace the maps, between two messages."""
         for path in self.paths.values():
             path.use(robot)
+        self.encoder_places.use(robot)
 
     def reset(self) -> None:
         """Forget every measurement."""
         for path in self.paths.values():
             path.reset()
+        self.encoder_places.reset()
 
     def absolute_positions(self, now: float, max_age: float) -> Array:
         """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
@@ -119,7 +124,9 @@ class Sensors:
         path = self.paths[source]
         joints = path.map(layout, data, position, stamp, now, topic)
         if source == _ABSOLUTE:
-            self._take_absolute(path.measured(now, max_age=0.0), now)
+            absolute = path.measured(now, max_age=0.0)
+            self.encoder_places.take(absolute, position)
+            self._take_absolute(absolute, now)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode(joints))
 

@@ -262,6 +262,11 @@ class Session:
         return self._sensors.absolute_positions(now, max_age)
 
     @property
+    def misplaced_encoders(self) -> dict[str, str]:
+        """By transmission, see :meth:`EncoderPlaces.misplaced`."""
+        return self._sensors.encoder_places.misplaced()
+
+    @property
     def is_open(self) -> bool:
         """Whether messages are accepted and published."""
         return self.inputs.is_open

@@ -1,0 +1,129 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Whether absolute encoders that are mapped as those of motors move as joints do."""
+
+from __future__ import annotations
+
+from collections import Counter
+import math
+
+import numpy as np
+
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array
+
+#: Least ratio between motor and joint, either way, by which their motions can be told apart.
+_RATIO = 2.0
+
+#: Motion of a joint that is judged at once [rad or m]. It has to exceed noise and backlash.
+_TURNING, _SLIDING = 0.25, 0.025
+
+#: Share of the motion by which the encoder may differ. By less than 5 %, because a gear of 6 to 1
+#: is not to be taken for an encoder that is read in turns.
+_AGREEMENT = 0.04
+
+#: Judgements in a row that are believed; one may be chance.
+_JUDGEMENTS = 3
+
+#: Motion between two readings [rad] up to which the reading of a single-turn encoder, at the motor
+#: or at the joint, tells how far it went. Less than half a turn, as the two are not simultaneous.
+_STEP = 3.0
+
+
+class EncoderPlaces:
+    """
+    Finds absolute encoders at joints that are mapped as if they were at the motors.
+
+    Compared are motions, because zeros differ: between two readings an encoder at the motor moves
+    by ``da``, one at the joint by ``dq = J da``. Its own motion is taken to the nearest turn, and
+    steps are added up until the joint has moved far enough to judge. Only a constant ratio
+    between one actuator and one joint is judged, and no actuator that several transmissions read.
+
+    :param robot: The maps; replaced by :meth:`use`.
+    """
+
+    def __init__(self, robot: RobotTransmissions) -> None:
+        self.use(robot)
+
+    def use(self, robot: RobotTransmissions) -> None:
+        """Replace the maps, and forget what was found with the former ones."""
+        readers = Counter(place for binding in robot.bindings for place in binding.actuators)
+        judged = []
+        for binding in robot.bindings:
+            name, places = binding.spec.name, binding.actuators
+            is_pair = len(places) == len(binding.moved) == 1 and readers[places[0]] == 1
+            if not is_pair or not binding.transmission.is_constant:
+                continue
+            ratio = float(binding.transmission.jacobian(np.zeros(1))[0, 0])
+            is_apart = max(abs(ratio), 1.0 / abs(ratio)) >= _RATIO
+            if is_apart and name not in robot.ignore_absolute_encoder:
+                judged.append((binding, places[0], ratio))
+        self._names = [
+            (binding.spec.name, robot.actuator_names[place], robot.joint_names[binding.joints[0]])
+            for binding, place, _ in judged
+        ]
+        self._places = np.array([place for _, place, _ in judged], dtype=np.intp)
+        self._ratios = np.array([ratio for *_, ratio in judged])
+        slides = {joint.name for joint in robot.robot.joints if joint.type == 'prismatic'}
+        self._enough = np.array(
+            [_SLIDING if joint in slides else _TURNING for *_, joint in self._names]
+        )
+        self._scales = np.ones(len(judged))
+        if robot.scales is not None:
+            self._scales = robot.scales[0][self._places]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every reading and what was found."""
+        n = len(self._names)
+        # Rows: motor and encoder.
+        self._last = np.full((2, n), np.nan)
+        self._moved = np.zeros((2, n))
+        self._found = np.zeros((2, n))
+        self._agreed = np.zeros(n, dtype=int)
+
+    def take(self, absolute: Array, position: Array) -> None:
+        """
+        Use the absolute positions of a message.
+
+        :param absolute: In the units of the drivers, shape ``(n_actuators,)``, NaN where this
+            message has none.
+        :param position: Of the actuators at that time, likewise, NaN where unknown.
+        """
+        if not self._names:
+            return
+        is_given = np.isfinite(absolute[self._places])
+        pair = np.array([position[self._places], absolute[self._places]]) * self._scales
+        steps = pair - self._last
+        steps[1] = np.remainder(steps[1] + math.pi, 2.0 * math.pi) - math.pi
+        self._last[:, is_given] = pair[:, is_given]
+        # Comparisons with NaN are false: after a gap the sum begins anew.
+        is_small = np.abs(steps[0]) * np.maximum(np.abs(self._ratios), 1.0) < _STEP
+        self._moved[:, is_given & is_small] += steps[:, is_given & is_small]
+        self._moved[:, is_given & ~is_small] = 0.0
+        self._judge()
+
+    def _judge(self) -> None:
+        motor, encoder = self._moved
+        joint = self._ratios * motor
+        is_due = np.abs(joint) >= self._enough
+        as_joint = is_due & (np.abs(encoder - joint) <= _AGREEMENT * np.abs(joint))
+        as_motor = is_due & (np.abs(encoder - motor) <= _AGREEMENT * np.abs(motor))
+        # What was believed stays through backlash or a slip, until the encoder moves as the motor.
+        is_refuted = as_motor | (is_due & ~as_joint & (self._agreed < _JUDGEMENTS))
+        self._agreed[as_joint] += 1
+        self._agreed[is_refuted] = 0
+        self._found[:, as_joint] = self._moved[:, as_joint]
+        self._moved[:, is_due] = 0.0
+
+    def misplaced(self) -> dict[str, str]:
+        """Return a sentence for each transmission whose encoder is probably at the joint."""
+        return {
+            name: f"the absolute encoder of '{actuator}' moves as joint '{joint}' does, not as "
+            f'its motor (by {self._found[1, place]:.3g} while the motor moves by '
+            f'{self._found[0, place]:.3g}, in SI): if it is at the joint, set '
+            f"ignore_absolute_encoder of transmission '{name}'"
+            for place, (name, actuator, joint) in enumerate(self._names)
+            if self._agreed[place] >= _JUDGEMENTS
+        }
