@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 from pathlib import Path
 import re
@@ -14,6 +15,7 @@ import pytest
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.command_plan import command_names, plan_command
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
@@ -709,6 +711,25 @@ def test_topics_without_history_are_rejected(modes):
     assert world.command(topic=f'joint_commands/{first}', **{first: {'j0': 1.0}}) == {}
 
 
+def test_a_topic_that_ended_holds_nothing():
+    """The one that continues is sent though it stands still and the other one changed since."""
+    world = World(pair(), several_interfaces='latest', command_timeout=0.0)
+
+    def velocity():
+        return world.command(topic='joint_commands/velocity', velocity={'j0': 2.0})
+
+    for step in range(20):
+        world.now += 0.1
+        world.command(topic='joint_commands/position', position={'j0': 0.1 * step})
+        found = velocity() if step > 9 else None
+    assert found == {}
+    sent = []
+    for _ in range(12):
+        world.now += 0.125
+        sent.append(velocity())
+    assert sent == [{}] * 7 + [{'velocity': {'m0': 2.0}}] * 5
+
+
 def test_without_history_several_interfaces_are_rejected():
     """Nobody knows then which one is left over; a joint with one interface is not concerned."""
     world = World(pair(), several_interfaces='latest')
@@ -815,6 +836,16 @@ def test_limits_reject_the_whole_message():
     command = {'position': {'j0': 9.0, 'j1': 0.0}, 'velocity': {'j2': 21.0}}
     assert reason(world.command, **command) == 'limit'
     assert world.sent == []
+
+
+def test_an_unknown_joint_in_a_shortened_array():
+    """Nobody knows whose the values are then, though as many joints declare the interface."""
+    names = command_names(three())
+    names = replace(names, declared={'velocity': frozenset({'j0', 'j1'})})
+    layouts = LayoutTable()
+    plan_command(layouts.get(('j0', 'j2', 'j1'), (0, 2, 0)), names, may_be_unknown=True)
+    strange = layouts.get(('j0', 'stranger', 'j1'), (0, 2, 0))
+    assert reason(plan_command, strange, names, may_be_unknown=True) == 'ragged'
 
 
 @pytest.mark.parametrize(

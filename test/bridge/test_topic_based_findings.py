@@ -43,18 +43,26 @@ def robot(
 
 
 @pytest.mark.parametrize('interface', ['velocity', 'effort'])
-@pytest.mark.parametrize('timeout', [-1.0, 0.0, 0.3])
+@pytest.mark.parametrize(
+    ('timeout', 'words'),
+    [
+        (-1.0, 'continue when the controller manager stops'),
+        (0.0, 'continue when the controller manager stops'),
+        (0.3, 'end though their controller continues'),
+    ],
+)
 @pytest.mark.parametrize('threshold', [None, '0', '1e-5', 'wrong'])
 def test_a_component_that_is_silent_at_its_target_is_warned_of(
-    threshold: str | None, timeout: float, interface: str
+    threshold: str | None, timeout: float, words: str, interface: str
 ) -> None:
-    """Its velocities and efforts continue when it stops, whatever the timeout."""
+    """Its velocities and efforts continue when it stops, or end while it is silent."""
     (finding,) = commands_without_end(robot(threshold, interface), timeout)
     assert finding.severity == 'warning'
     assert finding.line == 5
-    assert "of 'wheel' continue" in finding.message
+    assert f"of 'wheel' {words}" in finding.message
     assert "component 'cart' is silent" in finding.message
     assert '<param name="trigger_joint_command_threshold">-1</param>' in finding.expected
+    assert ('zero_effort' in finding.expected) == (interface == 'effort')
     assert finding.found == f'a threshold of {0 if threshold == "0" else 1e-5:g}'
 
 

@@ -74,13 +74,13 @@ class Bridge:
         """What counts the turns."""
         return self.states.merged.turns
 
-    def hear(self, now=0.0, source='driver', **positions):
+    def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
         """Take readings, and return the joints' positions."""
         record = JointStateRecord(
-            (1, 0), '', tuple(positions), np.array([*positions.values()]), EMPTY, EMPTY
+            stamp, '', tuple(positions), np.array([*positions.values()]), EMPTY, EMPTY
         )
         layout = self.layouts.get(record.names, record.lengths)
-        self.states.update(source, layout, record, (1, 0), now)
+        self.states.update(source, layout, record, stamp, now)
         return self.states.joint_motion(now)[0].copy()
 
     def command(self, now=0.0, field='position', **values):
@@ -635,6 +635,21 @@ def test_messages_that_come_late_are_no_steps():
     for number in range(1, 60):
         late = 0.02 * max(number, 40) + 1e-5 * number
         assert bridge.hear(a=(0.06 * number) % TURN, now=late) == pytest.approx([0.06 * number])
+
+
+@pytest.mark.parametrize('seconds', [0, 5], ids=['no stamp', 'stamps'])
+def test_a_message_that_was_under_way_for_long_accuses_nobody(seconds):
+    """Its stamp tells how long ago it was read; without one, the next reading is a step."""
+    bridge = Bridge(robot(-1.0, 1.5, velocity=3.0))
+    for sent, now in ((0.0, 0.4), (0.4, 0.41), (0.41, 0.42)):
+        nanoseconds = round(sent * 1e9) + 1
+        position = -0.5 + 3.0 * sent
+        stamp = (seconds, nanoseconds) if seconds else (0, 0)
+        (found,) = bridge.hear(a=position % TURN, now=now, stamp=stamp)
+    if seconds:
+        assert found == pytest.approx(position)
+    else:
+        assert "'a' reads 0.7, 0.01 s after 5.78319" in bridge.status().message
 
 
 def test_zeros_of_a_driver_that_has_not_read_yet_are_no_position():

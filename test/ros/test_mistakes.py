@@ -114,7 +114,7 @@ class Stand:
         """Have the sources send until a condition holds."""
         deadline = time.monotonic() + (seconds or self._harness.PATIENCE)
         while not (found := condition()):
-            assert time.monotonic() < deadline, f'{what} did not happen'
+            assert time.monotonic() < deadline, f'{what} did not happen: {self.messages()}'
             for send in self.sources:
                 send()
             self.peer.executor.spin_once(timeout_sec=0.0)

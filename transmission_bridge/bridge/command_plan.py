@@ -529,16 +529,15 @@ def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> 
     named = layout.names
     if length != len(named):
         named = tuple(n for n in layout.names if n in known.declared.get(interface, ()))
-        if length != len(named):
+        # Of a joint that is not known here, nobody knows whether it has a value in the array.
+        unknown = [n for n in layout.names if n not in known.commandable and n not in known.barred]
+        if length != len(named) or unknown:
             otherwise = ''
             if 0 < len(named) < len(layout.names):
                 otherwise = (
                     f'; or one for each joint that declares the {interface} command interface '
                     f'({shortened(named)})'
                 )
-            unknown = [
-                n for n in layout.names if n not in known.commandable and n not in known.barred
-            ]
             if unknown:
                 otherwise += (
                     f'. The robot has no joint {shortened(unknown)}: the sender has another '

@@ -148,7 +148,7 @@ class CommandPath:
         counts = self._gate.ledger.counts[source].rejected
         for name, reason in rejected:
             key = f'{name} ({reason})'
-            if key in counts or len(counts) < len(self._robot.joint_names) + MOST_UNKNOWN:
+            if key in counts or reason != 'unknown_joint' or len(counts) < MOST_UNKNOWN:
                 counts[key] += 1
 
     def _send(

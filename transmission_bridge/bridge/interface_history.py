@@ -43,6 +43,8 @@ class InterfaceHistory:
         self._last: Array = np.full(shape, np.nan)
         self._changed: Array = np.full(shape, -np.inf)
         self._since: Array = np.full(shape[1], np.nan)
+        self._heard: Array = np.full(shape, np.nan)
+        self._heard_others: Array = np.full(shape[1], np.nan)
 
     def note(self, command: Array, now: float, *, is_single: bool = False) -> None:
         """
@@ -62,6 +64,11 @@ class InterfaceHistory:
         noted = given if is_single else named & np.ones_like(given)
         is_same = (command == self._last) | (~given & np.isnan(self._last))
         is_new = np.isinf(self._changed) & (now - self._since < _PERIOD)
+        if is_single:
+            # A topic that ended while another one of the joint goes on holds nothing any more.
+            is_late = named & ~given & (now - self._heard >= 2.0 * _PERIOD)
+            self._last[is_late & (self._heard_others - self._heard >= _PERIOD)] = np.nan
+        self._heard[noted] = self._heard_others[named] = now
         self._changed[noted & ~is_same] = now
         self._since[named & np.isnan(self._since)] = now
         if is_single:

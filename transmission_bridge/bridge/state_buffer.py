@@ -187,7 +187,8 @@ class StateBuffer:
             self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))
         if self.turns is not None and layout.lengths[0]:
-            self.turns(values[0], places, self._timeouts[0], now)
+            sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
+            self.turns(values[0], places, self._timeouts[0], now, sent)
         known.stamp, known.heard = stamp, now
 
     def note_time(self, now: float) -> bool:

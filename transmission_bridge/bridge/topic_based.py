@@ -28,36 +28,42 @@ def commands_without_end(
     """
     Return a warning for each topic-based component whose velocities or efforts have no end.
 
-    They continue when the controller manager stops, if the component is silent while commands
-    equal states, because silence is no fault then, or if ``command_timeout`` is 0. Positions are
-    held in any case.
+    Silence is no fault of a component that is silent while commands equal states: without a
+    timeout they continue when the controller manager stops, and with one they end while their
+    controller goes on. Positions are held in any case.
 
     :param command_timeout: The option; by default that of a bridge without parameters.
     """
     findings = []
     for block, joints in _commanded(robot):
         rates = [name for name, commands in joints.items() if _RATES & set(commands)]
-        message = (
-            f'velocity and effort commands of {shortened(rates)} continue when the controller '
-            f"manager stops: hardware component '{block.name}' "
+        is_silent, has_end = block.is_silent_at_target, command_timeout > 0.0
+        # By default there is no timeout where silence is no fault.
+        if not rates or not (is_silent or command_timeout == 0.0):
+            continue
+        continues = (
+            'end though their controller continues'
+            if has_end
+            else 'continue when the controller manager stops'
         )
-        if rates and block.is_silent_at_target:
-            finding = _warning(
-                block,
-                message + 'is silent while commands equal states, so silence is no fault',
-                expected=f'<param name="{TRIGGER_THRESHOLD}">-1</param>, to repeat all commands, '
-                'and a command_timeout',
-                found=f'a threshold of {block.trigger_threshold:g}',
+        efforts = any('effort' in joints[name] for name in rates)
+        zero_effort = ', and zero_effort for efforts' if efforts else ''
+        finding = _warning(
+            block,
+            f'velocity and effort commands of {shortened(rates)} {continues}: hardware component '
+            f"'{block.name}' "
+            + ('is silent while commands equal states' if is_silent else 'repeats them'),
+            expected=(
+                f'<param name="{TRIGGER_THRESHOLD}">-1</param>, to repeat all commands, and a '
+                if is_silent
+                else 'a '
             )
-            findings.append(finding)
-        elif rates and command_timeout == 0.0:
-            finding = _warning(
-                block,
-                message + 'repeats them, but they have no timeout',
-                expected='a command_timeout of several periods of the controller manager',
-                found='command_timeout: 0.0',
-            )
-            findings.append(finding)
+            + f'command_timeout of several periods of the controller manager{zero_effort}',
+            found=f'a threshold of {block.trigger_threshold:g}'
+            if is_silent
+            else 'command_timeout: 0.0',
+        )
+        findings.append(finding)
     return tuple(findings)
 
 

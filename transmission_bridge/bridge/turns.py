@@ -395,6 +395,7 @@ class TurnCounter:
         count = len(self._names)
         self._unwrap.reset()
         self._times: Array = np.full(count, np.nan)
+        self._sent: Array = np.full(count, np.nan)
         #: What the drivers said last.
         self._readings: Array = np.full(count, np.nan)
         self._woke_at_zero: Mask = np.zeros(count, dtype=bool)
@@ -452,7 +453,12 @@ class TurnCounter:
     # -- readings --------------------------------------------------------------------------------
 
     def __call__(
-        self, positions: Array, given: Index | slice, timeouts: Array, now: float
+        self,
+        positions: Array,
+        given: Index | slice,
+        timeouts: Array,
+        now: float,
+        sent: float = np.nan,
     ) -> None:
         """
         Use the readings of a message.
@@ -462,6 +468,7 @@ class TurnCounter:
         :param given: Which of them are readings of this message.
         :param timeouts: Seconds after which each is too old, likewise; infinite: never.
         :param now: Time of receipt [s].
+        :param sent: Time of the readings by their stamp [s], by any clock; NaN: none.
         """
         readings = positions.copy()
         self._unwrap(positions)
@@ -470,12 +477,16 @@ class TurnCounter:
         is_new = np.zeros(len(positions), dtype=bool)
         is_new[given] = True
         is_new &= self._wraps & np.isfinite(positions)
-        reach = self._reach(timeouts, now)
+        # A message that comes late is followed by one soon after, of readings far from its own.
+        gap = now - self._times
+        gap = np.where(gap < 0.0, gap, np.fmax(gap, sent - self._sent))
+        reach = self._reach(timeouts, gap)
         moved = np.abs(self._unwrap.steps) / self._periods
         unusual = is_new & ~((moved <= self._usual) & (reach < 0.5) & ~self._open)
         for place in np.flatnonzero(unusual).tolist():
-            self._judge(place, float(readings[place]), moved[place], reach[place], now)
-        self._times[is_new], self._readings[is_new] = now, readings[is_new]
+            self._judge(place, float(readings[place]), moved[place], reach[place], gap[place])
+        self._times[is_new], self._sent[is_new] = now, sent
+        self._readings[is_new] = readings[is_new]
         if unusual.any():
             self._moves[is_new] = reach[is_new]
             positions[self._open] = np.nan
@@ -483,17 +494,16 @@ class TurnCounter:
             for number in np.flatnonzero(is_new & self._open):
                 self.waited[self._names[number]] += 1
 
-    def _reach(self, timeouts: Array, now: float) -> Array:
-        """Return how many periods each can have moved since its last reading."""
+    def _reach(self, timeouts: Array, gap: Array) -> Array:
+        """Return how many periods each can have moved in a gap [s]; time does not go back."""
         # Where nothing limits the speed, what comes in time is counted on.
         is_timed = np.isinf(self._speeds) | np.isinf(timeouts)
-        gap = now - self._times
         reach = np.where(is_timed, 1.0 / timeouts, self._speeds) * gap
         return np.where(gap < 0.0, np.inf, reach)
 
-    def _judge(self, place: int, reading: float, moved: float, reach: float, now: float) -> None:
+    def _judge(self, place: int, reading: float, moved: float, reach: float, gap: float) -> None:
         """Note that a reading does not fit the period, and open a turn that can be lost."""
-        period, gap = self._periods[place], now - self._times[place]
+        period = self._periods[place]
         far, last = self._far[place], self._readings[place]
         most = period * (_SPREAD + self._speeds[place] * (gap + _AT_ONCE))
         has_jumped = gap > 0.0 and moved * period > most
@@ -520,7 +530,7 @@ class TurnCounter:
         :param now: Time [s].
         :returns: Shape ``(n_actuators,)``; ``None``: none.
         """
-        unknown: Mask = self._open | (self._reach(timeouts, now) >= 1.0)
+        unknown: Mask = self._open | (self._reach(timeouts, now - self._times) >= 1.0)
         return unknown if unknown.any() else None
 
     def reopen(self, joints: Array, positions: Array) -> bool:
@@ -583,7 +593,7 @@ class TurnCounter:
         is_usable = self._open & (now - self._times <= timeouts)
         is_usable[list(self._wrong)] = False
         self._add(np.where(is_usable, self._turns_by_absolute(), np.nan))
-        reach = self._reach(timeouts, now)
+        reach = self._reach(timeouts, now - self._times)
         base = np.where(is_usable, self._unwrap.totals, positions)
         for group in self._groups:
             if self._open[group.actuators].any():
