@@ -28,9 +28,10 @@ def public_names():
     for module_name in MODULES:
         module = importlib.import_module(module_name)
         assert module.__doc__, module_name
-        for name in module.__all__:
-            item = getattr(module, name)
+        for name, item in vars(module).items():
             if not (inspect.isclass(item) or inspect.isfunction(item)):
+                continue
+            if name.startswith('_') or item.__module__ != module_name:
                 continue
             found[f'{module_name}.{name}'] = item
             if inspect.isclass(item):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import get_args, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,8 @@ from transmission_bridge.kinematics.limits import (
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions.transmission import as_values
 from transmission_bridge.types import Array
-
-__all__ = ['ActuatorDevice', 'LimitKind']
 
 #: How far a passive joint may be from where the others have it [rad or m].
 CLOSED = 1e-6
@@ -68,7 +67,11 @@ class ActuatorDevice:
         moving = [joint.name for joint in device.joints if joint.n_dofs]
         self._map = transmissions.si_mapper.part(moving)
         self._companions = self._map.joint_names[len(moving) :]
-        self._limits = _with_companions(device, transmissions.robot, self.companions)
+        robot = transmissions.robot
+        others = [joint_from_spec(robot.joint(name)) for name in self._companions]
+        # Those of the device, then those of the companions as described.
+        limits = (device.limits, limits_from_description(robot, others))
+        self._limits = DeviceLimits(*map(np.append, *(vars(each).values() for each in limits)))
 
     @classmethod
     def from_description(
@@ -138,9 +141,7 @@ class ActuatorDevice:
         :returns: Shape ``(..., m)`` [rad or m]; NaN where there is no solution.
         :raises ShapeError: If ``q`` or ``guess`` has another shape.
         """
-        values = np.asarray(q, dtype=np.float64)
-        if values.shape[-1:] != (self._device.dof,):
-            raise ShapeError('q', expected=f'(..., {self._device.dof})', found=values.shape)
+        values = as_values('q', q, self._device.dof)
         rest = np.zeros((*values.shape[:-1], len(self.companions)))
         near = None if guess is None else self._values('guess', guess)
         q_all = np.concatenate([values, rest], axis=-1)
@@ -217,9 +218,7 @@ class ActuatorDevice:
         :returns: Shape ``(..., m)`` [N m or N].
         :raises ShapeError: If ``wrench`` or ``a`` has another shape.
         """
-        force = np.asarray(wrench, dtype=np.float64)
-        if force.shape[-1:] != (6,):
-            raise ShapeError('wrench', expected='(..., 6)', found=force.shape)
+        force = as_values('wrench', wrench, 6)
         transposed = np.swapaxes(self.base_j_end(a), -1, -2)
         return (transposed @ force[..., np.newaxis])[..., 0]
 
@@ -235,8 +234,11 @@ class ActuatorDevice:
         :returns: ``[f; m]`` at the end's origin in the base's axes, shape ``(..., 6)`` [N; N m].
         """
         values = self._values('efforts', efforts)
-        inverse = _pseudo_inverse(np.swapaxes(self.base_j_end(a), -1, -2))
-        return (inverse @ values[..., np.newaxis])[..., 0]
+        transposed = np.swapaxes(self.base_j_end(a), -1, -2)
+        is_known = np.isfinite(transposed).all(axis=(-2, -1), keepdims=True)
+        # Singular values within rounding errors must not be inverted.
+        inverse = np.linalg.pinv(np.where(is_known, transposed, 0.0), rcond=1e-10)
+        return (np.where(is_known, inverse, np.nan) @ values[..., np.newaxis])[..., 0]
 
     def reflected_damping(self, a: npt.ArrayLike) -> Array:
         """
@@ -247,9 +249,7 @@ class ActuatorDevice:
         """
         damping = np.array([x for joint in self._device.joints for x in joint.dynamics.damping])
         jacobian = self.joint_jacobian(a)
-        damped: Array = damping[:, np.newaxis] * jacobian
-        reflected: Array = np.swapaxes(jacobian, -1, -2) @ damped
-        return reflected
+        return np.swapaxes(jacobian, -1, -2) @ (damping[:, np.newaxis] * jacobian)
 
     def reflected_friction(self, a: npt.ArrayLike) -> Array:
         """
@@ -260,8 +260,7 @@ class ActuatorDevice:
         """
         joints = self._device.joints
         friction = np.array([x for joint in joints for x in joint.dynamics.static_friction])
-        jacobian = np.abs(self.joint_jacobian(a))
-        reflected: Array = np.swapaxes(jacobian, -1, -2) @ friction
+        reflected: Array = np.swapaxes(np.abs(self.joint_jacobian(a)), -1, -2) @ friction
         return reflected
 
     @property
@@ -332,37 +331,31 @@ class ActuatorDevice:
         :raises JointError: If ratios vary, and ``kind`` is ``position``, or ``a`` is not given or
             out of reach; or ``kind`` is none of the four.
         """
-        limits = self._limits
-        if kind not in ('position', 'velocity', 'acceleration', 'effort'):
+        limits, mapper = self._limits, self._map
+        if kind not in get_args(LimitKind):
             raise JointError(self.device.name, f'{kind!r} is not a kind of limit')
         if not self.is_constant and (kind == 'position' or a is None):
             raise JointError(
                 self.device.name, f'{kind} limits are no polytope where ratios depend on position'
             )
         at = self._one(np.zeros(len(self.actuator_names)) if a is None else a)
-        if not np.isfinite(self._map.jacobian(at)).all():
+        jacobian = mapper.jacobian(at)
+        if not np.isfinite(jacobian).all():
             raise JointError(self.device.name, 'a transmission does not reach this position')
         if kind == 'effort':
-            return effort_region(self._map, limits.effort, at)
+            return effort_region(mapper, limits.effort, at)
         if kind == 'position':
-            offset = self._map.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
-            lower, upper = limits.lower - offset, limits.upper - offset
-            return half_spaces(self._map.jacobian(at), lower, upper)
-        couplings = self._map.couplings
-        commanded = {place for each in couplings for place in each.joints[: each.n_commanded]}
-        joints = np.array(sorted(commanded), dtype=np.intp)
+            offset = mapper.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
+            return half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
+        joints = sorted({j for each in mapper.couplings for j in each.joints[: each.n_commanded]})
         rates = getattr(limits, kind)[joints]
-        return half_spaces(self._map.jacobian(at)[joints], -rates, rates)
+        return half_spaces(jacobian[joints], -rates, rates)
 
     def __repr__(self) -> str:
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'
 
     def _values(self, argument: str, values: npt.ArrayLike) -> Array:
-        array = np.asarray(values, dtype=np.float64)
-        size = len(self.actuator_names)
-        if array.shape[-1:] != (size,):
-            raise ShapeError(argument, expected=f'(..., {size})', found=array.shape)
-        return array
+        return as_values(argument, values, len(self.actuator_names))
 
     def _one(self, a: npt.ArrayLike) -> Array:
         """Return one configuration; limits have no batches."""
@@ -374,26 +367,3 @@ class ActuatorDevice:
     def _anywhere(self) -> Array:
         """Return unknown positions: limits become NaN where the ratio varies."""
         return np.full(len(self.actuator_names), np.nan)
-
-
-def _pseudo_inverse(matrix: Array) -> Array:
-    """Return the pseudo-inverse of each matrix of a batch, NaN where one is not finite."""
-    is_known = np.isfinite(matrix).all(axis=(-2, -1), keepdims=True)
-    # Singular values within rounding errors must not be inverted.
-    inverse = np.linalg.pinv(np.where(is_known, matrix, 0.0), rcond=1e-10)
-    result: Array = np.where(is_known, inverse, np.nan)
-    return result
-
-
-def _with_companions(
-    device: JointDevice, robot: RobotDescription, companions: Sequence[str]
-) -> DeviceLimits:
-    """Return the device's limits, then those of the companions as described."""
-    others = limits_from_description(robot, [joint_from_spec(robot.joint(x)) for x in companions])
-    return DeviceLimits(
-        lower=np.append(device.bounds[0], others.lower),
-        upper=np.append(device.bounds[1], others.upper),
-        velocity=np.append(device.velocity_limits, others.velocity),
-        acceleration=np.append(device.acceleration_limits, others.acceleration),
-        effort=np.append(device.effort_limits, others.effort),
-    )

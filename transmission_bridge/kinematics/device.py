@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-import copy
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -24,12 +23,9 @@ from transmission_bridge.kinematics.tree import (
     CompiledPath,
     KinematicTree,
     numbered,
-    path_jacobian,
-    path_transform,
 )
+from transmission_bridge.transmissions.transmission import as_values
 from transmission_bridge.types import Array
-
-__all__ = ['Configuration', 'JointDevice', 'State']
 
 
 class State:
@@ -90,10 +86,8 @@ class State:
         values = np.array(q, dtype=np.float64)
         if values.shape != expected:
             raise ShapeError('q', expected=f'({expected[0]},)', found=values.shape)
-        start = 0
-        for name in names:
-            end = start + len(self._positions[name])
-            self._positions[name], start = values[start:end], end
+        ends = np.cumsum([len(self._positions[name]) for name in names])
+        self._positions.update(zip(names, np.split(values, ends[:-1]), strict=False))
 
     def __copy__(self) -> State:
         """Return a state of its own with the same positions."""
@@ -110,6 +104,7 @@ class State:
 Configuration = npt.ArrayLike | State
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class JointDevice:
     """
     A device for a sequence of joints, in any order and anywhere (RobWork's JointDevice).
@@ -132,15 +127,13 @@ class JointDevice:
     ``registerIn(StateStructure)`` is :meth:`register_in` with a :class:`State`. Devices are made
     by :meth:`from_description` and :meth:`from_joints`.
 
-    :param tree: The joints of the robot.
+    :param name: The device's name.
     :param base: Link that velocities and transforms are relative to; it need not be a root nor
         upstream of the end.
     :param end: Link at the end.
-    :param joints: Names of the joints in any order; they need not be between base and end, and may
-        be fixed or have several degrees of freedom. ``None``: the revolute, continuous and
-        prismatic joints between base and end, in order; a joint with ``<mimic>`` is replaced by
-        the joint that it follows.
-    :param name: The device's name.
+    :param joints: The joints of the description, in the order of the coordinates. Their offsets
+        are those of the device, so that each reads its own part of ``q``.
+    :param limits: Its limits, as the properties below have them.
     :raises UnknownNameError: If a link or joint does not exist; in queries, if there is no such
         link, or a joint is not registered in the state.
     :raises JointError: If a joint is named twice; in ``with_…``, if bounds are crossed, a
@@ -150,32 +143,32 @@ class JointDevice:
     :raises ShapeError: If ``q`` or limits have another shape.
     """
 
-    def __init__(
-        self,
+    name: str
+    base: LinkId
+    end: LinkId
+    joints: tuple[Joint, ...]
+    limits: DeviceLimits
+    _tree: KinematicTree
+    _properties: dict[str, Any] = field(default_factory=dict)
+    _paths: dict[tuple[LinkId, LinkId], CompiledPath] = field(default_factory=dict)
+
+    @classmethod
+    def _between(
+        cls,
         tree: KinematicTree,
         base: LinkId,
         end: LinkId,
-        joints: Sequence[str] | None,
+        names: Sequence[str] | None,
         name: str,
-    ) -> None:
-        if joints is None:
+    ) -> JointDevice:
+        if names is None:
             moving = (each.joint for each in tree.way(base, end) if each.joint.is_scalar)
-            joints = tuple(dict.fromkeys(tree.owner(joint.name) for joint in moving))
-        for place, joint in enumerate(joints):
-            if joint in joints[:place]:
-                raise JointError(joint, 'is named twice')
-        self._tree = tree
-        self._base = base
-        self._end = end
-        self._name = name
-        self._joints = numbered(tree.joint(joint) for joint in joints)
-        self._n_positions = sum(joint.n_positions for joint in self._joints)
-        self._dof = sum(joint.n_dofs for joint in self._joints)
-        self._limits = DeviceLimits.from_joints(self._joints)
-        self._sources = tree.sources(self._joints)
-        self._properties: dict[str, Any] = {}
-        self._paths: dict[tuple[LinkId, LinkId], CompiledPath] = {}
-        self._path(base, end)
+            names = tuple(dict.fromkeys(tree.owner(joint.name) for joint in moving))
+        _refuse_doubles(names, 'is named twice')
+        joints = numbered(map(tree.joint, names))
+        device = cls(name, base, end, joints, DeviceLimits.from_joints(joints), tree)
+        device._path(base, end)
+        return device
 
     @classmethod
     def from_description(
@@ -193,13 +186,16 @@ class JointDevice:
         :param robot: The robot.
         :param base: Name of the base link.
         :param end: Name of the end link.
-        :param joints: Names of the joints, as in :class:`JointDevice`.
+        :param joints: Names of the joints in any order; they need not be between base and end, and
+            may be fixed or have several degrees of freedom. ``None``: the revolute, continuous and
+            prismatic joints between base and end, in order; a joint with ``<mimic>`` is replaced
+            by the joint that it follows.
         :param name: The device's name, the robot's by default.
         :returns: The device.
         """
         tree = KinematicTree.from_description(robot)
-        device = cls(tree, base, end, joints, robot.name if name is None else name)
-        return device._replaced(_limits=limits_from_description(robot, device._joints))
+        device = cls._between(tree, base, end, joints, robot.name if name is None else name)
+        return replace(device, limits=limits_from_description(robot, device.joints))
 
     @classmethod
     def from_joints(
@@ -218,33 +214,16 @@ class JointDevice:
             offsets and indices do not matter: :attr:`joints` have those of the device.
         :param base: The base link.
         :param end: The end link.
-        :param joints: Names of the joints, as in :class:`JointDevice`.
+        :param joints: Names of the joints, as in :meth:`from_description`.
         :param name: The device's name.
         :returns: The device, with the enabled limits of its joints.
         :raises JointError: If a joint of the model has no name or that of another.
         """
         names = [joint.name for joint in model]
-        for place, each in enumerate(names):
-            if not each:
-                raise JointError('', f'joint {place} of the model has no name')
-            if each in names[:place]:
-                raise JointError(each, 'is the name of two joints of the model')
-        return cls(KinematicTree(model), base, end, joints, name)
-
-    @property
-    def name(self) -> str:
-        """The device's name."""
-        return self._name
-
-    @property
-    def base(self) -> LinkId:
-        """Name of the base link."""
-        return self._base
-
-    @property
-    def end(self) -> LinkId:
-        """Name of the end link."""
-        return self._end
+        if '' in names:
+            raise JointError('', f'joint {names.index("")} of the model has no name')
+        _refuse_doubles(names, 'is the name of two joints of the model')
+        return cls._between(KinematicTree(model), base, end, joints, name)
 
     @property
     def frames(self) -> tuple[LinkId, ...]:
@@ -254,26 +233,17 @@ class JointDevice:
     @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, in the order of the coordinates."""
-        return tuple(joint.name for joint in self._joints)
+        return tuple(joint.name for joint in self.joints)
 
-    @property
-    def joints(self) -> tuple[Joint, ...]:
-        """
-        The joints of the description, in the order of the coordinates.
-
-        Their offsets are those of the device, so that each reads its own part of ``q``.
-        """
-        return self._joints
-
-    @property
+    @cached_property
     def n_positions(self) -> int:
         """Number of coordinates of a configuration."""
-        return self._n_positions
+        return sum(joint.n_positions for joint in self.joints)
 
-    @property
+    @cached_property
     def dof(self) -> int:
         """Number of degrees of freedom, the columns of a Jacobian."""
-        return self._dof
+        return sum(joint.n_dofs for joint in self.joints)
 
     @property
     def properties(self) -> Mapping[str, Any]:
@@ -289,12 +259,12 @@ class JointDevice:
         ``<limit>``, narrowed by ``min`` and ``max`` of the command interfaces in
         ``<ros2_control>``; none if a block disables them. :attr:`joints` have ``<limit>`` alone.
         """
-        return self._limits.lower, self._limits.upper
+        return self.limits.lower, self.limits.upper
 
     @property
     def velocity_limits(self) -> Array:
         """Greatest speeds [rad/s or m/s], ``(dof,)``, infinite where open."""
-        return self._limits.velocity
+        return self.limits.velocity
 
     @property
     def acceleration_limits(self) -> Array:
@@ -303,12 +273,12 @@ class JointDevice:
 
         The smaller of ``|min|`` and ``|max|`` of the ``acceleration`` command interface.
         """
-        return self._limits.acceleration
+        return self.limits.acceleration
 
     @property
     def effort_limits(self) -> Array:
         """Greatest efforts [N m or N], ``(dof,)``, infinite where open."""
-        return self._limits.effort
+        return self.limits.effort
 
     def with_name(self, name: str) -> JointDevice:
         """
@@ -317,7 +287,7 @@ class JointDevice:
         :param name: The name.
         :returns: A new device.
         """
-        return self._replaced(_name=name)
+        return replace(self, name=name)
 
     def with_properties(self, **properties: Any) -> JointDevice:
         """
@@ -326,7 +296,7 @@ class JointDevice:
         :param properties: Values by name; a name that exists is replaced.
         :returns: A new device.
         """
-        return self._replaced(_properties={**self._properties, **properties})
+        return replace(self, _properties={**self._properties, **properties})
 
     def with_bounds(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> JointDevice:
         """
@@ -367,7 +337,7 @@ class JointDevice:
 
     def new_state(self) -> State:
         """Return a state with the device's joints at rest."""
-        return State(self._joints)
+        return State(self.joints)
 
     def register_in(self, state: State) -> None:
         """
@@ -375,7 +345,7 @@ class JointDevice:
 
         :param state: The state; RobWork's StateStructure and State in one.
         """
-        state.register(self._joints)
+        state.register(self.joints)
 
     def get_q(self, state: State) -> Array:
         """
@@ -402,7 +372,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        return self.base_t_frame(self._end, q)
+        return self.base_t_frame(self.end, q)
 
     def base_t_frame(self, frame: LinkId, q: Configuration) -> Array:
         """
@@ -412,7 +382,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        return path_transform(self._path(self._base, frame), self._configuration(q))
+        return self._path(self.base, frame).transform(self._configuration(q))
 
     def world_t_base(self, q: Configuration) -> Array:
         """
@@ -421,8 +391,8 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        path = self._path(self._tree.root(self._base), self._base)
-        return path_transform(path, self._configuration(q))
+        path = self._path(self._tree.root(self.base), self.base)
+        return path.transform(self._configuration(q))
 
     def base_j_end(self, q: Configuration) -> Array:
         """
@@ -432,7 +402,7 @@ class JointDevice:
         :returns: Shape ``(..., 6, dof)``: rows 0–2 linear velocity of the end's origin, 3–5
             angular velocity, in the base's axes [m/rad or 1; rad/rad or 0].
         """
-        return self.base_j_frame(self._end, q)
+        return self.base_j_frame(self.end, q)
 
     def base_j_frame(self, frame: LinkId, q: Configuration) -> Array:
         """
@@ -442,7 +412,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 6, dof)``, rows as in :meth:`base_j_end`.
         """
-        return path_jacobian(self._path(self._base, frame), self._configuration(q))
+        return self._path(self.base, frame).jacobian(self._configuration(q))
 
     def base_j_frames(self, frames: Sequence[LinkId], q: Configuration) -> Array:
         """
@@ -453,7 +423,7 @@ class JointDevice:
         :returns: Shape ``(..., 6 m, dof)``, each six rows as in :meth:`base_j_end`.
         """
         values = self._configuration(q)
-        none = np.zeros((*values.shape[:-1], 0, self._dof))
+        none = np.zeros((*values.shape[:-1], 0, self.dof))
         return np.concatenate([none, *(self.base_j_frame(each, values) for each in frames)], -2)
 
     def jacobian_calculator(self, frames: Sequence[LinkId]) -> Callable[[Configuration], Array]:
@@ -464,43 +434,38 @@ class JointDevice:
         :returns: A function of ``q`` or of a state.
         """
         for frame in frames:
-            self._path(self._base, frame)
+            self._path(self.base, frame)
         return partial(self.base_j_frames, tuple(frames))
 
     def __repr__(self) -> str:
         return (
-            f'JointDevice({self._name!r}, base={self._base!r}, end={self._end!r}, '
+            f'JointDevice({self.name!r}, base={self.base!r}, end={self.end!r}, '
             f'joints={self.joint_names!r})'
         )
 
     def _configuration(self, q: Configuration) -> Array:
         if isinstance(q, State):
             return self.get_q(q)
-        values = np.asarray(q, dtype=np.float64)
-        if values.shape[-1:] != (self._n_positions,):
-            raise ShapeError('q', expected=f'(..., {self._n_positions})', found=values.shape)
-        return values
+        return as_values('q', q, self.n_positions)
 
     def _path(self, start: LinkId, goal: LinkId) -> CompiledPath:
         """Return the path between two links, compiled once."""
-        path = self._paths.get((start, goal))
-        if path is None:
-            way = self._tree.way(start, goal)
-            path = compile_path(way, self._sources, self._tree.joint, self._dof)
-            self._paths[start, goal] = path
-        return path
+        if (start, goal) not in self._paths:
+            self._paths[start, goal] = compile_path(self._tree, start, goal, self.joints)
+        return self._paths[start, goal]
 
     def _with_limits(self, **values: npt.ArrayLike) -> JointDevice:
         for name, value in values.items():
-            expected = getattr(self._limits, name).shape
+            expected = getattr(self.limits, name).shape
             if np.shape(value) != expected:
                 raise ShapeError(name, expected=f'({expected[0]},)', found=np.shape(value))
         changed: dict[str, Any] = values
-        limits = replace(self._limits, **changed)
-        limits.check(self._name, values.keys())
-        return self._replaced(_limits=limits)
+        limits = replace(self.limits, **changed)
+        limits.check(self.name, values.keys())
+        return replace(self, limits=limits)
 
-    def _replaced(self, **attributes: Any) -> JointDevice:
-        device = copy.copy(self)
-        device.__dict__.update(attributes)
-        return device
+
+def _refuse_doubles(names: Sequence[str], message: str) -> None:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise JointError(name, message)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -17,8 +17,6 @@ from transmission_bridge.errors import ShapeError, shortened, TransmissionError,
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.types import Array
-
-__all__ = ['ActuatorGains', 'JointValues', 'actuator_gains']
 
 #: By name, others zero; or an array of the commanded joints or of all, in the robot's order.
 JointValues: TypeAlias = Mapping[str, float] | npt.ArrayLike
@@ -54,14 +52,12 @@ class ActuatorGains:
     @property
     def driver_proportional(self) -> Array:
         """``K_a`` in the drivers' units: effort unit per position unit, shape ``(m, m)``."""
-        gains: Array = self.proportional * self.scales[0] / self.scales[2][:, np.newaxis]
-        return gains
+        return self._of_driver(self.proportional, 0)
 
     @property
     def driver_derivative(self) -> Array:
         """``D_a`` in the drivers' units: effort unit per velocity unit, shape ``(m, m)``."""
-        gains: Array = self.derivative * self.scales[1] / self.scales[2][:, np.newaxis]
-        return gains
+        return self._of_driver(self.derivative, 1)
 
     @property
     def lost(self) -> tuple[float, float]:
@@ -75,15 +71,10 @@ class ActuatorGains:
 
     def diagonal(self) -> ActuatorGains:
         """Return the gains that drivers have which take one number per motor."""
-        return ActuatorGains(
-            self.actuator_names,
-            self.joint_names,
-            np.diag(np.diag(self.proportional)),
-            np.diag(np.diag(self.derivative)),
-            self.geometric,
-            self.jacobian,
-            self.scales,
+        proportional, derivative = (
+            np.diag(np.diag(each)) for each in (self.proportional, self.derivative)
         )
+        return replace(self, proportional=proportional, derivative=derivative)
 
     @property
     def joint_proportional(self) -> Array:
@@ -105,10 +96,13 @@ class ActuatorGains:
         """
         return self._at_joints(self.derivative)
 
+    def _of_driver(self, gains: Array, row: int) -> Array:
+        scaled: Array = gains * self.scales[row] / self.scales[2][:, np.newaxis]
+        return scaled
+
     def _at_joints(self, gains: Array) -> Array:
         inverse = np.linalg.pinv(self.jacobian)
-        at_joints: Array = inverse.T @ gains @ inverse
-        return at_joints
+        return inverse.T @ gains @ inverse
 
 
 def actuator_gains(
@@ -179,26 +173,20 @@ def _geometric(robot: RobotTransmissions, a: Array, load: Array) -> Array:
     """
     Return ``(∂Jᵀ/∂a) τ``, the second derivatives of ``τᵀ q(a)``.
 
-    The acceleration of joints whose motors turn evenly, ``J̇ ȧ``, is quadratic in ``ȧ``: that at
-    ``e_j + e_k`` gives the mixed derivatives.
+    The acceleration of joints whose motors turn evenly, ``J̇ ȧ``, is quadratic in ``ȧ``: so that
+    it is a quarter of the difference between those at ``e_j + e_k`` and at ``e_j − e_k``.
     """
-    m = len(a)
-    unit = np.eye(m)
-    first, second = np.triu_indices(m)
-    rates = np.where((first == second)[:, np.newaxis], unit[first], unit[first] + unit[second])
-    at = np.broadcast_to(a, rates.shape)
-    still = np.zeros(rates.shape)
+    unit = np.eye(len(a))
+    rates = np.array([unit[:, np.newaxis] + unit, unit[:, np.newaxis] - unit])
+    at, still = np.broadcast_to(a, rates.shape), np.zeros(rates.shape)
     bent = robot.si_mapper.map(ACTUATOR_TO_JOINT, 'acceleration', still, at=at, rate=rates) @ load
     if not np.isfinite(bent).all():
         raise TransmissionError(
             'a transmission does not map accelerations here, so that what a load does to its '
             'stiffness is unknown'
         )
-    found = np.zeros((m, m))
-    alone = bent[first == second]
-    mixed = np.where(first == second, bent, 0.5 * (bent - alone[first] - alone[second]))
-    found[first, second] = found[second, first] = mixed
-    return found
+    curvature: Array = 0.25 * (bent[0] - bent[1])
+    return curvature
 
 
 def _of_all(

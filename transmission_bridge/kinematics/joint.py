@@ -32,26 +32,13 @@ from transmission_bridge.kinematics.spatial import (
     homogeneous,
     inverse,
     quaternion_rate,
-    rotation_derivative,
-    rotation_from_axis,
+    rotation_about,
     rotation_from_quaternion,
     skew,
     twist_transform,
 )
+from transmission_bridge.transmissions.transmission import as_values
 from transmission_bridge.types import Array
-
-__all__ = [
-    'LARGEST',
-    'TWISTS',
-    'ChildMotion',
-    'Joint',
-    'JointDynamics',
-    'JointDynamicsType',
-    'JointError',
-    'JointIndexError',
-    'LinkId',
-    'MotionLimits',
-]
 
 #: A link's name, or its number in a model.
 LinkId = str | int
@@ -120,6 +107,16 @@ class _PerDof(tuple[float, ...]):
         return super().__getitem__(index)
 
 
+def _set_per_dof(kind: str, owner: object, *names: str) -> None:
+    """Give fields of a frozen record their final type; they are of the same length."""
+    size = len(getattr(owner, names[0]))
+    for name in names:
+        values = _PerDof(getattr(owner, name))
+        if len(values) != size:
+            raise ShapeError(kind, expected=f'({size},)', found=(len(values),))
+        object.__setattr__(owner, name, values)
+
+
 @dataclass(frozen=True, slots=True)
 class MotionLimits:
     """
@@ -147,11 +144,7 @@ class MotionLimits:
     has_effort: bool = False
 
     def __post_init__(self) -> None:
-        for name in ('lower', 'upper', 'velocity', 'effort'):
-            values = _PerDof(getattr(self, name))
-            if len(values) != len(self.lower):
-                raise ShapeError('limits', expected=f'({len(self.lower)},)', found=(len(values),))
-            object.__setattr__(self, name, values)
+        _set_per_dof('limits', self, 'lower', 'upper', 'velocity', 'effort')
 
     @classmethod
     def unlimited(cls, n_dofs: int) -> MotionLimits:
@@ -194,14 +187,11 @@ class JointDynamics:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'type', JointDynamicsType(self.type))
-        size, found = len(self.damping), len(self.static_friction)
-        if found != size:
-            raise ShapeError('dynamics', expected=f'({size},)', found=(found,))
+        _set_per_dof('dynamics', self, 'damping', 'static_friction')
         for name in ('damping', 'static_friction'):
-            values = _PerDof(getattr(self, name))
+            values = getattr(self, name)
             if not all(0.0 <= value < np.inf for value in values):
                 raise JointError('', f'{name} must be finite and not negative, not {values}')
-            object.__setattr__(self, name, values)
 
     @classmethod
     def lossless(cls, n_dofs: int) -> JointDynamics:
@@ -381,13 +371,10 @@ class Joint:
         :returns: Unit direction, and a point of the axis or the centre [m], of shape ``(3,)``.
         :raises JointError: If the joint is not attached to the link.
         """
-        if link == self.link1:
-            return self.axis.copy(), self.origin.copy()
-        if link == self.link2:
-            to_link2 = inverse(self.rest)
-            rotation = to_link2[:3, :3]
-            return rotation @ self.axis, rotation @ self.origin + to_link2[:3, 3]
-        raise JointError(self.name, f'is not attached to link {link!r}')
+        if link not in (self.link1, self.link2):
+            raise JointError(self.name, f'is not attached to link {link!r}')
+        to_link = inverse(self.rest) if link == self.link2 else np.eye(4)
+        return to_link[:3, :3] @ self.axis, to_link[:3, :3] @ self.origin + to_link[:3, 3]
 
     def rest_positions(self) -> Array:
         """
@@ -531,9 +518,10 @@ class Joint:
         :param parent: The other one.
         :returns: Body twist in the child's frame, shape ``(..., 6)`` [m/s; rad/s].
         """
-        transport = twist_transform(self.transform(q, child, parent))
-        own = _times(self.motion_subspace(child, parent, q), self._own_rates(dq, 'dq'))
-        return _times(transport, _six(parent_velocity, 'parent_velocity')) + own
+        still = np.zeros(6)
+        return self.child_velocity_acceleration(
+            q, dq, None, parent_velocity, still, child, parent
+        )[0]
 
     def child_velocity_acceleration(
         self,
@@ -567,9 +555,9 @@ class Joint:
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
         own = _times(subspace, self._own_rates(dq, 'dq'))
-        velocity = _times(transport, _six(parent_velocity, 'parent_velocity')) + own
-        acceleration = _times(transport, _six(parent_acceleration, 'parent_acceleration'))
-        acceleration = acceleration + cross_motion(velocity, own)
+        velocity = _times(transport, as_values('parent_velocity', parent_velocity, 6)) + own
+        given = as_values('parent_acceleration', parent_acceleration, 6)
+        acceleration = _times(transport, given) + cross_motion(velocity, own)
         if ddq is not None:
             acceleration = acceleration + _times(subspace, self._own_rates(ddq, 'ddq'))
         return velocity, acceleration
@@ -616,7 +604,7 @@ class Joint:
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
         """
         subspace = self.motion_subspace(on, applied_by, q)
-        return _times(np.swapaxes(subspace, -1, -2), _six(wrench, 'wrench'))
+        return _times(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
 
     def with_limits(
         self,
@@ -643,16 +631,15 @@ class Joint:
         :raises JointError: If not ``lower <= upper``, a magnitude is negative or not a number, or
             the type has no position limits.
         """
-        self._checked_dof(dof)
+        if not 0 <= dof < self.n_dofs:
+            raise JointIndexError(self.name, kind='degree of freedom', index=dof, size=self.n_dofs)
         given = {'lower': lower, 'upper': upper, 'velocity': velocity, 'effort': effort}
-        changed: dict[str, Any] = {}
-        for kind, value in given.items():
-            if value is not None:
-                values = list(getattr(self.limits, kind))
-                values[dof] = float(value)
-                changed[kind] = tuple(values)
-                if kind in ('velocity', 'effort') and not value >= 0.0:
-                    raise JointError(self.name, f'{kind} limit {value} is not a magnitude')
+        changed: dict[str, Any] = {kind: x for kind, x in given.items() if x is not None}
+        for kind, value in changed.items():
+            if kind in ('velocity', 'effort') and not value >= 0.0:
+                raise JointError(self.name, f'{kind} limit {value} is not a magnitude')
+            values = getattr(self.limits, kind)
+            changed[kind] = (*values[:dof], float(value), *values[dof + 1 :])
         limits = replace(self.limits, **changed)
         if 'lower' in changed or 'upper' in changed:
             if self.type not in WITH_BOUNDS:
@@ -683,9 +670,7 @@ class Joint:
         """Return the rotation (..., 3, 3) of ``M(q)``."""
         if self._has_quaternion:
             return rotation_from_quaternion(self._unit_quaternion(own)[0])
-        if 5 in self.twists:
-            return rotation_from_axis(Z, own[..., -1])
-        return np.eye(3)
+        return rotation_about(2, own[..., -1]) if 5 in self.twists else np.eye(3)
 
     def _motion_derivative(self, own: Array, position: int) -> Array:
         """Return the derivative (..., 4, 4) of ``M(q)`` by one own coordinate."""
@@ -696,28 +681,25 @@ class Joint:
         elif self._has_quaternion:
             unit, length = self._unit_quaternion(own)
             entry = position - n
-            # The entry moves the unit quaternion across itself only: (e_i - u u_i) / |q|.
-            rate = (np.eye(4)[entry] - unit * unit[..., entry : entry + 1]) / length
-            derivative[..., :3, :3] = rotation_derivative(unit, rate)
+            # The entry moves the unit quaternion across itself only: (e_i - u u_i) / |q|. The
+            # rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
+            across = np.eye(4)[entry] - unit * unit[..., entry : entry + 1]
+            moved, rest, own_part = map(rotation_from_quaternion, (unit + across, unit, across))
+            derivative[..., :3, :3] = (moved - rest - own_part + np.eye(3)) / length[
+                ..., np.newaxis
+            ]
         else:
             derivative[..., :3, :3] = self._rotation(own) @ skew(Z)
         return derivative
 
-    def _checked_dof(self, dof: int) -> int:
-        if not 0 <= dof < self.n_dofs:
-            raise JointIndexError(self.name, kind='degree of freedom', index=dof, size=self.n_dofs)
-        return dof
-
     def _child_is_link2(self, child: LinkId, parent: LinkId) -> bool:
-        if (child, parent) == (self.link2, self.link1):
-            return True
-        if (child, parent) == (self.link1, self.link2):
-            return False
-        raise JointError(
-            self.name,
-            f'joins links {self.link1!r} and {self.link2!r}, '
-            f'not child {child!r} and parent {parent!r}',
-        )
+        if {child, parent} != {self.link1, self.link2}:
+            raise JointError(
+                self.name,
+                f'joins links {self.link1!r} and {self.link2!r}, '
+                f'not child {child!r} and parent {parent!r}',
+            )
+        return child == self.link2
 
     def _own(self, q: npt.ArrayLike) -> Array:
         return _part_of(q, 'q', self.position_offset, self.n_positions)
@@ -737,22 +719,12 @@ def _is_pose(matrix: Array) -> bool:
 
 def _part_of(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:
     """Return the entries (..., size) of a model's vector (..., N) that belong to one joint."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim == 0:
-        array = array[np.newaxis]
+    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if array.shape[-1] < start + size:
         expected = f'(..., N) with N of at least {start + size}'
         raise ShapeError(argument, expected=expected, found=array.shape)
     return array[..., start : start + size]
 
 
-def _six(values: npt.ArrayLike, argument: str) -> Array:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape[-1:] != (6,):
-        raise ShapeError(argument, expected='(..., 6)', found=array.shape)
-    return array
-
-
 def _times(matrix: Array, vector: Array) -> Array:
-    product: Array = (matrix @ vector[..., np.newaxis])[..., 0]
-    return product
+    return (matrix @ vector[..., np.newaxis])[..., 0]

@@ -17,30 +17,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
 from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions.mapper import Coupling, Mapper
 from transmission_bridge.transmissions.ranges import image_box
 from transmission_bridge.types import Array, Index
-
-__all__ = [
-    'DeviceLimits',
-    'effort_box',
-    'effort_half_spaces',
-    'effort_limits',
-    'effort_region',
-    'half_spaces',
-    'limits_from_description',
-    'position_bounds',
-    'rate_limits',
-    'tight_box',
-    'vertices',
-]
 
 MAGNITUDES = ('velocity', 'acceleration', 'effort')
 
@@ -60,7 +44,6 @@ class DeviceLimits:
     :param velocity: Greatest speeds [rad/s or m/s], shape ``(m,)``.
     :param acceleration: Greatest accelerations [rad/s² or m/s²], shape ``(m,)``.
     :param effort: Greatest efforts [N m or N], shape ``(m,)``.
-    :raises ShapeError: If the lengths differ.
     """
 
     lower: Array
@@ -70,14 +53,10 @@ class DeviceLimits:
     effort: Array
 
     def __post_init__(self) -> None:
-        for names in (('lower', 'upper'), MAGNITUDES):
-            size = np.size(getattr(self, names[0]))
-            for name in names:
-                values = np.array(getattr(self, name), dtype=np.float64)
-                if values.shape != (size,):
-                    raise ShapeError(name, expected=f'({size},)', found=values.shape)
-                values.setflags(write=False)
-                object.__setattr__(self, name, values)
+        for name, given in vars(self).items():
+            values = np.array(given, dtype=np.float64)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
 
     @classmethod
     def from_joints(cls, joints: Sequence[Joint]) -> DeviceLimits:
@@ -87,25 +66,20 @@ class DeviceLimits:
         :param joints: The joints.
         :returns: Limits in their order [rad or m, and per second; N m or N].
         """
-        lower: list[float] = []
-        upper: list[float] = []
-        velocity: list[float] = []
-        effort: list[float] = []
+        bounds: list[tuple[float, float]] = []
+        magnitudes: list[tuple[float, float, float]] = []
         for joint in joints:
-            limits, n = joint.limits, joint.n_dofs
-            is_bounded = limits.has_position
-            lower += limits.lower if is_bounded else [-np.inf] * joint.n_positions
-            upper += limits.upper if is_bounded else [np.inf] * joint.n_positions
-            velocity += limits.velocity if limits.has_velocity else [np.inf] * n
-            effort += limits.effort if limits.has_effort else [np.inf] * n
-        least, greatest = np.array(lower), np.array(upper)
-        return cls(
-            np.where(least <= -LARGEST, -np.inf, least),
-            np.where(greatest >= LARGEST, np.inf, greatest),
-            np.array(velocity),
-            np.full(len(velocity), np.inf),
-            np.array(effort),
-        )
+            limits, infinite = joint.limits, (np.inf,) * joint.n_dofs
+            least = limits.lower if limits.has_position else (-np.inf,) * joint.n_positions
+            greatest = limits.upper if limits.has_position else (np.inf,) * joint.n_positions
+            bounds += zip(least, greatest, strict=True)
+            velocity = limits.velocity if limits.has_velocity else infinite
+            effort = limits.effort if limits.has_effort else infinite
+            magnitudes += zip(velocity, infinite, effort, strict=True)
+        lower, upper = np.reshape(bounds, (-1, 2)).T
+        lower = np.where(lower <= -LARGEST, -np.inf, lower)
+        upper = np.where(upper >= LARGEST, np.inf, upper)
+        return cls(lower, upper, *np.reshape(magnitudes, (-1, 3)).T)
 
     def check(self, name: str, kinds: Collection[str]) -> None:
         """
@@ -140,20 +114,13 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     :param joints: Joints of the robot.
     :returns: Limits in their order [rad or m, and per second; N m or N], infinite where not given.
     """
-    found = [
-        effective_limits(robot, joint.name) if joint.is_scalar else EffectiveLimits()
-        for joint in joints
-    ]
-    bounds = [
-        (limits.lower, limits.upper)
-        for joint, limits in zip(joints, found, strict=True)
-        for _ in range(joint.n_positions)
-    ]
-    magnitudes = [
-        (limits.velocity, min(limits.acceleration, limits.deceleration), limits.effort)
-        for joint, limits in zip(joints, found, strict=True)
-        for _ in joint.twists
-    ]
+    bounds: list[tuple[float, float]] = []
+    magnitudes: list[tuple[float, float, float]] = []
+    for joint in joints:
+        limits = effective_limits(robot, joint.name) if joint.is_scalar else EffectiveLimits()
+        acceleration = min(limits.acceleration, limits.deceleration)
+        bounds += [(limits.lower, limits.upper)] * joint.n_positions
+        magnitudes += [(limits.velocity, acceleration, limits.effort)] * joint.n_dofs
     return DeviceLimits(*np.reshape(bounds, (-1, 2)).T, *np.reshape(magnitudes, (-1, 3)).T)
 
 
@@ -172,19 +139,18 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
     """
     n, m = jacobian.shape
     least, greatest = np.full(m, -np.inf), np.full(m, np.inf)
-    if m > n:
-        inverse = _without_noise(np.linalg.pinv(jacobian), jacobian)
-        low, high = image_box(inverse, lower, upper)
-        # Joints bound only the actuators that they determine.
-        is_free = np.abs(inverse @ jacobian - np.eye(m)).max(axis=1) > 1e-9
-        low[is_free], high[is_free] = -np.inf, np.inf
-        return low, high
-    for rows in combinations(range(n), m):
-        chosen = jacobian[list(rows)]
-        if np.linalg.matrix_rank(chosen) < m:
+    for rows in map(list, combinations(range(n), min(n, m))):
+        chosen = jacobian[rows]
+        if np.linalg.matrix_rank(chosen) < len(rows):
             continue
-        inverse = _without_noise(np.linalg.inv(chosen), chosen)
-        low, high = image_box(inverse, lower[list(rows)], upper[list(rows)])
+        inverse = np.linalg.inv(chosen) if len(rows) == m else np.linalg.pinv(chosen)
+        size = np.abs(inverse)
+        # Without entries within rounding errors.
+        inverse = np.where(size <= 8.0 * EPS * (size @ np.abs(chosen) @ size), 0.0, inverse)
+        low, high = image_box(inverse, lower[rows], upper[rows])
+        # Joints bound only the actuators that they determine.
+        is_free = np.abs(inverse @ chosen - np.eye(m)).max(axis=1) > 1e-9
+        low[is_free], high[is_free] = -np.inf, np.inf
         least, greatest = np.maximum(least, low), np.minimum(greatest, high)
     return least, greatest
 
@@ -239,8 +205,7 @@ def vertices(polygon: HalfSpaces) -> Array:
             found.append(point)
     points: Array = np.array(found).reshape(-1, 2)
     x, y = (points - points.mean(axis=0)).T if len(points) else points.T
-    ordered: Array = points[np.argsort(np.arctan2(y, x))] + 0.0  # no negative zeros
-    return ordered
+    return points[np.argsort(np.arctan2(y, x))] + 0.0  # no negative zeros
 
 
 def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
@@ -314,7 +279,7 @@ def rate_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     greatest = np.full(len(mapper.actuator_names), np.inf)
     for coupling, joints, jacobian in _jacobians(mapper, a):
         rates = limits[joints]
-        high = tight_box(jacobian, -rates, rates)[1] if _is_known(jacobian) else np.nan
+        high = tight_box(jacobian, -rates, rates)[1] if np.isfinite(jacobian).all() else np.nan
         greatest[coupling.actuators] = np.minimum(greatest[coupling.actuators], high)
     return greatest
 
@@ -330,7 +295,7 @@ def effort_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     """
     greatest = np.zeros(len(mapper.actuator_names))
     for coupling, joints, jacobian in _jacobians(mapper, a):
-        reach = effort_box(jacobian, limits[joints]) if _is_known(jacobian) else np.nan
+        reach = effort_box(jacobian, limits[joints]) if np.isfinite(jacobian).all() else np.nan
         greatest[coupling.actuators] += reach
     return greatest
 
@@ -355,10 +320,6 @@ def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array
     return np.concatenate(rows), np.concatenate(bounds)
 
 
-def _is_known(jacobian: Array) -> bool:
-    return bool(np.isfinite(jacobian).all())
-
-
 def _commanded(coupling: Coupling) -> Index:
     """Return the joints whose limits count: a command to them keeps these, of passive ones not."""
     return coupling.joints[: coupling.n_commanded]
@@ -373,37 +334,22 @@ def _jacobians(mapper: Mapper, a: Array) -> list[tuple[Coupling, Index, Array]]:
 
 def _coupling_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
     size = len(coupling.actuators)
-    if coupling.mapper.is_constant:
+    unknown, mapper = np.full(size, np.nan), coupling.mapper
+    if mapper.is_constant:
         zero = np.zeros(size)
-        offset = coupling.mapper.map(ACTUATOR_TO_JOINT, 'position', zero)
-        return tight_box(coupling.mapper.jacobian(zero), lower - offset, upper - offset)
-    if size == 1 and coupling.n_commanded == 1:
-        return _single_bounds(coupling, lower, upper)
-    return np.full(size, np.nan), np.full(size, np.nan)
-
-
-def _single_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the bounds of one actuator whose ratio varies but does not change sign."""
-    least, greatest = np.array([-np.inf]), np.array([np.inf])
-    for bound, is_upper in ((lower, False), (upper, True)):
-        if not np.isfinite(bound[0]):
-            continue
-        q = np.full(len(coupling.joints), np.nan)  # of passive joints nothing is taken
-        q[0] = bound[0]
-        a = coupling.mapper.map(JOINT_TO_ACTUATOR, 'position', q)
-        slope = coupling.mapper.jacobian(a)[0, 0]
-        if not np.isfinite(slope):
-            return np.full(1, np.nan), np.full(1, np.nan)  # the mechanism does not reach it
-        if is_upper == (slope > 0.0):
-            greatest = a
-        else:
-            least = a
-    return least, greatest
-
-
-def _without_noise(values: npt.ArrayLike, matrix: Array) -> Array:
-    """Return the inverse with entries within rounding errors set to zero."""
-    inverse = np.asarray(values, dtype=np.float64)
-    size = np.abs(inverse)
-    noise = 8.0 * EPS * (size @ np.abs(matrix) @ size)
-    return np.where(size <= noise, 0.0, inverse)
+        offset = mapper.map(ACTUATOR_TO_JOINT, 'position', zero)
+        return tight_box(mapper.jacobian(zero), lower - offset, upper - offset)
+    if size > 1 or coupling.n_commanded > 1:
+        return unknown, unknown
+    # Of one actuator whose ratio varies but does not change sign; of passive joints nothing is
+    # taken.
+    q = np.full((2, len(coupling.joints)), np.nan)
+    q[:, 0] = lower[0], upper[0]
+    is_given = np.isfinite(q[:, 0])
+    a = mapper.map(JOINT_TO_ACTUATOR, 'position', q)
+    slope = mapper.jacobian(a)[:, 0, 0]
+    if not np.isfinite(slope[is_given]).all():
+        return unknown, unknown  # the mechanism does not reach it
+    is_greatest = (slope > 0.0) == [False, True]
+    least = a[is_given & ~is_greatest].max(axis=0, initial=-np.inf)
+    return least, a[is_given & is_greatest].min(axis=0, initial=np.inf)

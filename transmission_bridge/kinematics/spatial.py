@@ -20,22 +20,6 @@ import numpy.typing as npt
 from transmission_bridge.description.specs import Pose
 from transmission_bridge.types import Array
 
-__all__ = [
-    'axis_basis',
-    'compose',
-    'cross_motion',
-    'homogeneous',
-    'inverse',
-    'quaternion_rate',
-    'rotation_derivative',
-    'rotation_from_axis',
-    'rotation_from_quaternion',
-    'rotation_from_rpy',
-    'skew',
-    'transform_from_pose',
-    'twist_transform',
-]
-
 
 def skew(vector: npt.ArrayLike) -> Array:
     """
@@ -88,11 +72,14 @@ def inverse(transform: Array) -> Array:
     """
     Return the inverse of a rigid motion, ``[[Rᵀ, -Rᵀ p], [0, 1]]``.
 
+    A translation that is NaN leaves those unknown that depend on it.
+
     :param transform: ``a_H_b``, shape ``(..., 4, 4)`` [translation in m].
     :returns: ``b_H_a``, same shape.
     """
-    transposed = np.swapaxes(transform[..., :3, :3], -1, -2)
-    return homogeneous(transposed, -(transposed @ transform[..., :3, 3:])[..., 0])
+    rotation, position = transform[..., :3, :3], transform[..., :3, 3:]
+    terms = np.where(rotation == 0.0, 0.0, rotation * position)
+    return homogeneous(np.swapaxes(rotation, -1, -2), -terms.sum(axis=-2))
 
 
 def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
@@ -102,16 +89,25 @@ def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
     :param rpy: Roll, pitch and yaw [rad], shape ``(..., 3)``.
     :returns: ``parent_R_child``, shape ``(..., 3, 3)``.
     """
-    angles = np.asarray(rpy, dtype=np.float64)
-    (cr, cp, cy), (sr, sp, sy) = (
-        np.moveaxis(function(angles), -1, 0) for function in (np.cos, np.sin)
-    )
-    rows = (
-        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
-        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
-        (-sp, cp * sr, cp * cr),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    roll, pitch, yaw = np.moveaxis(np.asarray(rpy, dtype=np.float64), -1, 0)
+    return rotation_about(2, yaw) @ rotation_about(1, pitch) @ rotation_about(0, roll)
+
+
+def rotation_about(axis: int, angle: Array) -> Array:
+    """
+    Return the rotation about a coordinate axis.
+
+    :param axis: 0 to 2 for x, y, z.
+    :param angle: Angle [rad], shape ``(...)``.
+    :returns: Shape ``(..., 3, 3)``.
+    """
+    first, second = (axis + 1) % 3, (axis + 2) % 3
+    rotation = np.zeros((*angle.shape, 3, 3))
+    rotation[..., axis, axis] = 1.0
+    rotation[..., first, first] = rotation[..., second, second] = np.cos(angle)
+    rotation[..., second, first] = np.sin(angle)
+    rotation[..., first, second] = -rotation[..., second, first]
+    return rotation
 
 
 def transform_from_pose(pose: Pose) -> Array:
@@ -122,23 +118,6 @@ def transform_from_pose(pose: Pose) -> Array:
     :returns: ``parent_H_child``, shape ``(4, 4)``.
     """
     return homogeneous(rotation_from_rpy(pose.rpy), pose.xyz)
-
-
-def rotation_from_axis(axis: npt.ArrayLike, angle: npt.ArrayLike) -> Array:
-    """
-    Return the rotation by an angle about a unit axis, ``I + sin θ [a] + (1 - cos θ) [a]²``.
-
-    :param axis: Unit vector, shape ``(3,)``.
-    :param angle: ``θ`` [rad], shape ``(...)``.
-    :returns: Shape ``(..., 3, 3)``.
-    """
-    cross = skew(axis)
-    theta = np.asarray(angle, dtype=np.float64)[..., np.newaxis, np.newaxis]
-    # 1 - cos θ = 2 sin²(θ/2), without cancellation near zero.
-    rotation: Array = (
-        np.eye(3) + np.sin(theta) * cross + 2.0 * np.sin(0.5 * theta) ** 2 * (cross @ cross)
-    )
-    return rotation
 
 
 def axis_basis(axis: Array) -> Array:
@@ -166,26 +145,7 @@ def rotation_from_quaternion(quaternion: npt.ArrayLike) -> Array:
     """
     q = np.asarray(quaternion, dtype=np.float64)
     cross = skew(q[..., 1:])
-    rotation: Array = np.eye(3) + 2.0 * q[..., :1, np.newaxis] * cross + 2.0 * (cross @ cross)
-    return rotation
-
-
-def rotation_derivative(quaternion: Array, rate: Array) -> Array:
-    """
-    Return the rate of the rotation of a unit quaternion that moves.
-
-    :param quaternion: ``(w, x, y, z)`` of length one, shape ``(..., 4)``.
-    :param rate: Its rate, which keeps the length, shape ``(..., 4)``, per any unit.
-    :returns: Shape ``(..., 3, 3)``, per the same unit.
-    """
-    cross, cross_rate = skew(quaternion[..., 1:]), skew(rate[..., 1:])
-    derivative: Array = 2.0 * (
-        rate[..., :1, np.newaxis] * cross
-        + quaternion[..., :1, np.newaxis] * cross_rate
-        + cross_rate @ cross
-        + cross @ cross_rate
-    )
-    return derivative
+    return np.eye(3) + 2.0 * q[..., :1, np.newaxis] * cross + 2.0 * (cross @ cross)
 
 
 def quaternion_rate(quaternion: Array) -> Array:

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 import math
 from typing import NamedTuple
 
@@ -26,22 +25,7 @@ from transmission_bridge.kinematics.joint import (
     TWISTS,
 )
 from transmission_bridge.kinematics.spatial import compose, inverse, transform_from_pose
-from transmission_bridge.types import Array, Index
-
-__all__ = [
-    'CompiledPath',
-    'Crossing',
-    'JointSource',
-    'KinematicTree',
-    'Segment',
-    'compile_path',
-    'joint_from_spec',
-    'joints_from_description',
-    'numbered',
-    'path_jacobian',
-    'path_transform',
-    'rest_of',
-]
+from transmission_bridge.types import Array
 
 
 def joint_from_spec(spec: JointSpec) -> Joint:
@@ -323,9 +307,8 @@ def _limits(spec: JointSpec) -> MotionLimits:
     limits = spec.limits
     if limits is None or not spec.is_scalar:
         return MotionLimits()
-    is_bounded = spec.type != 'continuous'
-    lower = limits.lower if is_bounded else None
-    upper = limits.upper if is_bounded else None
+    is_continuous = spec.type == 'continuous'
+    lower, upper = (None, None) if is_continuous else (limits.lower, limits.upper)
     return MotionLimits(
         (-LARGEST if lower is None else lower,),
         (LARGEST if upper is None else upper,),
@@ -347,13 +330,13 @@ def _dynamics(spec: JointSpec) -> JointDynamics:
 # -- Paths for batches of configurations ---------------------------------------------------------
 #
 # ``base_H_frame(q) = K_0 M_0(q) K_1 M_1(q) … K_m``, where ``M_i`` is the motion of a joint in its
-# motion frame. Fixed joints, joints at rest, directions of axes and mimic offsets are in the
-# constants. A joint that the path passes upward, towards the root, is inverted, so that the base
-# may be anywhere in the tree.
+# motion frame, or its inverse where the path passes the joint upward, towards the root: the base
+# may be anywhere in the tree. Fixed joints, joints at rest and directions of axes are in the
+# constants.
 #
 # Configurations are processed together, joint by joint, in chunks that fit the cache: frames are
-# columns ``axes[column, row, configuration]``, so that each joint is a few long vector operations
-# and each constant transform one small matrix product.
+# columns ``frame[column, row, configuration]``, x, y, z and the origin, so that each joint is a
+# few long vector operations and each constant transform one small matrix product.
 
 
 #: Degrees of freedom times configurations per chunk: long enough to hide the cost of a call, short
@@ -370,17 +353,19 @@ class Segment:
     :param before: Constant transform from the previous motion frame to this one's, shape
         ``(4, 4)`` [translation in m].
     :param joint: The joint.
-    :param position: Index of its first coordinate in the device's positions.
-    :param dof: Its first column in the device's Jacobians.
-    :param gain: Its motion along the path per unit of its coordinate; -1 for a joint with several
-        degrees of freedom on the way up.
+    :param source: Its coordinates in the device.
+    :param downward: Whether the path goes from its parent link to its child link.
     """
 
     before: Array
     joint: Joint
-    position: int
-    dof: int
-    gain: float
+    source: JointSource
+    downward: bool
+
+
+#: What moves with one degree of freedom, for a chunk of configurations: its column, whether it is
+#: linear, its axis per unit of velocity and its origin [m], each of shape (3, chunk).
+_Twist = tuple[int, bool, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,246 +382,135 @@ class CompiledPath:
     last: Array
     n_columns: int
 
-    @cached_property
-    def places(self) -> Index:
-        """Indices of the joints with one coordinate in the device's positions."""
-        scalars = [each.position for each in self.segments if each.joint.is_scalar]
-        return np.array(scalars, dtype=np.intp)
+    def transform(self, q: Array) -> Array:
+        """
+        Return ``base_H_frame``.
 
-    @cached_property
-    def gains(self) -> Array:
-        """Their motion along the path per unit of the coordinate, shape ``(n, 1)``."""
-        scalars = [each.gain for each in self.segments if each.joint.is_scalar]
-        return np.array(scalars, dtype=np.float64)[:, np.newaxis]
+        :param q: Coordinates of the device, shape ``(..., n)`` [rad or m], float64.
+        :returns: Shape ``(..., 4, 4)`` [translation in m].
+        """
+        result = np.zeros((*q.shape[:-1], 4, 4))
+        result[..., 3, 3] = 1.0
+        flat = result.reshape(-1, 4, 4)
+        for part, frame, _ in self._sweeps(q):
+            flat[part, :3] = frame.T
+        return result
 
-    @cached_property
-    def free(self) -> tuple[tuple[int, bool], ...]:
-        """Column, and whether it is linear, of every free twist in path order."""
-        return tuple(
-            (column, twist < 3)
-            for each in self.segments
-            for column, twist in enumerate(each.joint.twists, start=each.dof)
-        )
+    def jacobian(self, q: Array) -> Array:
+        """
+        Return the Jacobian of the frame's motion seen from the base.
 
-    @cached_property
-    def free_gains(self) -> Array:
-        """Their motion along the path per unit of velocity, shape ``(n, 1, 1)``."""
-        gains = [each.gain for each in self.segments for _ in each.joint.twists]
-        return np.array(gains, dtype=np.float64)[:, np.newaxis, np.newaxis]
+        :param q: Coordinates of the device, shape ``(..., n)`` [rad or m], float64.
+        :returns: Shape ``(..., 6, m)`` for ``m`` degrees of freedom: rows 0–2 linear velocity of
+            the frame's origin, rows 3–5 angular velocity, both in the base's axes [m/rad or 1;
+            rad/rad or 0].
+        """
+        result = np.empty((*q.shape[:-1], 6, self.n_columns))
+        flat = result.reshape(math.prod(q.shape[:-1]), 6, self.n_columns)
+        for part, frame, twists in self._sweeps(q):
+            jacobian = np.zeros((6, self.n_columns, frame.shape[-1]))
+            # Several joints may share a column: those that follow another add to its own.
+            for column, is_linear, axis, origin in twists:
+                if is_linear:
+                    jacobian[:3, column] += axis
+                else:
+                    lever = frame[3] - origin
+                    for row, ahead, behind in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+                        jacobian[row, column] += axis[ahead] * lever[behind]
+                        jacobian[row, column] -= axis[behind] * lever[ahead]
+                    jacobian[3:, column] += axis
+            flat[part] = jacobian.transpose(2, 0, 1)
+        return result
+
+    def _sweeps(self, q: Array) -> Iterator[tuple[slice, Array, list[_Twist]]]:
+        """Yield for each chunk its place, the last frame and the free twists in path order."""
+        rows = q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
+        n_twists = sum(segment.joint.n_dofs for segment in self.segments)
+        step = max(MIN_CHUNK, CHUNK_SIZE // max(1, n_twists))
+        with np.errstate(invalid='ignore'):  # an infinite position is unknown, not worth a warning
+            for start in range(0, len(rows), step):
+                part = slice(start, start + step)
+                yield part, *self._sweep(rows[part])
+
+    def _sweep(self, rows: Array) -> tuple[Array, list[_Twist]]:
+        given = rows.T.copy()
+        is_known = bool(np.isfinite(given).all())
+        frame = np.zeros((4, 3, len(rows)))
+        frame[:3] = np.eye(3)[..., np.newaxis]
+        found: list[_Twist] = []
+        for each in self.segments:
+            joint, (position, dof, multiplier, offset) = each.joint, each.source
+            sign = 1.0 if each.downward else -1.0
+            own = multiplier * given[position : position + joint.n_positions] + offset
+            start = frame = _times(frame, each.before, is_known)
+            if joint.twists == (5,):
+                # The usual one, with less work. numpy's tangent is vectorised where its float64
+                # sine and cosine are not: sin = 2 t / (1 + t²), cos = (1 - t²) / (1 + t²).
+                tangent = np.tan(0.5 * sign * own[0])
+                scale = 2.0 / (1.0 + tangent * tangent)
+                sine, cosine = tangent * scale, scale - 1.0
+                x, y, _, _ = frame
+                frame[0], frame[1] = cosine * x + sine * y, cosine * y - sine * x
+            else:
+                motion = joint.motion(own.T)
+                motion = motion if each.downward else inverse(motion)
+                frame = _times(start, np.moveaxis(motion, 0, -1), is_known)
+            # The free twists are fixed in the end of the joint on the side of its child.
+            fixed = frame if each.downward else start
+            for column, twist in enumerate(joint.twists, start=dof):
+                gain = sign * multiplier
+                axis = fixed[twist % 3] if gain == 1.0 else gain * fixed[twist % 3]
+                found.append((column, twist < 3, axis, fixed[3]))
+        return _times(frame, self.last, is_known), found
 
 
 def compile_path(
-    way: Sequence[Crossing],
-    sources: Mapping[str, JointSource],
-    joint_of: Callable[[str], Joint],
-    n_columns: int,
+    tree: KinematicTree, start: LinkId, goal: LinkId, joints: Sequence[Joint]
 ) -> CompiledPath:
     """
     Return the constants of a path through the tree.
 
-    :param way: The joints of the path.
-    :param sources: Coordinates of the joints that move; the others stay at rest.
-    :param joint_of: Returns the joint of a name.
-    :param n_columns: Number of degrees of freedom of the device.
+    :param tree: The joints of the robot.
+    :param start: Name of the link where the path begins.
+    :param goal: Name of the link where it ends.
+    :param joints: The joints of the device, numbered; what does not follow them stays at rest.
     :returns: The constants.
-    :raises DescriptionError: If the description of a moving joint makes no joint.
+    :raises UnknownNameError: As :meth:`KinematicTree.way`.
+    :raises DescriptionError: As :meth:`KinematicTree.way`; if mimics form a loop, or the
+        description of a moving joint makes no joint.
     """
+    sources = tree.sources(joints)
     segments: list[Segment] = []
     constant = np.eye(4)
-    for crossing in way:
+    for crossing in tree.way(start, goal):
         source = sources.get(crossing.joint.name)
-        joint = None if source is None else joint_of(crossing.joint.name)
+        joint = None if source is None else tree.joint(crossing.joint.name)
         if source is None or joint is None or not joint.n_dofs:
             rest = rest_of(crossing.joint)
             constant = compose(constant, rest if crossing.downward else inverse(rest))
             continue
         before, after = joint.motion_frames
-        sign = 1.0 if crossing.downward else -1.0
         if not crossing.downward:
             before, after = inverse(after), inverse(before)
-        if source.offset:
-            before = compose(before, joint.motion(np.array([sign * source.offset])))
-        gain = sign * source.multiplier
-        before = compose(constant, before)
-        segments.append(Segment(before, joint, source.position, source.dof, gain))
+        segments.append(Segment(compose(constant, before), joint, source, crossing.downward))
         constant = after
+    n_columns = sum(joint.n_dofs for joint in joints)
     return CompiledPath(tuple(segments), constant, n_columns)
 
 
-class _Frame(NamedTuple):
-    """A frame in the base for a chunk of configurations."""
-
-    axes: Array  # (3, 3, chunk): column of the rotation, row, configuration
-    origin: Array  # (3, chunk) [m]
-
-
-class _Sweep(NamedTuple):
-    """What one pass along a path finds: the axes of the free twists, and the last frame."""
-
-    axes: Array  # (free twists, 3, chunk)
-    origins: Array  # (free twists, 3, chunk) [m]
-    end: _Frame
-
-
-def path_transform(path: CompiledPath, q: Array) -> Array:
+def _times(frame: Array, motion: Array, is_known: bool) -> Array:
     """
-    Return ``base_H_frame``.
+    Return frames ``(4, 3, chunk)`` times transforms, ``(4, 4)`` or ``(4, 4, chunk)``.
 
-    :param path: The way from the base to the frame.
-    :param q: Coordinates of the device, shape ``(..., n)`` [rad or m], float64.
-    :returns: Shape ``(..., 4, 4)`` [translation in m].
-    """
-    result = np.zeros((*q.shape[:-1], 4, 4))
-    result[..., 3, 3] = 1.0
-    rows, flat = _rows(q), result.reshape(-1, 4, 4)
-    with np.errstate(invalid='ignore'):  # an infinite position is unknown, not worth a warning
-        for part in _chunks(path, len(rows)):
-            frame = _sweep(path, rows[part]).end
-            flat[part, :3, :3] = frame.axes.transpose(2, 1, 0)
-            flat[part, :3, 3] = frame.origin.T
-    return result
-
-
-def path_jacobian(path: CompiledPath, q: Array) -> Array:
-    """
-    Return the Jacobian of the frame's motion seen from the base.
-
-    :param path: The way from the base to the frame.
-    :param q: Coordinates of the device, shape ``(..., n)`` [rad or m], float64.
-    :returns: Shape ``(..., 6, m)`` for ``m`` degrees of freedom: rows 0–2 linear velocity of the
-        frame's origin, rows 3–5 angular velocity, both in the base's axes [m/rad or 1; rad/rad or
-        0].
-    """
-    result = np.empty((*q.shape[:-1], 6, path.n_columns))
-    rows = _rows(q)
-    flat = result.reshape(len(rows), 6, path.n_columns)
-    with np.errstate(invalid='ignore'):
-        for part in _chunks(path, len(rows)):
-            flat[part] = _chunk_jacobian(path, rows[part]).transpose(2, 0, 1)
-    return result
-
-
-def _rows(q: Array) -> Array:
-    return q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
-
-
-def _chunks(path: CompiledPath, count: int) -> Iterator[slice]:
-    step = max(MIN_CHUNK, CHUNK_SIZE // max(1, len(path.free)))
-    return (slice(start, start + step) for start in range(0, count, step))
-
-
-def _sweep(path: CompiledPath, rows: Array) -> _Sweep:
-    count = len(rows)
-    amounts = path.gains * rows.T[path.places]
-    sines, cosines = _sines_and_cosines(amounts)
-    is_known = bool(np.isfinite(amounts).all())
-    if len(amounts) < len(path.segments):
-        is_known = is_known and all(np.isfinite(_own(each, rows)).all() for each in path.segments)
-    combined = _dense_sum if is_known else _sparse_sum
-    frame = _Frame(np.repeat(np.eye(3)[:, :, np.newaxis], count, axis=2), np.zeros((3, count)))
-    axes, origins = np.empty((2, len(path.free), 3, count))
-    scalar = free = 0
-    for segment in path.segments:
-        frame = moved = _times_constant(frame, segment.before, is_known)
-        twists = segment.joint.twists
-        if twists == (5,):
-            x, y, _ = frame.axes
-            sine, cosine = sines[scalar], cosines[scalar]
-            frame.axes[0], frame.axes[1] = cosine * x + sine * y, cosine * y - sine * x
-        elif twists == (2,):
-            travel = combined(frame.axes[2:], amounts[scalar : scalar + 1])
-            frame = moved = _Frame(frame.axes, frame.origin + travel)
-        else:
-            motion = np.moveaxis(segment.joint.motion(_own(segment, rows)), 0, -1)
-            position, rotation = motion[:3, 3], motion[:3, :3]
-            if segment.gain > 0.0:
-                frame = _Frame(frame.axes, frame.origin + combined(frame.axes, position))
-                frame = moved = _turned(frame, rotation, combined)
-            else:
-                # The free twists are fixed in the end of the joint from which the way comes.
-                frame = _turned(frame, rotation.swapaxes(0, 1), combined)
-                frame = _Frame(frame.axes, frame.origin - combined(frame.axes, position))
-        scalar += len(twists) == 1
-        for twist in twists:
-            axes[free], origins[free] = moved.axes[twist % 3], moved.origin
-            free += 1
-    return _Sweep(axes, origins, _times_constant(frame, path.last, is_known))
-
-
-def _own(segment: Segment, rows: Array) -> Array:
-    return rows[:, segment.position : segment.position + segment.joint.n_positions]
-
-
-def _sines_and_cosines(angles: Array) -> tuple[Array, Array]:
-    """
-    Return both from the tangent of the half angle, to a few units in the last place of one.
-
-    ``sin = 2 t / (1 + t²)``, ``cos = (1 - t²) / (1 + t²)``. numpy's tangent is vectorised where
-    its float64 sine and cosine are not, and it is one call for two; even at a half turn, where
-    ``t`` is about 1e16, its square is far from the end of the range.
-    """
-    tangent = np.tan(0.5 * angles)
-    square = tangent * tangent
-    scale = 1.0 / (1.0 + square)
-    return 2.0 * tangent * scale, (1.0 - square) * scale
-
-
-def _times_constant(frame: _Frame, constant: Array, is_known: bool) -> _Frame:
-    """
-    Return the frame times a constant transform.
-
-    Where something is unknown, terms with coefficient zero are left out: a dense product computes
+    Where something is unknown, terms with a factor of zero are left out: a dense product computes
     ``0 * NaN``, and an unknown joint would spoil directions that do not depend on it.
     """
+    if is_known and motion.ndim == 2:
+        return (motion.T @ frame.reshape(4, -1)).reshape(frame.shape)
     if is_known:
-        columns = (constant[:3].T @ frame.axes.reshape(3, -1)).reshape(4, *frame.origin.shape)
-    else:
-        columns = np.zeros((4, *frame.origin.shape))
-        for source, row in zip(frame.axes, constant[:3], strict=True):
-            for target, factor in zip(columns, row, strict=True):
-                if factor != 0.0:
-                    target += factor * source
-    columns[3] += frame.origin
-    return _Frame(columns[:3], columns[3])
-
-
-_Sum = Callable[[Array, Array], Array]
-
-
-def _turned(frame: _Frame, rotation: Array, combined: _Sum) -> _Frame:
-    """Return the frame turned by rotations (3, 3, chunk)."""
-    columns = [combined(frame.axes, rotation[:, column]) for column in range(3)]
-    return _Frame(np.array(columns), frame.origin)
-
-
-def _dense_sum(vectors: Array, factors: Array) -> Array:
-    """Return the sum (3, chunk) of vectors (n, 3, chunk) times factors (n, chunk)."""
-    total: Array = np.einsum('nrc,nc->rc', vectors, factors)
-    return total
-
-
-def _sparse_sum(vectors: Array, factors: Array) -> Array:
-    """Return the same where zero times unknown is zero."""
-    products = vectors * factors[:, np.newaxis]
-    products[(vectors == 0.0) | (factors[:, np.newaxis] == 0.0)] = 0.0
-    total: Array = products.sum(axis=0)
-    return total
-
-
-def _chunk_jacobian(path: CompiledPath, rows: Array) -> Array:
-    """Return the Jacobian of a chunk, shape ``(6, n, chunk)``."""
-    sweep = _sweep(path, rows)
-    z = path.free_gains * sweep.axes
-    lever = sweep.end.origin - sweep.origins
-    turning = np.empty(z.shape)
-    for row, (after, before) in enumerate(((1, 2), (2, 0), (0, 1))):
-        turning[:, row] = z[:, after] * lever[:, before] - z[:, before] * lever[:, after]
-    jacobian = np.zeros((6, path.n_columns, len(rows)))
-    # Several joints may share a column: those that follow another add to its own.
-    for index, (column, is_linear) in enumerate(path.free):
-        if is_linear:
-            jacobian[:3, column] += z[index]
-        else:
-            jacobian[:3, column] += turning[index]
-            jacobian[3:, column] += z[index]
-    return jacobian
+        product: Array = np.einsum('irc,ijc->jrc', frame, motion)
+        return product
+    factors = motion.reshape(4, 4, 1, -1)
+    products = frame[:, np.newaxis] * factors
+    products[(frame[:, np.newaxis] == 0.0) | (factors == 0.0)] = 0.0
+    return products.sum(axis=0)
