@@ -50,19 +50,23 @@ def main() -> int:
             assert not errors, errors
             linkage = robot.transmissions['linkage']
             at = swaying(linkage.n_actuators)
-            for part in linkage.parts:
-                structure = part.component.structure
-                at[:, part.driven] += structure.start[list(structure.driven)]
+            for component, driven, _ in linkage.members():
+                structure = component.structure
+                at[:, driven] += structure.start[list(structure.driven)]
             cases[f'to joints, {published} passive'] = live(robot, 'actuator_to_joint', at)
             forward = robot.actuator_to_joint('position', at)
         assert np.isfinite(forward).all()
         cases['to actuators'] = live(robot, 'joint_to_actuator', forward)
+        cases['to joints, cold'] = live(robot, 'actuator_to_joint', at[::50], is_cold=True)
+        cases['to actuators, cold'] = live(robot, 'joint_to_actuator', forward[::50], is_cold=True)
+        cases['to actuators, out of reach'] = out_of_reach(robot, forward[0])
         for tolerance in TOLERANCES:
             cases[f'reference {tolerance:g}'] = reference(linkage, at, forward, tolerance)
         measured = timed(cases, rounds)
         for case, values in measured.items():
             print(f'{name + ", " + case:<56}{summary([v / 1e3 for v in values], 2)} us')
-        for case in list(cases)[: -len(TOLERANCES)]:
+        # What is sought has no counterpart: the reference begins at the solution.
+        for case in list(cases)[:3]:
             for tolerance in TOLERANCES:
                 ratio = quotients(measured[f'reference {tolerance:g}'], measured[case])
                 print(f'{name}, reference {tolerance:g} / {case:<24}{summary(ratio, 2)}')
@@ -100,13 +104,21 @@ def swaying(n: int) -> np.ndarray:
     return 0.2 * np.sin(0.01 * along + np.arange(n)) - 0.2 * np.sin(np.arange(n))
 
 
-def live(robot: RobotTransmissions, direction: str, at: np.ndarray) -> tuple:
-    """Return a case that maps one instant after the other, which are all answered."""
+def live(
+    robot: RobotTransmissions, direction: str, at: np.ndarray, *, is_cold: bool = False
+) -> tuple:
+    """
+    Return a case that maps one instant after the other, which are all answered.
+
+    :param is_cold: Whether each is sought from the table, as the first one of a stream.
+    """
     stream, report = robot.stream(direction), MapReport()
     rows = np.stack([at, np.ones_like(at), np.ones_like(at)], axis=1)
 
     def run() -> None:
         for each in rows:
+            if is_cold:
+                stream.forget()
             stream.map_state(each, report)
 
     run()
@@ -114,10 +126,25 @@ def live(robot: RobotTransmissions, direction: str, at: np.ndarray) -> tuple:
     return run, len(rows)
 
 
+def out_of_reach(robot: RobotTransmissions, at: np.ndarray) -> tuple:
+    """Return a case of joints that stay where the linkage cannot be, after one where it is."""
+    stream, report = robot.stream('joint_to_actuator'), MapReport()
+    known, away = (np.tile(each, (3, 1)) for each in (at, at + 3.0))
+
+    def run() -> None:
+        stream.map_state(known, report)
+        for _ in range(SAMPLES):
+            stream.map_state(away, report)
+
+    run()
+    assert sum(report.counts.values()) >= SAMPLES, report.counts
+    return run, SAMPLES
+
+
 def reference(linkage: object, at: np.ndarray, found: np.ndarray, tolerance: float) -> tuple:
     """Return a case of the C++ reference, which closes every sample and finds the same."""
     library = compiled()
-    structures = [part.component.structure for part in linkage.parts]
+    structures = [component.structure for component in linkage.components]
     firsts = np.cumsum([0, *(len(each.names) for each in structures)]).tolist()
     passive = np.array(
         [first + k for first, each in zip(firsts, structures, strict=False) for k in each.unknown],
@@ -125,9 +152,9 @@ def reference(linkage: object, at: np.ndarray, found: np.ndarray, tolerance: flo
     )
     begin = np.tile(np.concatenate([each.start for each in structures]), (len(at), 1))
     pointer = ctypes.c_void_p(library.linkage_new(firsts[-1], len(passive), numbers(passive, 'i')))
-    for first, part in zip(firsts, linkage.parts, strict=False):
-        structure = part.component.structure
-        begin[:, first + np.array(structure.driven)] = at[:, part.driven]
+    for first, (component, driven, _) in zip(firsts, linkage.members(), strict=False):
+        structure = component.structure
+        begin[:, first + np.array(structure.driven)] = at[:, driven]
         for path, length in zip(structure.paths, structure.lengths.tolist(), strict=True):
             add_loop(library, pointer, path, length, first)
 
@@ -137,9 +164,9 @@ def reference(linkage: object, at: np.ndarray, found: np.ndarray, tolerance: flo
             pointer, len(z), ctypes.c_double(tolerance), numbers(z), ctypes.byref(steps)
         )
         assert closed == len(z), closed
-        for first, part in zip(firsts, linkage.parts, strict=False):
-            places = [first + place for place in part.component.commanded]
-            apart = np.abs(z[:, places] - found[:, part.commanded]).max()
+        for first, (component, _, commanded) in zip(firsts, linkage.members(), strict=False):
+            places = [first + place for place in component.commanded]
+            apart = np.abs(z[:, places] - found[:, commanded]).max()
             assert apart < 1e3 * tolerance, apart
 
     return run, len(at)

@@ -501,16 +501,24 @@ def test_transmission_that_raises(
 ):
     """Its traceback is logged once and in every report, and all but its own joints go on."""
     from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
+    from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 
     def put_bug(*args, **options):
         raise ZeroDivisionError('inside the plugin')
 
-    monkeypatch.setattr(CrankSliderTransmission, 'map_state', put_bug)
+    # As a type that gives a function of arrays.
+    make_system = PositionDependentTransmission._make_system
+    monkeypatch.setattr(CrankSliderTransmission, '_make_system', make_system)
     # A joint behind a mechanism whose ratio depends on its position, and one behind nothing.
     make_bridge({'robot_description': robots.urdf(('knee', 'neck'), robots.leg())})
     peer.start()
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     message = reference.Message(('cylinder', 'neck'), position=(0.4, 1.5), stamp=(3, 0))
+    (answer,) = peer.exchange(driver, message, joints)
+    assert answer.names == ('knee', 'neck')
+    del joints[:]
+    monkeypatch.setattr(CrankSliderTransmission, 'evaluate', put_bug)
+    monkeypatch.setattr(CrankSliderTransmission, 'inverse', put_bug)
     for count in range(1, 4):
         (answer,) = peer.exchange(driver, message, joints)
         assert (answer.names, answer.position.tolist()) == (('neck',), [1.5])

@@ -97,10 +97,6 @@ def test_every_shape_equals_a_loop(parts, data):
             expected[place] = affine(x[place])
         for batch in (x, strided, columns_first, backwards):
             assert same_bits(affine(batch), expected)
-            out = np.full((*leading, affine.n_out + 1), 7.0)
-            affine.into(batch, out[..., :-1])
-            assert same_bits(out[..., :-1], expected)
-            assert (out[..., -1] == 7.0).all()
 
 
 @given(maps(), st.integers(1, 40), st.integers(0, 100), st.integers(0, 2**32 - 1))
@@ -124,7 +120,7 @@ def test_a_workspace_keeps_nothing(parts, data):
     with np.errstate(all='ignore'):
         for _ in range(3):
             x = data.draw(arrays((affine.n_in,), INPUTS))
-            affine.into(x, out, workspace)
+            workspace.run(x, out)
             assert same_bits(out, affine(x))
 
 
@@ -142,19 +138,6 @@ def test_input_stays_and_output_is_new(parts, data):
         assert not np.shares_memory(first, second)
         # Nothing larger is kept alive by a result.
         assert first.base is None
-
-
-@given(st.integers(1, 6), st.integers(0, 100), st.integers(0, 2**32 - 1))
-def test_output_may_be_the_input(n, samples, seed):
-    """A square map may write over its input."""
-    random = np.random.default_rng(seed)
-    matrix = random.normal(size=(n, n)) * random.integers(0, 2, size=(n, n))
-    affine = AffineMap(matrix, before=random.normal(size=n), after=random.normal(size=n))
-    for shape in ((n,), (samples, n)):
-        x = random.normal(size=shape)
-        expected = affine(x)
-        affine.into(x, x)
-        assert same_bits(x, expected)
 
 
 @given(st.lists(maps(), min_size=1, max_size=4), st.data())
@@ -221,10 +204,8 @@ def test_batches_need_no_memory_of_their_size():
     matrix = np.eye(n) + np.eye(n, k=1)
     affine = AffineMap(matrix, before=np.ones(n), after=np.ones(n))
     x = np.zeros((200_000, n))
-    out = np.empty_like(x)
-    assert _peak(lambda: affine.into(x, out)) < x.nbytes // 10
-    # The check can fail: a new output is seen.
-    assert _peak(lambda: affine(x)) > x.nbytes
+    # The output is new.
+    assert x.nbytes < _peak(lambda: affine(x)) < 1.1 * x.nbytes
 
 
 def test_a_cycle_with_a_workspace_needs_no_memory():
@@ -232,6 +213,6 @@ def test_a_cycle_with_a_workspace_needs_no_memory():
     n = 500
     affine = AffineMap(np.eye(n) + np.eye(n, k=1), before=np.ones(n), after=np.ones(n))
     x, out, workspace = np.zeros(n), np.empty(n), affine.workspace()
-    affine.into(x, out, workspace)
-    assert _peak(lambda: affine.into(x, out, workspace)) < x.nbytes // 2
-    assert _peak(lambda: affine.into(x, out)) > x.nbytes
+    workspace.run(x, out)
+    assert _peak(lambda: workspace.run(x, out)) < x.nbytes // 2
+    assert _peak(lambda: affine(x)) > x.nbytes

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+import base_checks
 import casadi as ca
 import numpy as np
 import pytest
@@ -237,16 +238,16 @@ def stream_of(t: EquationTransmission, direction: str) -> Stream:
     n_in, n_out = sizes if direction == 'actuator_to_joint' else sizes[::-1]
     into, of = np.arange(n_out), np.arange(n_in)
     step = Step('t', t, of, into, into, into)
-    return Stream(direction, [(AffineMap(np.zeros((n_out, n_in))), [step])] * len(FIELDS))
+    return Stream(direction, [AffineMap(np.zeros((n_out, n_in)))] * len(FIELDS), [step])
 
 
 # -- what it is ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('check', conformance.CHECKS)
+@pytest.mark.parametrize('check', base_checks.ALL)
 def test_a_closure_alone_conforms(pair, check: str) -> None:
     """It is a transmission like any other."""
-    conformance.check(conformance.subject_of(pair[0], count=1000), check)
+    base_checks.check(conformance.subject_of(pair[0], count=1000), check)
 
 
 @pytest.mark.parametrize('interface', ['position', 'velocity', 'acceleration', 'effort'])
@@ -267,7 +268,7 @@ def test_a_closure_alone_is_what_the_equations_say(pair, direction: str, interfa
 def test_the_table_is_as_fine_as_it_has_to_be() -> None:
     """Over a hundred turns no sample is mapped to another turn."""
     closure, equations = (each({'cosine': 0.6, 'most': 314.0}) for each in (Crossed, Cardan))
-    assert closure._assembly.points > 65
+    assert closure._seeds.table.shape[1] > 65
     for direction in DIRECTIONS:
         at = positions_of(closure, direction, 20_000)
         found, expected = (t.map(direction, 'position', at) for t in (closure, equations))
@@ -292,7 +293,7 @@ def test_what_is_out_of_reach_is_unknown(pair) -> None:
 def test_structural_zeros_stay() -> None:
     """An unknown actuator costs only the joints that the closure connects it with."""
     closure, equations = PAIRS['two by two']()
-    assert np.array_equal(closure.pattern, equations.pattern)
+    assert np.array_equal(closure.system.pattern, equations.system.pattern)
     at = positions_of(closure, 'actuator_to_joint', 1)
     for t in (closure, equations):
         found = t.actuator_to_joint('velocity', [[math.nan, 1.0]], at=at)
@@ -306,10 +307,6 @@ def test_a_stream_follows_a_motion_without_arrays(pair, monkeypatch) -> None:
     """From its second message on a moving mechanism is mapped by the compiled function alone."""
     closure, equations = pair
     looked = []
-    look = Stream._look_closely
-    monkeypatch.setattr(
-        Stream, '_look_closely', lambda *given: (looked.append(given), look(*given))
-    )
     low, high = np.array(closure.domain.lower), np.array(closure.domain.upper)
     sway = 0.5 * (low + high) + 0.45 * (high - low) * np.sin(np.arange(0.0, 6.3, 0.01))[:, None]
     for direction in DIRECTIONS:
@@ -318,13 +315,16 @@ def test_a_stream_follows_a_motion_without_arrays(pair, monkeypatch) -> None:
         at = sway if along else equations.map(other, 'position', sway)
         rows = np.stack([at, *np.random.default_rng(4).normal(size=(2, *at.shape))], axis=1)
         stream, report = stream_of(closure, direction), MapReport()
+        function = stream._functions[False]
+        look = function._look.run
+        function._look.run = lambda look=look: (looked.append(True), look())
         found = np.array([stream.map_state(each, report).copy() for each in rows])
         for row, interface in enumerate(FIELDS):
             for t in (closure, equations):
                 expected = t.map(direction, interface, rows[:, row], at=at)
                 assert np.abs(found[:, row] - expected).max() <= 1e-11 * np.abs(expected).max()
         assert not report.counts
-    assert len(looked) == (2 if closure.can_be_compiled else 0)
+    assert len(looked) == 2 or closure.domain.span.max() > 10.0
 
 
 def test_a_stream_jumps_to_the_right_turn() -> None:

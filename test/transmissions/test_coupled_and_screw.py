@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base_checks
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import numpy as np
@@ -69,8 +70,8 @@ def test_three_spellings_are_one_matrix(spelling: str) -> None:
         ('<param name="joint1">1 2</param><param name="joint2">1</param>', 'does not fit'),
         ('<param name="matrix">1 2; 3 4; 5 6</param>', 'does not fit'),
         ('<param name="matrix">1 2 3 4</param>', 'does not fit'),
-        ('<param name="matrix">1 2; 3 x</param>', 'not made of numbers'),
-        ('<param name="matrix">1 2; 3 nan</param>', 'not made of numbers'),
+        ('<param name="matrix">1 2; 3 x</param>', 'parameter matrix is not a number'),
+        ('<param name="matrix">1 2; 3 nan</param>', 'parameter matrix is not a number'),
         ('<param name="matrix">1 2; 2 4</param>', 'not full rank'),
         ('<param name="matrix">0 0; 0 0</param>', 'not full rank'),
         ('<param name="matrix">1 1; 1 1.0000000000000002</param>', 'not full rank'),
@@ -113,7 +114,7 @@ def test_more_or_fewer_actuators_than_joints(
     assert np.abs(back - least).max() <= 1e-13 * condition * (1.0 + np.abs(least).max())
 
 
-@pytest.mark.parametrize('check', conformance.CHECKS)
+@pytest.mark.parametrize('check', base_checks.ALL)
 @pytest.mark.parametrize(
     'matrix',
     [
@@ -125,7 +126,7 @@ def test_more_or_fewer_actuators_than_joints(
 )
 def test_coupled_transmissions_of_any_shape_conform(matrix, check: str) -> None:
     """Fingers, antagonists, permuted triangles and separate blocks hold the whole suite."""
-    conformance.check(conformance.subject_of(CoupledTransmission(matrix), count=1000), check)
+    base_checks.check(conformance.subject_of(CoupledTransmission(matrix), count=1000), check)
 
 
 def test_a_matrix_without_entries_is_a_shape_error() -> None:

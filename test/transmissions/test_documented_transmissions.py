@@ -9,10 +9,11 @@ import itertools
 from pathlib import Path
 import re
 
+import base_checks
 import numpy as np
 import pytest
 
-from transmission_bridge import conformance, EquationTransmission
+from transmission_bridge import conformance
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import (
     Registry,
@@ -20,6 +21,7 @@ from transmission_bridge.transmissions import (
     SpecReader,
     Transmission,
 )
+from transmission_bridge.transmissions.compiled import CompiledTransmission
 from transmission_bridge.transmissions.differential import DifferentialTransmission
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 
@@ -138,13 +140,13 @@ def test_every_built_in_type_is_in_the_table() -> None:
 
 
 def test_the_tables_say_what_needs_casadi() -> None:
-    """The types that are equations are marked in the document and in docs/interface.md only."""
+    """The types that are compiled are marked in the document and in docs/interface.md only."""
     registry = Registry()
     expected = {
         name
         for name in registry.type_names
         if name.startswith('transmission_')
-        and issubclass(registry.load(name), EquationTransmission | LinkageTransmission)
+        and issubclass(registry.load(name), CompiledTransmission)
     }
     marked = re.findall(r'^\| \[`(.*?)`\].*\| varies\* \|', DOCUMENT.read_text('utf-8'), re.M)
     assert set(marked) == expected
@@ -243,11 +245,11 @@ def test_what_mends_a_differential() -> None:
         assert found == pytest.approx(expected)
 
 
-@pytest.mark.parametrize('check', conformance.CHECKS)
+@pytest.mark.parametrize('check', base_checks.ALL)
 @pytest.mark.parametrize('name', SNIPPETS)
 def test_conformance(name: str, check: str, subjects: dict[str, conformance.Subject]) -> None:
     """Every built-in type holds what the conformance suite demands, at 10,000 positions."""
-    conformance.check(subjects[name], check)
+    base_checks.check(subjects[name], check)
 
 
 @pytest.mark.parametrize('name', SNIPPETS)

@@ -11,6 +11,7 @@ import math
 import pickle
 import re
 
+from base_checks import failures
 import casadi as ca
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ import pytest
 
 from transmission_bridge import load_description
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.conformance import failures
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -28,9 +28,10 @@ from transmission_bridge.transmissions.interfaces import (
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.transmissions.linkage import live, way
+from transmission_bridge.transmissions.linkage import near, step
 from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
+from transmission_bridge.transmissions.linkage.near import Near
 from transmission_bridge.transmissions.linkage.tree import (
     linkage_joints,
     Loop,
@@ -38,10 +39,11 @@ from transmission_bridge.transmissions.linkage.tree import (
     LoopType,
     Tree,
 )
-from transmission_bridge.transmissions.linkage.way import Way
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.stream import Stream
+from transmission_bridge.transmissions.system import Call
 
 Array = npt.NDArray[np.float64]
 
@@ -374,10 +376,10 @@ def test_published_joints_close_the_robot(text: str, pairs: list[tuple[str, str]
     report, random = MapReport(), np.random.default_rng(3)
     n = linkage.n_actuators
     a, worst, seen = np.zeros(n), 0.0, 0
-    for step in (0.02, 0.05, 0.2):
+    for size in (0.02, 0.05, 0.2):
         a = np.zeros(n)
         for _ in range(60):
-            a = np.clip(a + random.uniform(-step, step, n), -0.4, 0.4)
+            a = np.clip(a + random.uniform(-size, size, n), -0.4, 0.4)
             speed = random.normal(size=n)
             rows = stream.map_state(np.array([a, speed, np.ones(n)]), report)
             if not np.isfinite(rows).all():
@@ -475,8 +477,8 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(
     n, report = linkage.n_actuators, MapReport()
     scales = np.ones((3, n)) if transmissions.scales is None else transmissions.scales
     start = np.empty(n)
-    for part in linkage.parts:
-        start[part.driven] = part.component.structure.start[list(part.component.structure.driven)]
+    for component, driven, _ in linkage.members():
+        start[driven] = component.structure.start[list(component.structure.driven)]
     random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     forward, back, commands = (
         transmissions.stream(each)
@@ -666,57 +668,54 @@ def locked_ankle() -> str:
     return text
 
 
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
-    """Return a list that each call of a compiled way is added to."""
-    made, called = [], Way._called
+def searches(stream: Stream) -> list[None]:
+    """Return a list that grows with each search of a stream from actuators to joints."""
+    function, made = stream._functions[False], []
+    search = function._look.run
 
-    def counted(way: Way) -> list[float]:
-        made.append(way)
-        return called(way)
+    def counted() -> None:
+        made.append(None)
+        search()
 
-    monkeypatch.setattr(Way, '_called', counted)
+    function._look.run = counted
     return made
 
 
-def test_locked_for_long_a_ball_costs_little(calls: list[Way]) -> None:
+def test_locked_for_long_a_ball_costs_little() -> None:
     """After some samples it is not sought in each; what is found again is found."""
     transmissions = transmissions_of(locked_ankle())
     stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
     for share in np.linspace(0.0, 1.0, 101):
         rows = stream.map_state(np.full((3, 2), share * LOCKED), report)
     assert np.isnan(rows[0]).any()
-    calls.clear()
+    made = searches(stream)
     for _ in range(160):
         stream.map_state(np.full((3, 2), LOCKED), report)
-    assert len(calls) < 160 * 12
-    for _ in range(live.REST + 1):
+    assert len(made) < 160 / 12
+    for _ in range(step.REST + 1):
         rows = stream.map_state(np.full((3, 2), 1.6 * LOCKED), report)
     assert np.isfinite(rows[0]).all()
 
 
-def test_out_of_reach_for_long_a_sample_costs_little(calls: list[Way]) -> None:
-    """After some samples not each is sought everywhere; what comes back is found at once."""
+def test_out_of_reach_for_long_a_sample_costs_little() -> None:
+    """After some samples it is not sought in each; what comes back is found at once."""
     short = five_bar().replace('xyz="0.0 0.0 0.3"', 'xyz="0.0 0.0 0.25"')
     stream, report = transmissions_of(short).stream(ACTUATOR_TO_JOINT), MapReport()
     near, far = (np.array([a, a, a]) for a in ([0.1, 0.0], [-1.3, 1.3]))
     assert np.isfinite(stream.map_state(near, report)).all()
-    calls.clear()
-    for _ in range(100):
+    made = searches(stream)
+    for _ in range(200):
         assert np.isnan(stream.map_state(far, report)).all()
-    assert len(calls) < 8000
+    assert step.PATIENCE <= len(made) < 200 / 12
     assert np.isfinite(stream.map_state(near, report)).all()
 
 
-def test_out_of_reach_for_long_another_place_is_sought_in_full(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_out_of_reach_for_long_another_place_is_sought_at_once() -> None:
     """A robot that comes back into reach on another way is not kept waiting."""
-    monkeypatch.setattr(live, 'FEW_CALLS', 0)
     short = five_bar().replace('xyz="0.0 0.0 0.3"', 'xyz="0.0 0.0 0.25"')
     stream, report = transmissions_of(short).stream(ACTUATOR_TO_JOINT), MapReport()
     far = np.full((3, 2), [-1.3, 1.3])
-    for _ in range(2 * live.PATIENCE + 1):
+    for _ in range(2 * step.PATIENCE + 1):
         assert np.isnan(stream.map_state(far, report)).all()
     assert np.isfinite(stream.map_state(np.full((3, 2), [0.1, 0.0]), report)).all()
 
@@ -726,7 +725,7 @@ def test_a_robot_answers_its_linkage_beside_all_else(
     written_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written out or by factorisations, a stream is each transmission by itself."""
-    monkeypatch.setattr(way, 'WRITTEN_OUT', written_out)
+    monkeypatch.setattr(near, 'WRITTEN_OUT', written_out)
     more = '<!-- made anew -->' if written_out else ' <!-- made anew -->'
     text = push_rod_ankle().replace(
         '</ros2_control>',
@@ -762,18 +761,45 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of a matrix that cannot be factorised comes NaN, which is no solution."""
-    monkeypatch.setattr(way, 'WRITTEN_OUT', 0)
+    monkeypatch.setattr(near, 'WRITTEN_OUT', 0)
     text = five_bar().replace('link name="base"', 'link name="base" ')
     (component,) = built(text.replace('"a2"', '"a2_anew"')).components
-    forward = component.way(True)
-    start = component.structure.start
-    assert forward.begin(start)
+    forward = component.step(True)
+    places = [*forward.near.unknown, *forward.near.given]
+    enter, start = Call(forward.entered), component.structure.start
     flat = start.copy()
     names = component.structure.names
     # Both rods in one line: the pin is at the dead centre of both.
     flat[[names.index('elbow_a'), names.index('elbow_b')]] = 0.5 * math.pi, -0.5 * math.pi
-    assert not forward.begin(flat)
-    assert forward.begin(start)
+    there = [
+        enter(each[places], [], component.structure.lengths)[1][0] for each in (start, flat, start)
+    ]
+    assert there == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ('text', 'forward', 'back'),
+    [(five_bar(), True, True), (push_rod_ankle(), False, True)],
+    ids=['five-bar', 'ankle'],
+)
+def test_one_row_or_one_plane_has_one_solution_on_a_side(
+    text: str, forward: bool, back: bool
+) -> None:
+    """So it is of a five-bar and of an ankle's cranks; a foot on two rods may have several."""
+    (component,) = built(text).components
+    assert [component.step(way).near.is_unique for way in (True, False)] == [forward, back]
+
+
+@pytest.mark.parametrize(('tilt', 'is_planar'), [(0.0, True), (1e-3, False)])
+def test_a_loop_is_planar_whose_joints_turn_about_parallel_axes(
+    tilt: float, is_planar: bool
+) -> None:
+    """A hinge that is tilted by a thousandth makes a loop of three dimensions."""
+    text = re.sub(r'<axis xyz="[^"]*"', f'<axis xyz="{tilt} 1 0"', five_bar(), count=1)
+    frames = re.search(r'frame1="([^"]*)" frame2="([^"]*)"', text)
+    assert frames is not None
+    path = Tree(load_description(text)).path(Loop('point', *frames.groups()), {})
+    assert path.is_planar is is_planar
 
 
 def test_a_command_is_mapped_as_each_interface_by_itself() -> None:
@@ -807,7 +833,7 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
     (tunable,) = (each for each in transmissions.tunables['linkage'] if each.path[0] == 'loops')
     assert tunable.path == ('loops', '1', 'length')
     assert tunable.value == pytest.approx(math.hypot(0.02, 0.3), abs=1e-12)
-    monkeypatch.setattr(Way, '_compiled', None)  # nothing is compiled for it
+    monkeypatch.setattr(Near, '_compiled', None)  # nothing is compiled for it
     longer = transmissions.with_parameters({'linkage.loops.1.length': tunable.value + 0.002})
     at = np.zeros(1)
     place = transmissions.joint_names.index('knee')
@@ -945,7 +971,7 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
             ),
             'try <origin>s in metres (expected a gap below 1e-09, found 140 m; 140 mm are 0.14 m',
         ),
-        (crank_slider(LINKAGE, '<start joint="elbow" position="x"/>'), 'not made of numbers'),
+        (crank_slider(LINKAGE, '<start joint="elbow" position="x"/>'), 'is not a number'),
         (crank_slider(''), 'in no loop'),
         (
             crank_slider('<loop type="weld" frame1="rod_tip" frame2="block"/>'),

@@ -13,6 +13,7 @@ import pytest
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
+from transmission_bridge.transmissions.system import map_samples
 
 LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}
 RIGHT = {'motor': (0.0, -0.05, 0.15), 'crank': 0.05, 'rod': 0.15, 'foot': (0.05, -0.05, 0.0)}
@@ -119,8 +120,16 @@ def nearby(
     t: ParallelAnkleTransmission, a: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what a few steps along the closure find: feet, Jacobians, and which are solutions."""
-    with np.errstate(all='ignore'):
-        return t.approach(np.array(a), np.array(start), t._mechanism.seeds)
+    (part,) = t.parts('actuator_to_joint')
+    a, starts = np.array(a), np.zeros((len(a), part.n_start))
+    starts[:, :2], starts[:, 2:4] = start, a
+    nothing = np.full(a.shape, np.nan)
+    for _ in range(2):  # what comes nearer takes more steps from there
+        *_, starts, status, _ = map_samples(
+            part.near, [a, nothing, nothing, starts], [part.numbers]
+        )
+    jacobians = np.linalg.pinv(starts[:, 4:].reshape(-1, 2, 2).swapaxes(1, 2))
+    return starts[:, :2], jacobians, status[:, 0] == 0.0
 
 
 @pytest.mark.parametrize('legs', PAIRS)

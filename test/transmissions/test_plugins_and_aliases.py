@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import (
     LinearTransmission,
     MapReport,
@@ -38,49 +38,6 @@ class RaisesInConstructor(SimpleTransmission):
     def from_spec(cls, reader):
         """Raise."""
         raise ZeroDivisionError('one over nothing')
-
-
-class Misbehaves(SimpleTransmission):
-    """Maps with the error of the caller's choice."""
-
-    @classmethod
-    def from_spec(cls, reader):
-        """Build."""
-        reader.require_members(joints=1, actuators=1)
-        reader.joint_reductions()
-        return cls(2.0)
-
-
-class Raises(Misbehaves):
-    """Raises while mapping."""
-
-    def map(self, direction, interface, values, **options):
-        """Raise."""
-        raise ArithmeticError('lost a digit')
-
-
-class RaisesOurs(Misbehaves):
-    """Raises an error of this package while mapping, as a plugin's own bug may."""
-
-    def map(self, direction, interface, values, **options):
-        """Raise."""
-        raise ShapeError('something', expected='else', found=(1,))
-
-
-class AnswersWrongly(Misbehaves):
-    """Answers in another shape."""
-
-    def map(self, direction, interface, values, **options):
-        """Return two columns for one."""
-        return np.zeros((*np.shape(values)[:-1], 2))
-
-
-class LosesTheBatch(Misbehaves):
-    """Answers a batch with one sample."""
-
-    def map(self, direction, interface, values, **options):
-        """Return one row."""
-        return np.zeros(1)
 
 
 def registry(**extra: type[LinearTransmission]) -> Registry:
@@ -141,30 +98,6 @@ def test_a_plugin_that_cannot_be_built_costs_its_joint(plugin: str, expected: st
     (error,) = errors(made)
     assert expected in error
     assert ('Traceback' in error) == (plugin != 'nobody/Nothing')
-
-
-@pytest.mark.parametrize(
-    ('cls', 'shape'),
-    [
-        (Raises, (2,)),
-        (Raises, (3, 2)),
-        (RaisesOurs, (2,)),
-        (AnswersWrongly, (2,)),
-        (AnswersWrongly, (3, 2)),
-        (LosesTheBatch, (3, 2)),
-    ],
-)
-def test_a_plugin_that_fails_while_mapping_costs_its_joint(cls, shape) -> None:
-    """Whatever it raises or answers, the other joint maps, and the report has the traceback."""
-    name = cls.__name__
-    made = robot(f'test/{name}', registry=registry(**{name: cls}))
-    assert errors(made) == []
-    report = MapReport()
-    q = made.actuator_to_joint('position', np.full(shape, 20.0), report=report)
-    assert np.isnan(q[..., 0]).all()
-    assert (q[..., 1] == 2.0).all()
-    assert report.counts == {('t1', 'exception'): 1}
-    assert 'Traceback' in report.errors['t1']
 
 
 CRANK = (

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Structural zeros of inverses, and small matrices in batches."""
+"""Structural zeros of inverses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from hypothesis.extra.numpy import arrays
 import numpy as np
 
 from transmission_bridge.transmissions.coupled import CoupledTransmission
-from transmission_bridge.transmissions.mechanism import (
-    apply,
-    inverse,
-    orientation,
-    singular_values,
-)
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 
 
@@ -93,45 +87,3 @@ def test_rows_of_very_different_units_have_full_rank() -> None:
     """A millimetre beside a thousand revolutions is no lack of rank."""
     t = CoupledTransmission(np.diag([1e-12, 1e12]))
     assert np.array_equal(t.joint_to_actuator('position', [1.0, 1.0]), [1e12, 1e-12])
-
-
-def matrices(n_rows: int, n_columns: int) -> st.SearchStrategy[np.ndarray]:
-    """Return batches of well-conditioned matrices."""
-    return st.integers(0, 2**32 - 1).map(
-        lambda seed: np.random.default_rng(seed).normal(size=(4, n_rows, n_columns))
-    )
-
-
-@given(st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(lambda s: matrices(*s)))
-def test_small_matrices_agree_with_linear_algebra(batch: np.ndarray) -> None:
-    """Inverses, singular values, signs and products are those of numpy's linear algebra."""
-    condition = np.linalg.cond(batch)
-    assume((condition < 1e6).all())
-    largest, smallest = singular_values(batch)
-    values = np.linalg.svd(batch, compute_uv=False)
-    assert np.allclose(largest, values[:, 0], rtol=1e-14, atol=0)
-    assert np.allclose(smallest, values[:, -1], rtol=0, atol=1e-15 * values.max() * 4)
-    expected = np.linalg.pinv(batch)
-    error = np.abs(inverse(batch) - expected).max(axis=(1, 2))
-    assert (error <= 1e-14 * condition * np.abs(expected).max(axis=(1, 2))).all()
-    vector = np.ones((4, batch.shape[2]))
-    assert np.allclose(apply(batch, vector), batch.sum(axis=2), rtol=1e-14, atol=1e-14)
-    vector = np.ones((4, batch.shape[1]))
-    transposed = np.swapaxes(batch, 1, 2)
-    assert np.allclose(apply(transposed, vector), batch.sum(axis=1), rtol=1e-14, atol=1e-14)
-    if batch.shape[1] == batch.shape[2]:
-        assert np.array_equal(orientation(batch), np.sign(np.linalg.det(batch)))
-
-
-@given(st.integers(1, 4), st.integers(1, 4))
-def test_a_matrix_with_nan_spoils_itself_only(n_rows: int, n_columns: int) -> None:
-    """One unknown matrix in a batch leaves the others as they were."""
-    batch = np.random.default_rng(n_rows * 7 + n_columns).normal(size=(3, n_rows, n_columns))
-    spoiled = batch.copy()
-    spoiled[1, 0, 0] = np.nan
-    with np.errstate(all='ignore'):
-        assert np.array_equal(inverse(spoiled)[[0, 2]], inverse(batch)[[0, 2]])
-        assert np.isnan(inverse(spoiled)[1]).any()
-        for ours, whole in zip(singular_values(spoiled), singular_values(batch), strict=True):
-            assert np.array_equal(ours[[0, 2]], whole[[0, 2]])
-            assert np.isnan(ours[1])

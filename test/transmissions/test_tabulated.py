@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import base_checks
 from hypothesis import example, given
 from hypothesis import strategies as st
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from transmission_bridge import conformance
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport
-from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
+from transmission_bridge.transmissions.position_dependent import LARGEST_MAX_GAIN
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 
@@ -29,12 +30,31 @@ def tables(draw) -> tuple[np.ndarray, np.ndarray]:
     return x, y * draw(st.sampled_from([1.0, -1.0]))
 
 
+class Curve:
+    """The curve of a table by itself."""
+
+    def __init__(self, x, y):
+        self._table = TabulatedTransmission(x, y).with_max_gain(LARGEST_MAX_GAIN)
+
+    def value(self, x):
+        """Return joint positions."""
+        return self._table.evaluate(x[:, np.newaxis])[0][:, 0]
+
+    def slope(self, x):
+        """Return the ratio."""
+        return self._table.evaluate(x[:, np.newaxis])[1][:, 0, 0]
+
+    def inverse(self, y):
+        """Return actuator positions."""
+        return self._table.joint_to_actuator('position', y[:, np.newaxis])[:, 0]
+
+
 @example(table=(np.array([0.0, 1.0, 8.5]), np.array([0.0, 1.0, 2.0])))
 @given(table=tables())
 def test_the_curve_passes_through_every_point(table) -> None:
     """At the points the curve has the measured values, and its inverse the measured inputs."""
     x, y = table
-    curve = MonotoneCubic(x, y)
+    curve = Curve(x, y)
     assert np.abs(curve.value(x) - y).max() <= 1e-14 * np.abs(y).max()
     assert np.abs(curve.inverse(y) - x).max() <= 1e-13 * np.abs(x).max()
 
@@ -43,7 +63,7 @@ def test_the_curve_passes_through_every_point(table) -> None:
 def test_the_curve_is_monotone_and_its_slope_continuous(table) -> None:
     """Between points it never turns back, and at points the slopes of both sides agree."""
     x, y = table
-    curve = MonotoneCubic(x, y)
+    curve = Curve(x, y)
     fine = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(x)])
     sign = np.sign(y[-1] - y[0])
     rounding = 4e-16 * np.abs(y).max()
@@ -60,7 +80,7 @@ def test_the_curve_is_monotone_and_its_slope_continuous(table) -> None:
 def test_the_inverse_is_the_inverse(table, shares) -> None:
     """Every value of the curve leads back to where it was taken, as far as it is steep."""
     x, y = table
-    curve = MonotoneCubic(x, y)
+    curve = Curve(x, y)
     value = y[0] + np.array(shares) * (y[-1] - y[0])
     found = curve.inverse(value)
     assert np.isfinite(found).all()
@@ -74,7 +94,7 @@ def test_the_inverse_is_the_inverse(table, shares) -> None:
 
 def test_a_parabola_s_slopes_by_hand() -> None:
     """For points of x^2 the slopes are the harmonic means and the ends' parabola, by hand."""
-    curve = MonotoneCubic([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 4.0, 16.0])
+    curve = Curve([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 4.0, 16.0])
     # Chords 1, 3, 6; at 1: equal widths, 2 / (1/1 + 1/3) = 1.5; at 2: weights 5 and 4,
     # 9 / (5/3 + 4/6) = 27/7; left end (3 * 1 - 3) / 2 = 0; right end 8.
     expected = [0.0, 1.5, 27.0 / 7.0, 8.0]
@@ -123,13 +143,13 @@ def test_outside_the_table_is_the_domain() -> None:
         ([0.0, 0.1, 5.0, 5.1], [0.0, 3.0, 3.1, 9.0], (3.0, -1.0)),
     ],
 )
-@pytest.mark.parametrize('check', conformance.CHECKS)
+@pytest.mark.parametrize('check', base_checks.ALL)
 def test_falling_tables_and_negative_ratios_conform(actuator, joint, ratios, check: str) -> None:
     """Columns may fall, ratios may be negative, steps may be very unequal."""
     t = TabulatedTransmission(
         actuator, joint, actuator_reduction=ratios[0], joint_reduction=ratios[1], joint_offset=0.2
     )
-    conformance.check(conformance.subject_of(t, count=2000), check)
+    base_checks.check(conformance.subject_of(t, count=2000), check)
     assert t.actuator_to_joint('position', [actuator[1] * ratios[0]])[0] == pytest.approx(
         joint[1] / ratios[1] + 0.2, rel=1e-14
     )

@@ -429,7 +429,7 @@ def test_units_given_by_two_transmissions_are_an_error(robots):
     """Whose units hold would be a guess, and one of them live."""
     robot = shared(robots, first=TURN, second=TURN)
     assert robot.joint_names == ('j',)
-    assert "the units of 'm' are those of transmission 'first'" in str(robot.findings)
+    assert "transmission 'first' gives the units of 'm' as well" in str(robot.findings)
 
 
 def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(robots):
@@ -469,16 +469,12 @@ def test_a_linkage_is_solved_in_the_units_of_its_drivers(load):
 
 
 class Twice(SimpleTransmission):
-    """A linear type with a map of its own, which has to be called."""
+    """A linear type of somebody else."""
 
     @classmethod
     def from_spec(cls, reader):
         """Build one with a reduction of two."""
         return cls(2.0)
-
-    def map(self, direction, interface, values, **options):
-        """Map as the matrix says."""
-        return super().map(direction, interface, values, **options)
 
 
 class Bow(PositionDependentTransmission):

@@ -38,11 +38,9 @@ ROBOT = """
       <joint name="knee" role="joint1"/>
       <actuator name="knee_slider" role="actuator1"/>
     </transmission>
-    <transmission name="tip_cam">
-      <plugin>transmission_bridge/TabulatedTransmission</plugin>
-      <param name="actuator">0 1 2</param>
-      <param name="joint">0 0.5 1.5</param>
-      <joint name="tip" role="joint1"/>
+    <transmission name="tip_screw">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="tip" role="joint1"><mechanical_reduction>2</mechanical_reduction></joint>
       <actuator name="tip_motor" role="actuator1"/>
     </transmission>
   </ros2_control>
@@ -53,6 +51,7 @@ EQUATIONS = {
     'transmission_bridge/CrankSliderTransmission',
     'transmission_bridge/ParallelAnkleTransmission',
     'transmission_bridge/LinkageTransmission',
+    'transmission_bridge/TabulatedTransmission',
 }
 
 INSTALL = "python3 -m pip install --user --break-system-packages 'casadi>=3.6'"
@@ -60,7 +59,7 @@ INSTALL = "python3 -m pip install --user --break-system-packages 'casadi>=3.6'"
 
 @pytest.fixture
 def robot(tmp_path: Path) -> Path:
-    """Return the file of a robot with a gear, a crank and a measured cam."""
+    """Return the file of a robot with two gears and a crank."""
     path = tmp_path / 'leg.urdf'
     path.write_text(ROBOT, encoding='utf-8')
     return path
@@ -111,12 +110,12 @@ def test_a_robot_loses_that_transmission_only(run, robot) -> None:
     assert "transmission 'knee_crank' cannot be used" in error['message']
     assert INSTALL in error['message']
     loaded = {each['name'] for each in said['transmissions'] if each['loaded']}
-    assert loaded == {'hip_gear', 'tip_cam'}
+    assert loaded == {'hip_gear', 'tip_screw'}
     assert said['pass_through'] == []
 
 
 def test_every_other_joint_is_bridged(run, robot, tmp_path) -> None:
-    """A gear and a measured cam map as ever, by themselves and on the path of the bridge."""
+    """Gears map as ever, by themselves and on the path of the bridge."""
     values = ['hip_motor=10', 'tip_motor=1']
     result = run('map', robot, '--to', 'joint', '--interface', 'position', '--json', *values)
     assert result.returncode == 0, result.stderr

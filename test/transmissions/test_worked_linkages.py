@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
+from base_checks import failures
 import numpy as np
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions, Transmission
-from transmission_bridge.transmissions.conformance import failures
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     DIRECTIONS,

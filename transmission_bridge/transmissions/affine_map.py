@@ -10,13 +10,11 @@ A sparse affine map over the last axis of an array: what a linear robot compiles
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+import math
 
 import numpy as np
 
 from transmission_bridge.types import Array, Index
-
-__all__ = ['AffineMap', 'Workspace']
-
 
 #: First row, then column and coefficient for this row and those that follow it.
 Layer = tuple[int, Index, Array]
@@ -54,6 +52,7 @@ class AffineMap:
         self.n_out, self.n_in = matrix.shape
         self._before = _bias(before, 0.0)
         self._after = _bias(after, NOTHING)
+        self._matrix = matrix.copy()
         layers = _layers(matrix)
         self._index = np.concatenate([index for _, index, _ in layers])
         self._coefficient = np.concatenate([coefficient for _, _, coefficient in layers])
@@ -69,53 +68,37 @@ class AffineMap:
         heights = np.cumsum([0, *(each.n_out for each in maps)])
         widths = np.cumsum([0, *(each.n_in for each in maps)])
         matrix = np.zeros((heights[-1], widths[-1]))
-        before, after = np.zeros(widths[-1]), np.zeros(heights[-1])
         for each, top, left in zip(maps, heights, widths, strict=False):
             matrix[top : top + each.n_out, left : left + each.n_in] = each.matrix
-            if each._before is not None:
-                before[left : left + each.n_in] = each._before
-            if each._after is not None:
-                after[top : top + each.n_out] = each._after
-        return cls(matrix, before=before, after=after)
+        before, after = zip(*(each._biases() for each in maps), strict=True)
+        return cls(matrix, before=np.concatenate(before), after=np.concatenate(after))
+
+    def _biases(self) -> tuple[Array, Array]:
+        """Return a bias for each input and output, zero where there is none."""
+        before = np.zeros(self.n_in) if self._before is None else self._before
+        return before, np.zeros(self.n_out) if self._after is None else self._after
 
     @property
     def matrix(self) -> Array:
         """The coefficients ``C`` as a new array, shape ``(n_out, n_in)``."""
-        matrix = np.zeros((self.n_out, self.n_in))
-        rows = np.concatenate([np.arange(self.n_out), *(np.r_[total] for total, _ in self._sums)])
-        exists = self._index < self.n_in
-        matrix[rows[exists], self._index[exists]] = self._coefficient[exists]
-        return matrix
+        return self._matrix.copy()
 
     @property
     def structure(self) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...], tuple[bool, ...]]:
         """For each output the inputs of its terms in their order; which biases there are."""
-        rows: list[list[int]] = [[] for _ in range(self.n_out)]
-        for row, place in self._terms():
-            rows[row].append(int(self._index[place]))
-        before = np.zeros(self.n_in, bool) if self._before is None else self._before != 0.0
-        after = np.zeros(self.n_out, bool) if self._after is None else self._after != 0.0
-        return tuple(map(tuple, rows)), tuple(before.tolist()), tuple(after.tolist())
+        terms = tuple(tuple(np.flatnonzero(row).tolist()) for row in self._matrix)
+        before, after = (tuple((bias != 0.0).tolist()) for bias in self._biases())
+        return terms, before, after
 
     @property
     def numbers(self) -> list[float]:
         """The coefficients in the order of :attr:`structure`, then a bias for each in and out."""
-        rows: list[list[float]] = [[] for _ in range(self.n_out)]
-        for row, place in self._terms():
-            rows[row].append(float(self._coefficient[place]))
-        before = np.zeros(self.n_in) if self._before is None else self._before
-        after = np.zeros(self.n_out) if self._after is None else self._after
-        return [*(number for row in rows for number in row), *before.tolist(), *after.tolist()]
-
-    def _terms(self) -> Iterator[tuple[int, int]]:
-        """Yield the row of each term that exists, and its place, in the order of the sums."""
-        rows = np.concatenate([np.arange(self.n_out), *(np.r_[total] for total, _ in self._sums)])
-        for place, row in enumerate(rows.tolist()):
-            if self._index[place] < self.n_in:
-                yield row, place
+        coefficients = self._matrix[np.nonzero(self._matrix)]
+        numbers: list[float] = np.concatenate([coefficients, *self._biases()]).tolist()
+        return numbers
 
     def workspace(self) -> Workspace:
-        """Return working memory for :meth:`into`, one for each thread that maps."""
+        """Return working memory for single samples, one for each thread that maps."""
         return Workspace(self)
 
     def __call__(self, x: Array) -> Array:
@@ -125,57 +108,20 @@ class AffineMap:
         :param x: Input, shape ``(..., n_in)``, float64.
         :returns: A new array, shape ``(..., n_out)``.
         """
-        if x.ndim == 1:
-            return self._one(x)
         y = np.empty((*x.shape[:-1], self.n_out))
-        self.into(x, y)
-        return y
-
-    def into(self, x: Array, out: Array, workspace: Workspace | None = None) -> None:
-        """
-        Map the last axis into an array that the caller has.
-
-        With a workspace of this map a single sample is mapped without allocating anything.
-
-        :param x: Input, shape ``(..., n_in)``, float64.
-        :param out: Output, shape ``(..., n_out)``, float64; it may be ``x`` itself.
-        :param workspace: From :meth:`workspace`, used where ``x`` is one sample.
-        """
         if x.ndim == 1:
-            (workspace or Workspace(self)).run(x, out)
-        elif x.ndim == 2:
-            self._batch(x, out)
-        elif x.flags.c_contiguous and out.flags.c_contiguous:
-            samples = x.size // self.n_in if self.n_in else out.size // max(self.n_out, 1)
-            self._batch(x.reshape(samples, self.n_in), out.reshape(samples, self.n_out))
-        else:
-            for x_part, out_part in zip(x, out, strict=True):
-                self.into(x_part, out_part)
-
-    def _one(self, x: Array) -> Array:
-        """Map one sample; the operations of :meth:`Workspace.run` with as few calls as can be."""
-        lanes = np.empty(self.n_in + 1)
-        if self._before is None:
-            lanes[:-1] = x
-        else:
-            np.subtract(x, self._before, out=lanes[:-1])
-        lanes[-1] = NOTHING
-        terms: Array = lanes[self._index]
-        terms *= self._coefficient
-        for total, addend in self._sums:
-            part = terms[total]
-            part += terms[addend]
-        y: Array = terms[: self.n_out]
-        return y.copy() if self._after is None else y + self._after
-
-    def _batch(self, x: Array, out: Array) -> None:
+            self.workspace().run(x, y)
+            return y
+        samples = math.prod(x.shape[:-1])
+        inputs, outputs = x.reshape(samples, self.n_in), y.reshape(samples, self.n_out)
         rows = max(16, CHUNK_TERMS // max(len(self._index), 1))
         workspace = None
-        for start in range(0, len(x), rows):
-            part = x[start : start + rows]
+        for start in range(0, samples, rows):
+            part = inputs[start : start + rows]
             if workspace is None or len(part) < rows:
                 workspace = Workspace(self, len(part))
-            workspace.run(part, out[start : start + rows])
+            workspace.run(part, outputs[start : start + rows])
+        return y
 
 
 class Workspace:

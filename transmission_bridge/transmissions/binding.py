@@ -14,8 +14,6 @@ from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.units import ActuatorUnits
 
-__all__ = ['Binding', 'Built', 'RobotLayout', 'lay_out']
-
 
 @dataclass(frozen=True, slots=True)
 class Built:

@@ -23,8 +23,6 @@ from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.units import UNITS
 
-__all__ = ['build', 'build_all']
-
 
 def build_all(
     robot: RobotDescription,
@@ -92,39 +90,36 @@ def _with_clear_units(
     Several may read an actuator, one of them gives its units. Where that is refused, those that
     read the same actuator would take its numbers for SI.
     """
-    kept, refused = built, None
-    while refused is None or refused:
+    while True:
+        names = {item.spec.name for item in built}
         givers: dict[str, str] = {}
-        refused = []
-        names = {item.spec.name for item in kept}
-        lost = {
-            member.name: spec.name
-            for spec in robot.transmissions
-            if spec.name not in names
-            for member in spec.actuators
-            if any(parameter.name in UNITS for parameter in member.parameters)
-        }
-        lost |= {name: spec.name for spec in robot.rejected for name in spec.with_units}
-        for item in kept:
-            for member in item.spec.actuators:
-                first = givers.get(member.name, item.spec.name)
-                if member.name in item.units and first != item.spec.name:
-                    what = f"the units of '{member.name}' are those of transmission '{first}'"
-                elif member.name in lost and not any(member.name in each.units for each in kept):
-                    other = lost[member.name]
-                    what = f"transmission '{other}' gives the units of '{member.name}', refused"
+        for item in built:
+            for name in item.units:
+                givers.setdefault(name, item.spec.name)
+        for spec in robot.transmissions:
+            for member in spec.actuators:
+                if any(parameter.name in UNITS for parameter in member.parameters):
+                    givers.setdefault(member.name, spec.name)
+        for rejected in robot.rejected:
+            for name in rejected.with_units:
+                givers.setdefault(name, rejected.name)
+        refused = {}
+        for item in built:
+            for name in (member.name for member in item.spec.actuators):
+                giver = givers.get(name, item.spec.name)
+                if giver not in names:
+                    refused[item.spec.name] = f"'{giver}' gives the units of '{name}', refused"
+                elif name in item.units and giver != item.spec.name:
+                    refused[item.spec.name] = f"'{giver}' gives the units of '{name}' as well"
                 else:
-                    if member.name in item.units:
-                        givers[member.name] = item.spec.name
                     continue
-                refused.append(item)
-                error = TransmissionError(
-                    what, expected=f"units of '{member.name}' in one transmission"
-                )
-                findings.append(_failure(item.spec, error))
+                expected = f"units of '{name}' in one transmission"
+                what = f'transmission {refused[item.spec.name]}'
+                findings.append(_failure(item.spec, TransmissionError(what, expected=expected)))
                 break
-        kept = [item for item in kept if item not in refused]
-    return tuple(kept)
+        if not refused:
+            return tuple(built)
+        built = [item for item in built if item.spec.name not in refused]
 
 
 def build(

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from transmission_bridge.transmissions.linear import LinearTransmission, ratios
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
-__all__ = ['CoupledTransmission']
-
 
 class CoupledTransmission(LinearTransmission):
     """
@@ -85,17 +83,15 @@ class CoupledTransmission(LinearTransmission):
 
 def _matrix(reader: SpecReader) -> list[list[float]]:
     n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
-    text = reader.text('matrix', default='')
+    text = reader.text('matrix', default='').strip(' \t\r\n;')
     if text:
-        rows = [reader.parse_numbers('matrix', row) for row in text.strip(' \t\r\n;').split(';')]
-        spelling = 'matrix'
+        rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
     else:
         rows = [_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
-        spelling = 'rows'
     if [len(row) for row in rows] != [n_actuators] * n_joints:
         raise reader.error(
             'the matrix does not fit the joints and actuators',
-            parameter=spelling,
+            parameter='matrix' if text else 'rows',
             expected=f'{n_joints} rows (joints) of {n_actuators} numbers (actuators)',
             found='; '.join(' '.join(f'{entry:g}' for entry in row) for row in rows),
         )
@@ -125,8 +121,5 @@ def _row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
             expected=f'<param name="joint{joint}"> with {n_actuators} numbers, or '
             '<param name="matrix"> with all rows',
         )
-    return tuple(
-        number
-        for name, entry in zip(names, entries, strict=True)
-        for number in reader.parse_numbers(name, entry)
-    )
+    found = map(reader.parse_numbers, names, entries)
+    return tuple(number for numbers in found for number in numbers)

@@ -17,8 +17,6 @@ from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equation_transmission import EquationTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
-__all__ = ['CrankSliderTransmission', 'GuidedSlider', 'HingedCylinder', 'StrokeLaw']
-
 
 class CrankSliderTransmission(EquationTransmission):
     """
@@ -74,18 +72,19 @@ class CrankSliderTransmission(EquationTransmission):
         lower: float = -math.inf,
         upper: float = math.inf,
     ) -> None:
-        numbers = (*vars(law).values(), crank_angle, stroke_at_zero, joint_offset)
-        second = law.rod if isinstance(law, GuidedSlider) else law.base
-        if not all(math.isfinite(number) for number in numbers) or min(law.crank, second) <= 0.0:
+        (_, crank), (link, length), (_, offset) = vars(law).items()
+        numbers = (crank, length, offset, crank_angle, stroke_at_zero, joint_offset)
+        if not all(map(math.isfinite, numbers)) or min(crank, length) <= 0.0:
             raise TransmissionError(
                 'the dimensions of the linkage cannot be used',
                 expected='finite numbers, positive lengths',
                 found=f'{law}, crank_angle={crank_angle}, stroke_at_zero={stroke_at_zero}, '
                 f'joint_offset={joint_offset}',
             )
-        if law.misfit:
-            raise TransmissionError(law.misfit, found=str(law))
-        first, last, side = law.range_around(crank_angle)
+        if abs(offset) >= crank + length:
+            message = f'crank and {link} together are shorter than the offset of the stroke'
+            raise TransmissionError(message, found=str(law))
+        first, last, side = _range_around(law, crank_angle)
         self._ends = first - crank_angle, last - crank_angle
         self._bounds = lower, upper
         super().__init__(
@@ -121,11 +120,9 @@ class CrankSliderTransmission(EquationTransmission):
 
     def range(self) -> Domain:
         """Return the joint positions between two dead centres, less what the bounds leave out."""
-        (low,), (high,) = (
-            getattr(self.bare_range('joint', self._ends[:1], self._ends[1:]), end)
-            for end in ('lower', 'upper')
-        )
-        return Domain('joint', (max(low, self._bounds[0]),), (min(high, self._bounds[1]),))
+        whole = self.bare_range('joint', self._ends[:1], self._ends[1:])
+        lower, upper = self._bounds
+        return Domain('joint', (max(whole.lower[0], lower),), (min(whole.upper[0], upper),))
 
     @staticmethod
     def actuator_position(q: Any, p: SimpleNamespace) -> Any:
@@ -152,14 +149,12 @@ class CrankSliderTransmission(EquationTransmission):
         stroke = p.stroke_at_zero + a
         distance = ca.hypot(stroke, p.offset)
         if p.linkage == 'guided':
-            near = (p.rod - distance + p.crank) * (p.rod + distance - p.crank)
-            far = (distance + p.crank - p.rod) * (distance + p.crank + p.rod)
-            length, turned = p.rod, ca.atan2(p.offset, stroke)
+            side, opposite, turned = distance, p.rod, ca.atan2(p.offset, stroke)
         else:
-            distance = ca.if_else(stroke >= 0.0, distance, math.nan)
-            near = (distance - p.crank + p.base) * (distance + p.crank - p.base)
-            far = (p.crank + p.base - distance) * (p.crank + p.base + distance)
-            length, turned = p.base, 0.0
+            side, opposite, turned = p.base, ca.if_else(stroke >= 0.0, distance, math.nan), 0.0
+        near = (opposite - side + p.crank) * (opposite + side - p.crank)
+        far = (side + p.crank - opposite) * (side + p.crank + opposite)
+        length = p.rod if p.linkage == 'guided' else p.base
         phi = turned + p.side * 2.0 * ca.atan2(_root(near, length), _root(far, length))
         return p.middle + ca.remainder(phi - p.middle, _TURN) - p.crank_angle
 
@@ -170,8 +165,7 @@ def _root(square: Any, length: Any) -> Any:
 
 
 def _law(reader: SpecReader) -> StrokeLaw:
-    guided = reader.text('rod_length', default='')
-    hinged = reader.text('pivot_distance', default='')
+    guided, hinged = (reader.text(x, default='') for x in ('rod_length', 'pivot_distance'))
     if bool(guided) == bool(hinged):
         raise reader.error(
             'the linkage is not given',
@@ -218,6 +212,9 @@ class GuidedSlider:
 
         s = r cos(phi) + sqrt(l^2 - (r sin(phi) - e)^2)
 
+    A branch ends at a dead centre, where crank and rod are in line, or where the rod is
+    perpendicular to the guide.
+
     :param crank: ``r`` [m].
     :param rod: ``l`` [m].
     :param offset: ``e`` [m].
@@ -227,15 +224,9 @@ class GuidedSlider:
     rod: float
     offset: float = 0.0
 
-    def range_around(self, angle: float) -> tuple[float, float, float]:
-        """
-        Return the bounds of the branch that holds ``angle``, and its side.
-
-        Bounds are the dead centres, where crank and rod are in line, or where the rod is
-        perpendicular to the guide.
-
-        :raises TransmissionError: If the linkage is not closed at ``angle``.
-        """
+    @property
+    def ends(self) -> list[float]:
+        """The dead centres, and where the rod is upright."""
         ends = [
             _angle_of_sine(self.offset, self.crank + self.rod),
             math.pi + _angle_of_sine(self.offset, self.rod - self.crank),
@@ -243,21 +234,15 @@ class GuidedSlider:
         for side in (self.rod, -self.rod):
             upright = _angle_of_sine(self.offset + side, self.crank)
             ends += [upright, math.pi - upright]
-        for first, last in _enclosing(ends, angle):
-            middle = 0.5 * (first + last)
-            lift = self.crank * math.sin(middle) - self.offset
-            if abs(lift) <= self.rod:
-                stroke = self.crank * math.cos(middle) + math.sqrt(self.rod**2 - lift**2)
-                turned = math.sin(middle - math.atan2(self.offset, stroke))
-                return first, last, math.copysign(1.0, turned)
-        raise _not_closed(self, angle)
+        return ends
 
-    @property
-    def misfit(self) -> str:
-        """What keeps the linkage from closing anywhere, empty if nothing does."""
-        if abs(self.offset) < self.crank + self.rod:
-            return ''
-        return 'crank and rod together are shorter than the offset of the guide'
+    def turned(self, angle: float) -> float:
+        """Return the sine of the angle between crank and stroke, NaN where nothing closes."""
+        lift = self.crank * math.sin(angle) - self.offset
+        if abs(lift) > self.rod:
+            return math.nan
+        stroke = self.crank * math.cos(angle) + math.sqrt(self.rod**2 - lift**2)
+        return math.sin(angle - math.atan2(self.offset, stroke))
 
 
 @dataclass(frozen=True)
@@ -279,34 +264,40 @@ class HingedCylinder:
     base: float
     offset: float = 0.0
 
-    def range_around(self, angle: float) -> tuple[float, float, float]:
-        """
-        Return the bounds of the branch that holds ``angle``, and its side.
-
-        :raises TransmissionError: If the linkage is not closed at ``angle``.
-        """
-        ends = [0.0, math.pi]
-        if abs(self.offset) > abs(self.crank - self.base):
-            shortest = math.acos(
-                (self.crank**2 + self.base**2 - self.offset**2) / (2.0 * self.crank * self.base)
-            )
-            ends = [shortest, -shortest, math.pi]
+    @property
+    def cosine(self) -> float:
+        """That of the crank angle with stroke zero."""
         square = self.crank**2 + self.base**2 - self.offset**2
-        for first, last in _enclosing(ends, angle):
-            middle = 0.5 * (first + last)
-            if square >= 2.0 * self.crank * self.base * math.cos(middle):
-                return first, last, math.copysign(1.0, math.sin(middle))
-        raise _not_closed(self, angle)
+        return square / (2.0 * self.crank * self.base)
 
     @property
-    def misfit(self) -> str:
-        """What keeps the linkage from closing anywhere, empty if nothing does."""
-        if abs(self.offset) < self.crank + self.base:
-            return ''
-        return 'crank and base together are shorter than the offset of the axis'
+    def ends(self) -> list[float]:
+        """The dead centres, and where the stroke is zero."""
+        if abs(self.offset) <= abs(self.crank - self.base):
+            return [0.0, math.pi]
+        shortest = math.acos(self.cosine)
+        return [shortest, -shortest, math.pi]
+
+    def turned(self, angle: float) -> float:
+        """Return the sine of the angle between crank and base, NaN where nothing closes."""
+        return math.sin(angle) if math.cos(angle) <= self.cosine else math.nan
 
 
 StrokeLaw = GuidedSlider | HingedCylinder
+
+
+def _range_around(law: StrokeLaw, angle: float) -> tuple[float, float, float]:
+    """Return the bounds of the branch that holds a crank angle, and its side."""
+    for first, last in _enclosing(law.ends, angle):
+        turned = law.turned(0.5 * (first + last))
+        if not math.isnan(turned):
+            return first, last, math.copysign(1.0, turned)
+    raise TransmissionError(
+        'the linkage is not closed at its crank angle',
+        parameter='crank_angle',
+        expected='an angle that the other links reach',
+        found=f'{angle:g} with {law}',
+    )
 
 
 def _angle_of_sine(side: float, hypotenuse: float) -> float:
@@ -324,17 +315,7 @@ def _enclosing(ends: list[float], angle: float) -> list[tuple[float, float]]:
     """
     ahead = {(end - angle) % _TURN for end in ends if not math.isnan(end)}
     others = sorted(way for way in ahead if ROUNDING < way < _TURN - ROUNDING)
-    if len(others) == len(ahead):
-        return [(angle + (others[-1] - _TURN), angle + others[0])]
-    if not others:
-        return [(angle, angle + _TURN), (angle - _TURN, angle)]
-    return [(angle, angle + others[0]), (angle + (others[-1] - _TURN), angle)]
-
-
-def _not_closed(law: StrokeLaw, angle: float) -> TransmissionError:
-    return TransmissionError(
-        'the linkage is not closed at its crank angle',
-        parameter='crank_angle',
-        expected='an angle that the other links reach',
-        found=f'{angle:g} with {law}',
-    )
+    below, above = angle - _TURN, angle + _TURN
+    if others:
+        below, above = angle + (others[-1] - _TURN), angle + others[0]
+    return [(below, above)] if len(others) == len(ahead) else [(angle, above), (below, angle)]

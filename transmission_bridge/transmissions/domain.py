@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-import math
 from typing import Literal
 
 import numpy as np
@@ -15,8 +13,6 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.types import Array
-
-__all__ = ['SLACK', 'Domain']
 
 #: Share of the range by which a bound may be passed: what rounding does to a position on it.
 SLACK = 1e-10
@@ -42,22 +38,18 @@ class Domain:
     upper: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        lower, upper = _floats(self.lower), _floats(self.upper)
+        lower, upper = (tuple(map(float, values)) for values in (self.lower, self.upper))
         if len(lower) != len(upper) or not lower:
             raise TransmissionError(
                 'a domain needs a lower and an upper bound per coordinate',
                 found=f'{lower} and {upper}',
             )
-        if not all(
-            math.isfinite(low) and math.isfinite(high) and low < high
-            for low, high in zip(lower, upper, strict=True)
-        ):
+        if not (np.isfinite([lower, upper]).all() and np.less(lower, upper).all()):
+            ranges = (f'[{low:g}, {high:g}]' for low, high in zip(lower, upper, strict=True))
             raise TransmissionError(
                 f'the range of the {self.space} positions is empty or not finite',
                 expected='lower below upper',
-                found=', '.join(
-                    f'[{low:g}, {high:g}]' for low, high in zip(lower, upper, strict=True)
-                ),
+                found=', '.join(ranges),
             )
         object.__setattr__(self, 'lower', lower)
         object.__setattr__(self, 'upper', upper)
@@ -65,8 +57,7 @@ class Domain:
     @property
     def span(self) -> Array:
         """Width of each range, shape ``(n,)``."""
-        span: Array = np.array(self.upper) - np.array(self.lower)
-        return span
+        return np.subtract(self.upper, self.lower)
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -93,12 +84,10 @@ class Domain:
         :param points: How many there are along each coordinate.
         :returns: Shape ``(points ** n, n)``.
         """
-        axes = [
-            np.linspace(low, high, points)
-            for low, high in zip(self.lower, self.upper, strict=True)
-        ]
-        return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))
+        return grid(np.array(self.lower), np.array(self.upper), points)
 
 
-def _floats(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+def grid(lower: Array, upper: Array, points: int) -> Array:
+    """Return positions as :meth:`Domain.grid` does, of any box."""
+    axes = np.linspace(lower, upper, points).T
+    return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))

@@ -14,25 +14,18 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.assembly import Assembly
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equations import Equations, flat, Numbers, shape_of
+from transmission_bridge.transmissions.equations import flat, Numbers, shape_of, system_of
 from transmission_bridge.transmissions.linear import ratios
-from transmission_bridge.transmissions.mechanism import Seeds, stacked
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.system import map_samples, System
 from transmission_bridge.types import Array
 
-__all__ = ['EquationTransmission', 'Parameter']
-
-#: What a subclass may define by itself; its equations are then not the whole of it.
-_DERIVED = (
-    *('map', 'map_state', 'supports'),
-    *('evaluate', 'inverse', 'slope_rate', 'approach'),
-)
+#: What a subclass may define with numpy.
+_GIVEN = ('evaluate', 'inverse', 'slope_rate')
 
 _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
 
@@ -127,44 +120,64 @@ class EquationTransmission(PositionDependentTransmission):
             **{name: default for name, default in defaults.items() if default is not None},
             **(numbers or {}),
         }
-        self._actuator_ratios = ratios(
+        self._actuator_reduction = ratios(
             'actuator_reduction', _given(actuator_reduction, 1.0, n_actuators), n_actuators
         )
-        self._joint_ratios = ratios(
+        self._joint_reduction = ratios(
             'joint_reduction', _given(joint_reduction, 1.0, n_joints), n_joints
         )
-        self._offsets = tuple(map(float, _given(joint_offset, 0.0, n_joints)))
-        if len(self._offsets) != n_joints:
+        self._joint_offset = tuple(map(float, _given(joint_offset, 0.0, n_joints)))
+        if len(self._joint_offset) != n_joints:
             raise TransmissionError(
                 'wrong number of values for joint_offset',
                 parameter='joint_offset',
                 expected=str(n_joints),
-                found=f'{len(self._offsets)}: {self._offsets}',
+                found=f'{len(self._joint_offset)}: {self._joint_offset}',
             )
         everything: dict[str, Numbers] = {
-            'actuator_reduction': self._actuator_ratios,
-            'joint_reduction': self._joint_ratios,
-            'joint_offset': self._offsets,
+            'actuator_reduction': self._actuator_reduction,
+            'joint_reduction': self._joint_reduction,
+            'joint_offset': self._joint_offset,
             **numbers,
         }
         #: The numbers and choices, as the equations have them.
         self.p = SimpleNamespace(**numbers, **(choices or {}))
-        #: The numbers one after the other, reductions and offsets first.
-        self.numbers = tuple(flat(everything))
-        if not all(map(math.isfinite, self.numbers)):
+        self._numbers = tuple(flat(everything))
+        if not all(map(math.isfinite, self._numbers)):
             raise TransmissionError(
                 'the dimensions of the mechanism cannot be used',
                 expected='finite numbers',
                 found=str(everything),
             )
-        domain = self.range()
-        #: What CasADi made of the equations.
-        self.equations = _compiled(
-            type(self), domain.space, shape_of(everything), tuple((choices or {}).items())
-        )
-        #: What a closure alone leaves open: which of its solutions is the mechanism.
-        self._assembly = self._assembled(domain) if self.equations.is_implicit else None
-        super().__init__(domain)
+        self._structure = shape_of(everything), tuple((choices or {}).items())
+        super().__init__(self.range())
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers one after the other, reductions and offsets first."""
+        return self._numbers
+
+    @property
+    def equations(self) -> System:
+        """What CasADi made of the equations, once for each structure."""
+        return _compiled(type(self), self._domain.space, *self._structure)
+
+    def _make_system(self) -> System:
+        # A subclass that gives one of these by itself is more than its equations.
+        if any(getattr(type(self), n) is not getattr(EquationTransmission, n) for n in _GIVEN):
+            return super()._make_system()
+        return self.equations
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """Return ``y`` and ``G`` by the equation; see :class:`PositionDependentTransmission`."""
+        y, slope = map_samples(self.equations.value, [x], [self.numbers])
+        shape = len(x), self.equations.n_x, self.equations.n_y
+        return y, slope.reshape(shape).swapaxes(1, 2)
+
+    def inverse(self, y: Array) -> Array | None:
+        """Return ``x`` by its equation, ``None`` where it has to be solved for."""
+        function = self.equations.forms.inverse
+        return None if function is None else map_samples(function, [y], [self.numbers])[0]
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> EquationTransmission:
@@ -197,9 +210,9 @@ class EquationTransmission(PositionDependentTransmission):
         """
         ends = np.array([lower, upper], dtype=np.float64)
         if space == 'actuator':
-            ends = ends * self._actuator_ratios
+            ends = ends * self._actuator_reduction
         else:
-            ends = ends / self._joint_ratios + self._offsets
+            ends = ends / self._joint_reduction + self._joint_offset
         ends.sort(axis=0)
         return Domain(space, tuple(ends[0].tolist()), tuple(ends[1].tolist()))
 
@@ -217,7 +230,9 @@ class EquationTransmission(PositionDependentTransmission):
             found='none',
         )
 
-    def _assembled(self, domain: Domain) -> Assembly:
+    def _pose(self) -> tuple[Array, Array] | None:
+        if not self.system.is_implicit:
+            return None
         actuators, joints = (np.asarray(each, dtype=np.float64) for each in self.pose())
         if (actuators.shape, joints.shape) != tuple((count,) for count in self.members):
             raise TransmissionError(
@@ -225,102 +240,9 @@ class EquationTransmission(PositionDependentTransmission):
                 expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
                 found=f'{actuators.tolist()} and {joints.tolist()}',
             )
-        actuators = actuators * self._actuator_ratios
-        joints = joints / self._joint_ratios + self._offsets
-        pose = (joints, actuators) if domain.space == 'joint' else (actuators, joints)
-        return Assembly.over(self.equations, self.numbers, domain, pose)
-
-    @property
-    def actuator_reduction(self) -> tuple[float, ...]:
-        """Reductions on the actuators' side, in role order."""
-        return self._actuator_ratios
-
-    @property
-    def joint_reduction(self) -> tuple[float, ...]:
-        """Reductions on the joints' side, in role order."""
-        return self._joint_ratios
-
-    @property
-    def joint_offset(self) -> tuple[float, ...]:
-        """Offsets in joint coordinates [rad or m], in role order."""
-        return self._offsets
-
-    #: The same numbers hold wherever the mechanism is.
-    numbers_vary: ClassVar[bool] = False
-
-    def numbers_at(self, along: bool, position: float) -> list[float]:
-        """Return what a robot's compiled function is given, the same everywhere."""
-        return [*self.watched, *self.numbers]
-
-    @property
-    def can_be_compiled(self) -> bool:
-        """
-        Whether a robot may compile the equations instead of calling the transmission.
-
-        Not where a subclass maps in its own way, nor where the Jacobian is not square.
-        """
-        return self.equations.can_sample and all(
-            getattr(type(self), name) is getattr(EquationTransmission, name) for name in _DERIVED
-        )
-
-    @property
-    def watched(self) -> list[float]:
-        """What a sample is held against, in the order of :class:`Watch`."""
-        bounds = self.domain.bounds
-        return [
-            *(low for low, _ in bounds),
-            *(high for _, high in bounds),
-            *self.domain.span.tolist(),
-            *self._mechanism.watched,
-            *([] if self._assembly is None else self._assembly.steps),
-        ]
-
-    # -- what is derived -------------------------------------------------------------------------
-
-    def evaluate(self, x: Array) -> tuple[Array, Array]:
-        """Return ``y`` and ``G``; see :class:`PositionDependentTransmission`."""
-        if self._assembly is not None:
-            return self._assembly.evaluate(self.equations, x)
-        found = stacked(self.equations.evaluate(x.T, self.numbers), len(x))
-        n_y = self.equations.n_y
-        return found[:, :n_y], found[:, n_y:].reshape(len(x), n_y, self.equations.n_x)
-
-    def position_of(self, x: Array) -> Array:
-        """Return ``y`` alone, without the Jacobian where there is an equation for it."""
-        evaluates_itself = type(self).evaluate is not EquationTransmission.evaluate
-        if evaluates_itself or self._assembly is not None:
-            return super().position_of(x)
-        return stacked(self.equations.value(x.T, self.numbers), len(x))
-
-    def inverse(self, y: Array) -> Array | None:
-        """Return ``x``, ``None`` where it has to be solved for."""
-        function = self.equations.inverse
-        return None if function is None else stacked(function(y.T, self.numbers), len(y))
-
-    def approach(
-        self, y: Array, start: Array, seeds: Seeds
-    ) -> tuple[Array, Array, npt.NDArray[np.bool_]] | None:
-        """Return ``x`` by Newton steps of the equation, or of the closure where there is one."""
-        if not self.equations.can_sample:
-            return None
-        spans = (*self.domain.span.tolist(), *seeds.y_span.tolist())
-        found = self.equations.solve(y.T, start.T, spans, self.numbers)
-        columns, n_x = stacked(found, len(y)), self.equations.n_x
-        slope = columns[:, n_x:-1].reshape(len(y), self.equations.n_y, n_x)
-        x, converged = columns[:, :n_x], columns[:, -1] != 0.0
-        if self._assembly is not None:
-            converged &= self._assembly.holds(self.equations, x, y)
-        return x, slope, converged
-
-    def slope_rate(self, x: Array, rate: Array) -> Array:
-        """Return ``G'``, exactly."""
-        place = (x,) if self._assembly is None else (x, self.evaluate(x)[0])
-        components = np.concatenate([*place, rate], axis=1).T
-        found = stacked(self.equations.slope_rate(components, self.numbers), len(x))
-        return found.reshape(len(x), self.equations.n_y, self.equations.n_x)
-
-    def _slope_pattern(self, n_y: int, n_x: int) -> npt.NDArray[np.bool_]:
-        return self.equations.slope_pattern
+        actuators = actuators * self._actuator_reduction
+        joints = joints / self._joint_reduction + self._joint_offset
+        return (joints, actuators) if self._starts_at_joint else (actuators, joints)
 
     def __repr__(self) -> str:
         """Return the class with its numbers."""
@@ -328,16 +250,6 @@ class EquationTransmission(PositionDependentTransmission):
         everything = {**vars(self.p), **{name: getattr(self, name) for name in names}}
         numbers = ', '.join(f'{name}={value}' for name, value in everything.items())
         return f'{type(self).__name__}({numbers})'
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return all but what CasADi made, which is compiled once for each structure."""
-        structure = self.domain.space, self.equations.shape, self.equations.choices
-        return {**vars(self), 'equations': structure}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`__getstate__` gave."""
-        space, shape, choices = state['equations']
-        vars(self).update(state, equations=_compiled(type(self), space, shape, choices))
 
 
 def _given(values: Sequence[float] | None, default: float, count: int) -> Sequence[float]:
@@ -350,7 +262,7 @@ def _compiled(
     space: Literal['actuator', 'joint'],
     shape: tuple[tuple[str, Any], ...],
     choices: tuple[tuple[str, str], ...],
-) -> Equations:
+) -> System:
     # ``None`` is how a subclass does without an equation of its parent.
     equations = {name: getattr(cls, name, None) for name in _EQUATIONS}
     functions = {name: each for name, each in equations.items() if each is not None}
@@ -361,4 +273,4 @@ def _compiled(
             expected=f'{needed}, as the range is one of {space} positions, or a closure',
             found=', '.join(functions) or 'no equation',
         )
-    return Equations(functions, space == 'joint', cls.members, shape, choices)
+    return system_of(functions, space == 'joint', cls.members, shape, choices)

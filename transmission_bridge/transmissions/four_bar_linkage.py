@@ -11,8 +11,6 @@ from typing import ClassVar
 from transmission_bridge.transmissions.linear import LinearTransmission, ratios, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
-__all__ = ['FourBarLinkageTransmission']
-
 
 class FourBarLinkageTransmission(LinearTransmission):
     """

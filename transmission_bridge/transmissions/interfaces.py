@@ -15,18 +15,6 @@ from typing import Literal
 
 from transmission_bridge.errors import UnsupportedInterfaceError
 
-__all__ = [
-    'ACTUATOR_TO_JOINT',
-    'DIRECTIONS',
-    'FIELDS',
-    'INTERFACES',
-    'JOINT_TO_ACTUATOR',
-    'Direction',
-    'Quantity',
-    'interfaces_of',
-    'quantity_of',
-]
-
 Direction = Literal['actuator_to_joint', 'joint_to_actuator']
 ACTUATOR_TO_JOINT: Direction = 'actuator_to_joint'
 JOINT_TO_ACTUATOR: Direction = 'joint_to_actuator'

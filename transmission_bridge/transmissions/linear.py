@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,9 @@ from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
-    JOINT_TO_ACTUATOR,
+    DIRECTIONS,
+    INTERFACES,
+    interfaces_of,
     Quantity,
     quantity_of,
 )
@@ -25,8 +27,6 @@ from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
 from transmission_bridge.types import Array
-
-__all__ = ['LinearTransmission', 'ratios', 'reciprocal']
 
 
 class LinearTransmission(Transmission):
@@ -75,24 +75,18 @@ class LinearTransmission(Transmission):
             )
         n_joints, n_actuators = self._matrix.shape
         offset = np.zeros(n_joints) if joint_offset is None else joint_offset
-        self._offset = _frozen('joint_offset', offset)
-        if self._offset.shape != (n_joints,):
-            raise ShapeError('joint_offset', expected=f'({n_joints},)', found=self._offset.shape)
-        self._inverse = _frozen('inverse', _inverse(self._matrix) if inverse is None else inverse)
-        if self._inverse.shape != (n_actuators, n_joints):
-            raise ShapeError(
-                'inverse', expected=f'({n_actuators}, {n_joints})', found=self._inverse.shape
-            )
-        self._actuator_reduction = actuator_reduction or (1.0,) * n_actuators
-        self._joint_reduction = joint_reduction or (1.0,) * n_joints
+        self._offset = _frozen('joint_offset', offset, (n_joints,))
+        inverse = _inverse(self._matrix) if inverse is None else inverse
+        self._inverse = _frozen('inverse', inverse, (n_actuators, n_joints))
+        self._actuator_reduction = actuator_reduction or ()
+        self._joint_reduction = joint_reduction or ()
+        self._joint_offset = tuple(self._offset.tolist())
         self._maps: dict[tuple[Direction, Quantity], AffineMap] = {}
-        for direction in (ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR):
-            for quantity in Quantity:
-                if direction == ACTUATOR_TO_JOINT or quantity is not Quantity.ABSOLUTE_POSITION:
-                    coefficients, before, after = self.coefficients(direction, quantity)
-                    self._maps[direction, quantity] = AffineMap(
-                        coefficients, before=before, after=after
-                    )
+        for direction in DIRECTIONS:
+            for quantity in {INTERFACES[interface] for interface in interfaces_of(direction)}:
+                coefficients, before, after = self.coefficients(direction, quantity)
+                mapped = AffineMap(coefficients, before=before, after=after)
+                self._maps[direction, quantity] = mapped
 
     @property
     def n_actuators(self) -> int:
@@ -103,21 +97,6 @@ class LinearTransmission(Transmission):
     def n_joints(self) -> int:
         """Number of joints."""
         return int(self._matrix.shape[0])
-
-    @property
-    def actuator_reduction(self) -> tuple[float, ...]:
-        """Reductions on the actuators' side, in role order."""
-        return self._actuator_reduction
-
-    @property
-    def joint_reduction(self) -> tuple[float, ...]:
-        """Reductions on the joints' side, in role order."""
-        return self._joint_reduction
-
-    @property
-    def joint_offset(self) -> tuple[float, ...]:
-        """Offsets in joint coordinates [rad or m], in role order."""
-        return tuple(self._offset.tolist())
 
     def coefficients(
         self, direction: Direction, quantity: Quantity
@@ -152,8 +131,7 @@ class LinearTransmission(Transmission):
     ) -> Array:
         """Map values from one space to the other; see :meth:`Transmission.map`."""
         quantity = quantity_of(interface, direction)
-        forward = direction == ACTUATOR_TO_JOINT
-        n_in = self.n_actuators if forward else self.n_joints
+        n_in = self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
         with np.errstate(invalid='ignore'):
             return self._maps[direction, quantity](as_values('values', values, n_in))
 
@@ -170,10 +148,6 @@ class LinearTransmission(Transmission):
             f'joint_reduction={self.joint_reduction}, joint_offset={self.joint_offset})'
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle as a plain dictionary."""
-        return self.__dict__.copy()
-
 
 def ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
     """
@@ -182,19 +156,13 @@ def ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
     :raises TransmissionError: If there are not ``count``, or one is zero or not finite.
     """
     numbers = tuple(float(value) for value in values)
-    if len(numbers) != count:
-        raise TransmissionError(
-            f'wrong number of values for {name}',
-            parameter=name,
-            expected=str(count),
-            found=f'{len(numbers)}: {numbers}',
-        )
-    if not all(math.isfinite(number) and number != 0.0 for number in numbers):
+    is_usable = all(math.isfinite(number) and number != 0.0 for number in numbers)
+    if len(numbers) != count or not is_usable:
         raise TransmissionError(
             f'{name} cannot be used as a ratio',
             parameter=name,
-            expected='finite numbers other than zero',
-            found=str(numbers),
+            expected=f'finite numbers other than zero, {count} in all',
+            found=f'{len(numbers)}: {numbers}',
         )
     return numbers
 
@@ -204,7 +172,7 @@ def reciprocal(number: float) -> float:
     return 1.0 / number if number != 0.0 else math.inf
 
 
-def _frozen(name: str, values: npt.ArrayLike) -> Array:
+def _frozen(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
     array = as_real(name, values).copy()
     if not np.all(np.isfinite(array)):
         raise TransmissionError(
@@ -213,6 +181,8 @@ def _frozen(name: str, values: npt.ArrayLike) -> Array:
             parameter=name,
             found=str(array.tolist()),
         )
+    if shape is not None and array.shape != shape:
+        raise ShapeError(name, expected=str(shape), found=array.shape)
     array.setflags(write=False)
     return array
 

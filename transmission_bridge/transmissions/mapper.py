@@ -9,7 +9,7 @@ Everything linear is one affine map for each interface; what has to be called is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -37,8 +37,6 @@ from transmission_bridge.transmissions.stream import Step, Stream
 from transmission_bridge.transmissions.transmission import as_values
 from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array, Index
-
-__all__ = ['Coupling', 'InterfaceMap', 'Mapper']
 
 
 class Mapper:
@@ -106,17 +104,26 @@ class Mapper:
 
         The Jacobian varies where that of any transmission does.
         """
-        compiled = self.map_of(interface, direction)
-        n_in, n_out = compiled.affine.n_in, compiled.affine.n_out
+        affine, steps = self.map_of(interface, direction)
+        given = as_values('values', values, affine.n_in)
+        place, speed, near = (
+            None if each is None else as_values(name, each, length)
+            for name, each, length in (
+                ('at', at, affine.n_in),
+                ('rate', rate, affine.n_in),
+                ('guess', guess, affine.n_out),
+            )
+        )
+        quantity = quantity_of(interface, direction)
+        _require(quantity, interface, steps, {'at': place, 'rate': speed})
         # Infinity less infinity is unknown, which the result says.
         with np.errstate(invalid='ignore'):
-            return compiled(
-                as_values('values', values, n_in),
-                None if at is None else as_values('at', at, n_in),
-                None if rate is None else as_values('rate', rate, n_in),
-                None if guess is None else as_values('guess', guess, n_out),
-                report,
-            )
+            mapped = affine(given)
+            for step in steps:
+                own = None if near is None else near[..., step.results]
+                found = step.call(interface, direction, given, place, speed, own, report)
+                mapped[..., step.outputs] = found[..., step.selected]
+        return mapped
 
     def jacobian(
         self, actuator_position: npt.ArrayLike, *, report: MapReport | None = None
@@ -158,44 +165,28 @@ class Mapper:
     def stream(self, direction: Direction) -> Stream:
         """Return what maps position, velocity and effort of one instant after the other."""
         maps = [self.map_of(interface, direction) for interface in FIELDS]
-        return Stream(direction, [(each.affine, each.steps) for each in maps])
+        return Stream(direction, [each.affine for each in maps], maps[0].steps)
 
     @cached_property
     def couplings(self) -> tuple[Coupling, ...]:
         """Each transmission, and each joint that passes through, by itself."""
-        layout = self._layout
-        alone = replace(layout, joint_names=('',), actuator_names=('',), bindings=())
-        single = replace(alone, pass_through=((0, 0),))
-        found = []
+        layout, found = self._layout, []
         for each in layout.bindings:
-            joints, actuators = tuple(range(len(each.moved))), tuple(range(len(each.actuators)))
-            own = replace(
-                layout,
-                joint_names=tuple(layout.joint_names[place] for place in each.moved),
-                actuator_names=tuple(layout.actuator_names[place] for place in each.actuators),
-                bindings=(
-                    replace(
-                        each,
-                        joints=joints[: len(each.joints)],
-                        actuators=actuators,
-                        owned=(True,) * len(actuators),
-                        passive=joints[len(each.joints) :],
-                    ),
-                ),
-                pass_through=(),
+            owned = replace(each, owned=(True,) * len(each.actuators))
+            own = _restricted(layout, each.moved, each.actuators, [owned], [])
+            found.append((each.moved, each.actuators, own, len(each.joints)))
+        for pair in layout.pass_through:
+            own = _restricted(layout, pair[:1], pair[1:], [], [pair])
+            found.append((pair[:1], pair[1:], own, 1))
+        return tuple(
+            Coupling(
+                np.array(joints, dtype=np.intp),
+                np.array(actuators, dtype=np.intp),
+                Mapper(own, self._by_role, self._scales_at(actuators)),
+                count,
             )
-            found.append(
-                Coupling(
-                    np.array(each.moved, dtype=np.intp),
-                    np.array(each.actuators, dtype=np.intp),
-                    Mapper(own, self._by_role, self._scales_at(each.actuators)),
-                    len(each.joints),
-                )
-            )
-        for joint, actuator in layout.pass_through:
-            own_map = Mapper(single, frozenset(), self._scales_at([actuator]))
-            found.append(Coupling(np.array([joint]), np.array([actuator]), own_map, 1))
-        return tuple(found)
+            for joints, actuators, own, count in found
+        )
 
     def _scales_at(self, actuators: Sequence[int]) -> Array | None:
         return None if self._scales is None else self._scales[:, list(actuators)]
@@ -252,9 +243,24 @@ def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
         for place, is_owned in zip(each.actuators, each.owned, strict=True):
             if is_owned or place not in owners:
                 owners[place] = number
+    owned = [
+        replace(each, owned=tuple(owners[place] == number for place in each.actuators))
+        for number, each in enumerate(bindings)
+    ]
+    return _restricted(layout, joints, actuators, owned, passed)
+
+
+def _restricted(
+    layout: RobotLayout,
+    joints: Sequence[int],
+    actuators: Sequence[int],
+    bindings: Sequence[Binding],
+    passed: Sequence[tuple[int, int]],
+) -> RobotLayout:
+    """Return a layout of some joints and actuators, and what connects them, in this order."""
     return replace(
         layout,
-        joint_names=tuple(known[place] for place in joints),
+        joint_names=tuple(layout.joint_names[place] for place in joints),
         actuator_names=tuple(layout.actuator_names[place] for place in actuators),
         bindings=tuple(
             replace(
@@ -262,82 +268,39 @@ def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
                 joints=tuple(map(joints.index, each.joints)),
                 passive=tuple(map(joints.index, each.passive)),
                 actuators=tuple(map(actuators.index, each.actuators)),
-                owned=tuple(owners[place] == number for place in each.actuators),
             )
-            for number, each in enumerate(bindings)
+            for each in bindings
         ),
-        pass_through=tuple(
-            (joints.index(joint), actuators.index(actuator)) for joint, actuator in passed
-        ),
+        pass_through=tuple((joints.index(one), actuators.index(other)) for one, other in passed),
     )
 
 
-def _is_linear(binding: Binding) -> bool:
-    """Whether the robot may read the coefficients instead of calling the transmission."""
-    cls = type(binding.transmission)
-    return isinstance(binding.transmission, LinearTransmission) and all(
-        getattr(cls, name) is getattr(LinearTransmission, name)
-        for name in ('map', 'actuator_to_joint', 'joint_to_actuator', 'coefficients', 'supports')
-    )
-
-
-class InterfaceMap:
+class InterfaceMap(NamedTuple):
     """
     One interface in one direction, compiled.
 
-    :param interface: The interface.
-    :param direction: The direction.
     :param affine: Everything linear; rows of the steps are overwritten.
     :param steps: Transmissions that have to be called.
     """
 
-    def __init__(
-        self,
-        interface: str,
-        direction: Direction,
-        affine: AffineMap,
-        steps: tuple[Step, ...],
-    ) -> None:
-        self.interface = interface
-        self.direction: Direction = direction
-        self.affine = affine
-        self.steps = steps
+    affine: AffineMap
+    steps: tuple[Step, ...]
 
-    def __call__(
-        self,
-        values: Array,
-        at: Array | None,
-        rate: Array | None,
-        guess: Array | None,
-        report: MapReport | None,
-    ) -> Array:
-        """Map ``(..., n_in)``; ``at`` and ``rate`` as ``values``, ``guess`` as the output."""
-        mapped = self.affine(values)
-        if self.steps:
-            self._require(at, rate)
-        for step in self.steps:
-            near = None if guess is None else guess[..., step.results]
-            found = step.call(self.interface, self.direction, values, at, rate, near, report)
-            mapped[..., step.outputs] = found[..., step.selected]
-        return mapped
 
-    def _require(self, at: Array | None, rate: Array | None) -> None:
-        """Refuse a caller's mistake here, so that whatever a plugin raises is the plugin's."""
-        quantity = quantity_of(self.interface, self.direction)
-        if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
-            return
-        needed = {'at': at, 'rate': rate} if quantity is Quantity.ACCELERATION else {'at': at}
-        for step in self.steps:
-            for name, given in needed.items():
-                if given is None and not step.transmission.is_constant:
-                    raise TransmissionError(
-                        f'{self.interface} cannot be mapped without {name}=, as the Jacobian '
-                        'varies',
-                        transmission=step.name,
-                        parameter=name,
-                        expected='positions' if name == 'at' else 'velocities',
-                        found='None',
-                    )
+def _require(
+    quantity: Quantity, interface: str, steps: Sequence[Step], given: Mapping[str, Array | None]
+) -> None:
+    """Refuse a caller's mistake here, so that whatever a plugin raises is the plugin's."""
+    needed = {Quantity.VELOCITY: 1, Quantity.EFFORT: 1, Quantity.ACCELERATION: 2}.get(quantity, 0)
+    for name, values in list(given.items())[: needed if steps else 0]:
+        if values is None:
+            raise TransmissionError(
+                f'{interface} cannot be mapped without {name}=, as the Jacobian varies',
+                transmission=steps[0].name,
+                parameter=name,
+                expected='positions' if name == 'at' else 'velocities',
+                found='None',
+            )
 
 
 def _compile(
@@ -366,13 +329,11 @@ def _compile(
     steps = []
     for binding in layout.bindings:
         inputs, outputs, selected = _places(binding, direction)
-        if not binding.transmission.supports(interface, direction):
-            after[outputs] = np.nan
-        elif forward and (binding.spec.name, interface) in by_role:
+        if forward and (binding.spec.name, interface) in by_role:
             # Passive joints have no role.
             matrix[outputs[: len(inputs)], inputs] = 1.0
             after[outputs[len(inputs) :]] = np.nan
-        elif isinstance(binding.transmission, LinearTransmission) and _is_linear(binding):
+        elif isinstance(binding.transmission, LinearTransmission):
             coefficients, bias_in, bias_out = binding.transmission.coefficients(
                 direction, quantity
             )
@@ -406,9 +367,7 @@ def _compile(
         else:
             matrix /= scale[:, np.newaxis]
             after /= scale
-    return InterfaceMap(
-        interface, direction, AffineMap(matrix, before=before, after=after), tuple(steps)
-    )
+    return InterfaceMap(AffineMap(matrix, before=before, after=after), tuple(steps))
 
 
 def _places(binding: Binding, direction: Direction) -> tuple[Index, Index, Index]:

@@ -5,20 +5,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from functools import cached_property
-
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.domain import SLACK
 from transmission_bridge.types import Array
-
-__all__ = ['MonotoneCubic']
-
-#: Bisections alone would need 53; Newton's steps need five to eight.
-ITERATIONS = 64
 
 
 class MonotoneCubic:
@@ -39,102 +30,14 @@ class MonotoneCubic:
         self.x: Array = np.array(x, dtype=np.float64)
         self.y: Array = np.array(y, dtype=np.float64)
         _check(self.x, self.y)
-        self._sign = 1.0 if self.y[-1] > self.y[0] else -1.0
         width = np.diff(self.x)
         chord = np.diff(self.y) / width
         slope = _slopes(width, chord)
-        self._width = width
-        self._linear = slope[:-1]
-        self._square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
-        self._cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
-        self._rising = self._sign * self.y
-
-    @cached_property
-    def pieces(self) -> list[list[float]]:
-        """``x_k``, ``y_k``, the width, and the coefficients of ``t``, ``t^2`` and ``t^3``."""
-        columns = (self.x[:-1], self.y[:-1], self._width, self._linear, self._square, self._cube)
-        pieces: list[list[float]] = np.stack(columns, axis=1).tolist()
-        return pieces
-
-    def piece_of(self, x: float) -> int:
-        """Return the piece that holds ``x``, the first or last for what is outside or unknown."""
-        return min(max(bisect_right(self._xs, x) - 1, 0), len(self._width) - 1)
-
-    def piece_from(self, y: float) -> int:
-        """Return the piece that holds ``y``, likewise."""
-        return min(max(bisect_right(self._ys, self._sign * y) - 1, 0), len(self._width) - 1)
-
-    @cached_property
-    def _xs(self) -> list[float]:
-        xs: list[float] = self.x.tolist()
-        return xs
-
-    @cached_property
-    def _ys(self) -> list[float]:
-        ys: list[float] = self._rising.tolist()
-        return ys
-
-    def value(self, x: Array) -> Array:
-        """Return the curve, NaN outside the table."""
-        piece, t = self._piece(x)
-        inner = self._linear[piece] + t * (self._square[piece] + t * self._cube[piece])
-        return np.asarray(self.y[piece] + t * inner)
-
-    def slope(self, x: Array) -> Array:
-        """Return the first derivative."""
-        piece, t = self._piece(x)
-        return np.asarray(
-            self._linear[piece] + t * (2.0 * self._square[piece] + 3.0 * t * self._cube[piece])
-        )
-
-    def curvature(self, x: Array) -> Array:
-        """Return the second derivative; it jumps at the points."""
-        piece, t = self._piece(x)
-        return np.asarray(2.0 * self._square[piece] + 6.0 * t * self._cube[piece])
-
-    def inverse(self, y: Array) -> Array:
-        """
-        Return ``x``, NaN outside the table.
-
-        Newton's method within the piece, a bisection wherever it would leave the bracket.
-        """
-        rising = self._sign * y
-        slack = SLACK * (self._rising[-1] - self._rising[0])
-        inside = (rising >= self._rising[0] - slack) & (rising <= self._rising[-1] + slack)
-        rising = np.clip(rising, self._rising[0], self._rising[-1])
-        piece = np.clip(
-            np.searchsorted(self._rising, rising, side='right') - 1, 0, len(self._width) - 1
-        )
-        linear = self._sign * self._linear[piece]
-        square = self._sign * self._square[piece]
-        cube = self._sign * self._cube[piece]
-        goal = rising - self._rising[piece]
-        width = self._width[piece]
-        low, high = np.zeros(np.shape(goal)), width + np.zeros(np.shape(goal))
-        rounding = 2e-16 * np.abs(self._rising).max()
-        height = self._rising[piece + 1] - self._rising[piece]
-        # The last point is known; where the curve is flat there, rounding would lead astray.
-        done = np.asarray(~inside | (goal == height))
-        t = width * (goal / height)
-        for _ in range(ITERATIONS):
-            miss = t * (linear + t * (square + t * cube)) - goal
-            low, high = np.where(miss <= 0.0, t, low), np.where(miss >= 0.0, t, high)
-            with np.errstate(divide='ignore', invalid='ignore'):
-                ahead = t - miss / (linear + t * (2.0 * square + 3.0 * t * cube))
-            ahead = np.where((ahead >= low) & (ahead <= high), ahead, 0.5 * (low + high))
-            # What is met to rounding stays, so that the points lead back to themselves.
-            done = done | (np.abs(miss) <= rounding)
-            t, done = np.where(done, t, ahead), done | (np.abs(ahead - t) <= 2e-16 * width)
-            if done.all():
-                break
-        return np.where(inside, self.x[piece] + t, np.nan)
-
-    def _piece(self, x: Array) -> tuple[npt.NDArray[np.intp], Array]:
-        last = len(self._width) - 1
-        piece = np.clip(np.searchsorted(self.x, x, side='right') - 1, 0, last)
-        slack = SLACK * (self.x[-1] - self.x[0])
-        inside = (x >= self.x[0] - slack) & (x <= self.x[-1] + slack)
-        return piece, np.where(inside, x - self.x[piece], np.nan)
+        square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
+        cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
+        columns = (self.x[:-1], self.y[:-1], slope[:-1], square, cube)
+        #: ``x_k``, ``y_k``, and the coefficients of the powers of ``x - x_k``.
+        self.pieces: Array = np.stack(columns, axis=1)
 
 
 def _check(x: Array, y: Array) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 import math
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -18,10 +19,6 @@ from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equation_transmission import EquationTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.types import Array
-
-__all__ = ['AnkleLeg', 'ParallelAnkleTransmission']
-
-Vector = tuple[float, float, float]
 
 
 class ParallelAnkleTransmission(EquationTransmission):
@@ -67,19 +64,12 @@ class ParallelAnkleTransmission(EquationTransmission):
         joint_offset: Sequence[float] = (0.0, 0.0),
     ) -> None:
         self._domain = Domain('joint', tuple(lower), tuple(upper))
-        middle = (
-            0.5 * (low + high) - float(offset)
-            for low, high, offset in zip(
-                self._domain.lower, self._domain.upper, joint_offset, strict=True
-            )
-        )
-        turned = _foot_in_shank(*middle)
-        numbers: dict[str, list[Any]] = {}
-        for leg in legs:
-            for name, value in leg.numbers(tuple((turned @ leg.foot).tolist())).items():
-                numbers.setdefault(name, []).append(value)
+        middle = 0.5 * np.add(self._domain.lower, self._domain.upper) - np.array(joint_offset)
+        ends = _rod_ends(middle.tolist(), SimpleNamespace(foot=[ca.DM(leg.foot) for leg in legs]))
+        found = [leg.numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)]
+        numbers: dict[str, Any] = {name: tuple(each[name] for each in found) for name in found[0]}
         super().__init__(
-            {name: tuple(values) for name, values in numbers.items()},
+            numbers,
             actuator_reduction=actuator_reduction,
             joint_offset=joint_offset,
         )
@@ -88,17 +78,17 @@ class ParallelAnkleTransmission(EquationTransmission):
     def from_spec(cls, reader: SpecReader) -> ParallelAnkleTransmission:
         """Build from joints pitch and roll and two actuators with their dimensions."""
         reader.require_members(joints=2, actuators=2)
-        bounds = [
+        lower, upper = (
             [
                 reader.number(name, joint=joint, description=f'{name.title()} end [rad].')
                 for joint in (0, 1)
             ]
             for name in ('lower', 'upper')
-        ]
+        )
         return cls(
             (_leg(reader, 0), _leg(reader, 1)),
-            lower=bounds[0],
-            upper=bounds[1],
+            lower=lower,
+            upper=upper,
             actuator_reduction=reader.actuator_reductions(),
             joint_offset=reader.joint_offsets(),
         )
@@ -149,19 +139,6 @@ def _rod_ends(q: Any, p: SimpleNamespace) -> list[Any]:
     return ends
 
 
-def _foot_in_shank(pitch: float, roll: float) -> Array:
-    """Return ``Ry(pitch) Rx(roll)``."""
-    cos_pitch, sin_pitch = math.cos(pitch), math.sin(pitch)
-    cos_roll, sin_roll = math.cos(roll), math.sin(roll)
-    return np.array(
-        [
-            [cos_pitch, sin_pitch * sin_roll, sin_pitch * cos_roll],
-            [0.0, cos_roll, -sin_roll],
-            [-sin_pitch, cos_pitch * sin_roll, cos_pitch * cos_roll],
-        ]
-    )
-
-
 class AnkleLeg:
     """
     One motor with crank and rod.
@@ -190,14 +167,14 @@ class AnkleLeg:
     def __init__(
         self,
         *,
-        motor: Vector,
+        motor: Sequence[float],
         crank: float,
         rod: float,
-        foot: Vector,
+        foot: Sequence[float],
         crank_angle: float = 0.0,
-        axis: Vector = (0.0, 1.0, 0.0),
+        axis: Sequence[float] = (0.0, 1.0, 0.0),
     ) -> None:
-        self.motor, self.crank, self.rod, self.foot = motor, crank, rod, foot
+        self.motor, self.crank, self.rod, self.foot = tuple(motor), crank, rod, tuple(foot)
         numbers = (*motor, crank, crank_angle, rod, *foot, *axis)
         length = math.hypot(*axis)
         if not all(math.isfinite(number) for number in numbers) or min(crank, rod, length) <= 0.0:
@@ -206,9 +183,16 @@ class AnkleLeg:
                 expected='finite numbers, positive lengths, an axis',
                 found=f'crank {crank}, rod {rod}, axis {axis}, motor {motor}, foot {foot}',
             )
-        self.ahead, self.beside = _crank_frame(np.array(axis) / length, crank_angle)
+        direction = np.array(axis) / length
+        reference = np.array([0.0, 0.0, 1.0] if abs(direction[0]) > 0.99 else [1.0, 0.0, 0.0])
+        ahead = reference - direction * (direction @ reference)
+        ahead = crank * ahead / math.sqrt(ahead @ ahead)
+        beside = np.cross(direction, ahead)
+        # The crank at actuator zero, and a quarter turn on.
+        self.ahead = math.cos(crank_angle) * ahead + math.sin(crank_angle) * beside
+        self.beside = math.cos(crank_angle) * beside - math.sin(crank_angle) * ahead
 
-    def numbers(self, foot: Vector) -> dict[str, Any]:
+    def numbers(self, foot: Array) -> dict[str, Any]:
         """
         Return what the equations have of the leg, with the elbow that is nearer to actuator zero.
 
@@ -216,7 +200,7 @@ class AnkleLeg:
         :raises TransmissionError: If the rod does not reach there.
         """
         way = np.subtract(foot, self.motor)
-        along, across = way @ self.ahead, way @ self.beside
+        along, across = way @ self.ahead / self.crank, way @ self.beside / self.crank
         squares = np.dot(self.foot, self.foot) + np.dot(self.motor, self.motor)
         reach = 0.5 * (squares + (self.crank - self.rod) * (self.crank + self.rod))
         k = (reach - np.dot(self.motor, foot)) / self.crank
@@ -226,65 +210,37 @@ class AnkleLeg:
                 'a push-rod does not reach the foot in the middle of the domain',
                 expected=f'a distance between {abs(self.rod - self.crank):g} and '
                 f'{self.rod + self.crank:g} in the plane of the crank',
-                found=f'rod {self.rod:g}, crank {self.crank:g}, motor {self.motor}, foot {foot}',
+                found=f'rod {self.rod:g}, crank {self.crank:g}, motor {self.motor}, '
+                f'foot {tuple(foot.tolist())}',
             )
-        w = math.sqrt(square)
-        side = min(
-            (1.0, -1.0),
-            key=lambda side: abs(
-                math.atan2(across * k + side * along * w, along * k - side * across * w)
-            ),
-        )
+        # The angle nearer to zero has the greater cosine, along k - side across w.
+        side = -1.0 if across > 0.0 else 1.0
         return {
             'motor': self.motor,
             'foot': self.foot,
-            'ahead': _vector(self.crank * np.array(self.ahead)),
-            'beside': _vector(self.crank * np.array(self.beside)),
+            'ahead': tuple(self.ahead.tolist()),
+            'beside': tuple(self.beside.tolist()),
             'reach': reach,
             'side': side,
         }
 
 
-def _crank_frame(axis: Array, angle: float) -> tuple[Vector, Vector]:
-    """Return the crank's direction at actuator zero, and the one a quarter turn on."""
-    reference = np.array([1.0, 0.0, 0.0])
-    if abs(axis[0]) > 0.99:
-        reference = np.array([0.0, 0.0, 1.0])
-    ahead = reference - axis * (axis @ reference)
-    ahead = ahead / math.sqrt(ahead @ ahead)
-    beside = np.cross(axis, ahead)
-    turned = math.cos(angle) * ahead + math.sin(angle) * beside
-    quarter = math.cos(angle) * beside - math.sin(angle) * ahead
-    return _vector(turned), _vector(quarter)
-
-
-def _vector(array: Array) -> Vector:
-    x, y, z = array.tolist()
-    return (x, y, z)
-
-
 def _leg(reader: SpecReader, actuator: int) -> AnkleLeg:
-    def length(name: str, description: str) -> float:
-        return reader.number(
-            name, description=description, minimum=0.0, nonzero=True, actuator=actuator
-        )
-
-    def vector(name: str, description: str, default: Vector | None = None) -> Vector:
-        x, y, z = reader.numbers(
-            name, 'xyz', description=description, default=default, actuator=actuator
-        )
-        return (x, y, z)
-
+    number = partial(reader.number, actuator=actuator)
+    length = partial(number, minimum=0.0, nonzero=True)
+    vector = partial(reader.numbers, labels='xyz', actuator=actuator)
+    said = "Centre of the crank's circle, from the ankle [m]."
     return AnkleLeg(
-        motor=vector('motor_position', "Centre of the crank's circle, from the ankle [m]."),
-        axis=vector('motor_axis', 'Direction of the motor axis.', (0.0, 1.0, 0.0)),
-        crank=length('crank_radius', 'Length of the crank [m].'),
-        crank_angle=reader.number(
-            'crank_angle',
-            description='Angle of the crank at actuator zero [rad].',
-            default=0.0,
-            actuator=actuator,
+        motor=vector('motor_position', description=said),
+        axis=vector(
+            'motor_axis', description='Direction of the motor axis.', default=(0.0, 1.0, 0.0)
         ),
-        rod=length('rod_length', 'Length of the push-rod between its joints [m].'),
-        foot=vector('foot_attachment', "The rod's end on the foot, from the ankle [m]."),
+        crank=length('crank_radius', description='Length of the crank [m].'),
+        crank_angle=number(
+            'crank_angle', description='Angle of the crank at actuator zero [rad].', default=0.0
+        ),
+        rod=length('rod_length', description='Length of the push-rod between its joints [m].'),
+        foot=vector(
+            'foot_attachment', description="The rod's end on the foot, from the ankle [m]."
+        ),
     )

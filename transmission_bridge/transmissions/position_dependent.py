@@ -5,35 +5,27 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
 from copy import copy
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.compiled import CompiledTransmission, Part
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.interfaces import (
-    ACTUATOR_TO_JOINT,
-    Direction,
-    Quantity,
-    quantity_of,
-)
-from transmission_bridge.transmissions.mechanism import Mechanism, POSITIONS, Seeds, SURE
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
 from transmission_bridge.types import Array
 
-__all__ = ['LARGEST_MAX_GAIN', 'MAX_GAIN', 'PositionDependentTransmission', 'read_max_gain']
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.system import System
 
 #: ``max_gain`` of a transmission that says nothing else. None of the mechanisms in the
 #: documentation loses more than 1 % of its domain by it.
 MAX_GAIN = 50.0
 
 #: What lies beyond is rounding.
-LARGEST_MAX_GAIN = SURE
+LARGEST_MAX_GAIN = 1e8
 
 
 def read_max_gain(reader: SpecReader) -> float:
@@ -48,18 +40,13 @@ def read_max_gain(reader: SpecReader) -> float:
     )
 
 
-#: Samples mapped at a time; what the solver needs for them stays in the cache.
-CHUNK_ROWS = 2048
-
-
-class PositionDependentTransmission(Transmission):
+class PositionDependentTransmission(CompiledTransmission):
     """
     A mechanism given by one function, :meth:`evaluate`; every interface follows.
 
     For what can be written as an equation there is
     :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission`, which
-    needs no Jacobian and is quick in a stream. This class is for the rest: a measured table, a
-    simulation, somebody else's code.
+    needs no Jacobian and is quick. This class is for the rest: a simulation, somebody else's code.
 
     With ``x`` the space of the :attr:`domain`, ``y = g(x)`` the other one and ``G = dg/dx``:
 
@@ -117,17 +104,17 @@ class PositionDependentTransmission(Transmission):
             )
 
     def __init__(self, domain: Domain) -> None:
+        from transmission_bridge.transmissions.seeds import Seeds
+
         self._domain = domain
         self._starts_at_joint = domain.space == 'joint'
-        with np.errstate(all='ignore'):
-            n_y = self._checked_length(domain)
-            self._pattern = self._slope_pattern(n_y, len(domain.lower))
-            seeds = Seeds.over(domain, self.evaluate)
-        self._mechanism = Mechanism(self, domain, seeds, MAX_GAIN)
+        self.max_gain = MAX_GAIN
+        self.system = self._make_system()
+        self._seeds = Seeds.over(self.system, domain, self.numbers, self._pose())
+        self.raise_error()
 
     # -- what a plugin gives ---------------------------------------------------------------------
 
-    @abstractmethod
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """
         Return ``y = g(x)`` and ``G = dg/dx``; NaN where the mechanism cannot be.
@@ -135,6 +122,11 @@ class PositionDependentTransmission(Transmission):
         :param x: Positions in the space of the domain, shape ``(samples, n_x)``.
         :returns: Shapes ``(samples, n_y)`` and ``(samples, n_y, n_x)``.
         """
+        raise TransmissionError(
+            f'{type(self).__name__} does not say how its range is mapped',
+            expected='evaluate(x), which gives y and dy/dx',
+            found='none',
+        )
 
     def inverse(self, y: Array) -> Array | None:
         """
@@ -145,37 +137,37 @@ class PositionDependentTransmission(Transmission):
         """
         return None
 
-    def slope_rate(self, x: Array, rate: Array) -> Array:
+    def slope_rate(self, x: Array, rate: Array) -> Array | None:
         """
-        Return ``G'``; by default from :meth:`evaluate` by differences, to about 1e-12.
+        Return ``G'``; ``None``, the default: from :meth:`evaluate` by differences, to about 1e-10.
 
         :param x: Shape ``(samples, n_x)``.
         :param rate: ``x'``, same shape.
         :returns: Shape ``(samples, n_y, n_x)``.
         """
-        return _directional_derivative(lambda at: self.evaluate(at)[1], x, rate, self._domain.span)
-
-    def approach(
-        self, y: Array, start: Array, seeds: Seeds
-    ) -> tuple[Array, Array, npt.NDArray[np.bool_]] | None:
-        """Return ``None``: there is no quicker way to solve than the one there is."""
         return None
 
-    def position_of(self, x: Array) -> Array:
-        """Return ``y`` alone, by default that of :meth:`evaluate`."""
-        return self.evaluate(x)[0]
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers that the compiled functions are given."""
+        return ()
 
     # -- what follows ----------------------------------------------------------------------------
+
+    def _make_system(self) -> System:
+        from transmission_bridge.transmissions.numpy_forms import forms_of
+        from transmission_bridge.transmissions.system import System
+
+        return System(forms_of(self, self._domain), len(self.numbers))
+
+    def _pose(self) -> tuple[Array, Array] | None:
+        """Return ``x`` and about ``y`` of a pose, where a closure alone leaves open which one."""
+        return None
 
     @property
     def domain(self) -> Domain:
         """The positions that are mapped."""
         return self._domain
-
-    @property
-    def max_gain(self) -> float:
-        """By how many times its median over the domain a rate or an effort may be multiplied."""
-        return self._mechanism.max_gain
 
     def with_max_gain(self, max_gain: float) -> PositionDependentTransmission:
         """
@@ -194,219 +186,81 @@ class PositionDependentTransmission(Transmission):
                 found=str(max_gain),
             )
         other = copy(self)
-        other._mechanism = Mechanism(other, self._domain, self._mechanism.seeds, max_gain)
+        other.max_gain = max_gain
         return other
-
-    @property
-    def pattern(self) -> npt.NDArray[np.bool_]:
-        """Which entries of ``G`` may differ from zero, shape ``(n_y, n_x)``."""
-        return self._pattern
 
     @property
     def n_actuators(self) -> int:
         """Number of actuators."""
-        return int(self._pattern.shape[0 if self._starts_at_joint else 1])
+        return self.system.n_y if self._starts_at_joint else self.system.n_x
 
     @property
     def n_joints(self) -> int:
         """Number of joints."""
-        return int(self._pattern.shape[1 if self._starts_at_joint else 0])
+        return self.system.n_x if self._starts_at_joint else self.system.n_y
 
-    def map(
-        self,
-        direction: Direction,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
-    ) -> Array:
-        """Map values from one space to the other; see :class:`Transmission`."""
-        quantity = quantity_of(interface, direction)
-        n_in, _ = self._lengths(direction)
-        value = as_values('values', values, n_in)
-        where = moving = value
-        if quantity not in POSITIONS:
-            where = self._needed('at', at, value.shape, interface)
-        if quantity is Quantity.ACCELERATION:
-            moving = self._needed('rate', rate, value.shape, interface)
-        along, report = self._is_along(direction), report or MapReport()
+    def parts(self, direction: Direction) -> tuple[Part, ...]:
+        """Return the compiled function with what it is given."""
+        along = self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
+        n_x, n_y = self.system.n_x, self.system.n_y
+        n_start = self.system.n_start(along)
+        numbers = [*self._seeds.watched(self._domain, self.max_gain), *self.numbers]
+        step = self.system.step(along, self._seeds.table.shape[1])
+        table = self._seeds.table.T.ravel()
 
-        def mapped(
-            start: Array | None, given: Array, where: Array, moving: Array
-        ) -> tuple[Array, ...]:
-            mechanism = self._mechanism
-            return (mechanism.mapped(quantity, along, given, where, moving, start, report),)
+        def starts(given: Array, guess: Array | None) -> Array:
+            if not n_start:
+                return np.zeros((len(given), 0))
+            if guess is None:
+                with np.errstate(all='ignore'):
+                    return self._seeds.starts(given, n_x, along=along)
+            start = np.zeros((len(given), n_start))
+            start[:, : n_x + n_y] = np.concatenate([guess, given], axis=1)
+            return start
 
-        return self._in_chunks(direction, mapped, (value, where, moving), guess)[0]
+        def bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
+            from transmission_bridge.transmissions.system import map_samples
 
-    def map_state(
-        self,
-        direction: Direction,
-        position: npt.ArrayLike,
-        velocity: npt.ArrayLike,
-        effort: npt.ArrayLike,
-        *,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
-    ) -> tuple[Array, Array, Array]:
-        """Map one instant, its position found once; see :class:`Transmission`."""
-        if type(self).map is not PositionDependentTransmission.map:  # a subclass knows better
-            return super().map_state(
-                direction, position, velocity, effort, guess=guess, report=report
-            )
-        value = as_values('position', position, self._lengths(direction)[0])
-        arrays = (
-            value,
-            _shaped('velocity', velocity, value.shape),
-            _shaped('effort', effort, value.shape),
+            given = (at, place, rate) if along else (place, at, speed)
+            (bent,) = map_samples(self.system.forms.bend, given, [self.numbers])
+            self.raise_error()
+            if along:
+                return bent
+            nothing = np.full_like(bent, np.nan)
+            return -map_samples(step, [at, bent, nothing, after], [numbers, table])[1]
+
+        part = Part(
+            self.system.near(along),
+            step,
+            n_start,
+            numbers,
+            table,
+            range(n_x if along else n_y),
+            range(n_y if along else n_x),
+            starts,
+            bend,
         )
-        along, report = self._is_along(direction), report or MapReport()
+        return (part,)
 
-        def mapped(
-            start: Array | None, place: Array, speed: Array, force: Array
-        ) -> tuple[Array, ...]:
-            return self._mechanism.mapped_state(along, place, speed, force, start, report)
+    def raise_error(self) -> None:
+        """Raise what a plugin's function has raised since this was asked last."""
+        errors = self.system.forms.errors
+        if errors:
+            error = errors[0]
+            errors.clear()
+            raise error
 
-        places, speeds, forces = self._in_chunks(direction, mapped, arrays, guess)
-        return places, speeds, forces
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but what CasADi made."""
+        return {name: value for name, value in vars(self).items() if name != 'system'}
 
-    def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
-        """
-        Return ``J = df/da``, NaN where it does not exist; see :class:`Transmission`.
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`__getstate__` gave."""
+        vars(self).update(state)
+        self.system = self._make_system()
 
-        Likewise where the velocity that is mapped by it would be ``singular``. Where the domain is
-        in joint space, the position is solved first and the matrix inverted.
-        """
-        position = as_values('actuator_position', actuator_position, self.n_actuators)
-        flat = position.reshape(-1, self.n_actuators)
-        result = np.empty((len(flat), self.n_joints, self.n_actuators))
-        with np.errstate(all='ignore'):
-            for rows in _chunks(len(flat)):
-                result[rows] = self._mechanism.jacobian(not self._starts_at_joint, flat[rows])
-        return result.reshape(*position.shape[:-1], self.n_joints, self.n_actuators)
-
-    def _is_along(self, direction: Direction) -> bool:
-        return self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
-
-    def _lengths(self, direction: Direction) -> tuple[int, int]:
-        """Return the numbers of inputs and outputs."""
-        both = self.n_actuators, self.n_joints
-        return both if direction == ACTUATOR_TO_JOINT else both[::-1]
-
-    def _in_chunks(
-        self,
-        direction: Direction,
-        function: Callable[..., tuple[Array, ...]],
-        arrays: tuple[Array, ...],
-        guess: npt.ArrayLike | None,
-    ) -> tuple[Array, ...]:
-        """Apply a function to flat pieces of arrays of one shape, and of the guess."""
-        n_in, n_out = self._lengths(direction)
-        batch = arrays[0].shape[:-1]
-        start = None
-        if guess is not None and not self._is_along(direction):
-            start = _shaped('guess', guess, (*batch, n_out)).reshape(-1, n_out)
-        flat = [array.reshape(-1, n_in) for array in arrays]
-        with np.errstate(all='ignore'):
-            parts = [
-                function(None if start is None else start[rows], *(each[rows] for each in flat))
-                for rows in _chunks(len(flat[0]))
-            ]
-        return tuple(
-            np.concatenate(part).reshape(*batch, n_out) for part in zip(*parts, strict=True)
-        )
-
-    def _needed(
-        self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
-    ) -> Array:
-        if values is None:
-            raise TransmissionError(
-                f'{type(self).__name__} cannot map {interface} without {name}=, as its Jacobian '
-                'varies',
-                parameter=name,
-                expected='positions' if name == 'at' else 'velocities',
-                found='None',
-            )
-        return _shaped(name, values, shape)
-
-    def _slope_pattern(self, n_y: int, n_x: int) -> npt.NDArray[np.bool_]:
-        return np.ones((n_y, n_x), dtype=bool)
-
-    def _checked_length(self, domain: Domain) -> int:
-        """
-        Call everything with one sample and with three, and return the length of ``y``.
-
-        :raises TransmissionError: If an answer has another shape than the others ask for.
-        """
-        n_x, n_y = len(domain.lower), 0
-        for count in (1, 3):
-            x = np.tile(np.array(domain.lower) + 0.5 * domain.span, (count, 1))
-            y, slope = self.evaluate(x)
-            n_y = n_y or np.shape(y)[-1]
-            answers = [
-                ('evaluate', y, (count, n_y)),
-                ('evaluate', slope, (count, n_y, n_x)),
-                ('slope_rate', self.slope_rate(x, x), (count, n_y, n_x)),
-            ]
-            back = self.inverse(y)
-            if back is not None:
-                answers.append(('inverse', back, (count, n_x)))
-            for name, answer, expected in answers:
-                if as_real(name, answer).shape != expected:
-                    raise TransmissionError(
-                        f'{type(self).__name__}.{name} answers positions of shape {x.shape} with '
-                        'another shape',
-                        expected=str(expected),
-                        found=str(np.shape(answer)),
-                    )
-        return n_y
-
-
-def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    array = as_values(name, values, shape[-1])
-    if array.shape != shape:
-        raise ShapeError(name, expected=str(shape), found=array.shape)
-    return array
-
-
-def _chunks(length: int) -> Iterator[slice]:
-    # One, perhaps empty, where there is nothing: its results have the right shape.
-    return (slice(first, first + CHUNK_ROWS) for first in range(0, max(length, 1), CHUNK_ROWS))
-
-
-#: Length of a step in shares of the range. Truncation is then far below rounding, and three steps
-#: reach 0.6 % of the range to each side. The second one is for positions nearer than that to where
-#: the Jacobian ends.
-_STEPS = (2.0**-9, 2.0**-14)
-
-_WEIGHTS = ((1, 45.0 / 60.0), (2, -9.0 / 60.0), (3, 1.0 / 60.0))
-
-
-def _directional_derivative(
-    function: Callable[[Array], Array], x: Array, direction: Array, span: Array
-) -> Array:
-    """
-    Return ``d/dt G(x + t v)`` at ``t = 0`` by the central difference of sixth order.
-
-    The error is about ``1e-12 |G| |v| / span`` for a Jacobian that is smooth over the range, by
-    rounding; truncation is below it. It is ``3e-11`` within 0.6 % of the range from where ``G``
-    ends, and the result NaN within 0.02 %.
-    """
-    speed = np.abs(direction / span).max(axis=-1, keepdims=True)
-    unit = np.where(speed == 0.0, 0.0, direction / speed)
-    result = _difference(function, x, unit, _STEPS[0])
-    if np.isnan(result).any():
-        result = np.where(np.isnan(result), _difference(function, x, unit, _STEPS[1]), result)
-    return np.asarray(result * speed[..., np.newaxis])
-
-
-def _difference(function: Callable[[Array], Array], x: Array, unit: Array, step: float) -> Array:
-    total = np.zeros(1)
-    for count, weight in _WEIGHTS:
-        ahead = function(x + (count * step) * unit)
-        behind = function(x - (count * step) * unit)
-        total = total + weight * (ahead - behind)
-    return np.asarray(total / step)
+    def __copy__(self) -> PositionDependentTransmission:
+        """Return the same with the same compiled functions."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other

@@ -14,11 +14,10 @@ from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions.binding import Built
+from transmission_bridge.transmissions.domain import grid
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
-
-__all__ = ['allowed_positions', 'disjoint_ranges', 'image_box']
 
 #: What rounding may add to a limit.
 _ROUNDING = 1e-9
@@ -89,10 +88,8 @@ def _actuator_box(item: Built, robot: RobotDescription) -> tuple[Array, Array]:
 
 def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
     """Return a grid of actuator positions that joint limits and domain allow."""
-    domain = (
-        transmission.domain if isinstance(transmission, PositionDependentTransmission) else None
-    )
-    if domain is not None:
+    if isinstance(transmission, PositionDependentTransmission):
+        domain = transmission.domain
         ends = np.array([domain.lower, domain.upper])
         if domain.space == 'actuator' and transmission.n_joints == transmission.n_actuators == 1:
             ends = np.sort(transmission.actuator_to_joint('position', ends), axis=0)
@@ -112,11 +109,7 @@ def _points(coordinates: int) -> int:
 
 
 def _grid(lower: Array, upper: Array) -> Array:
-    axes = [
-        np.linspace(low, high, _points(len(lower))) for low, high in zip(lower, upper, strict=True)
-    ]
-    grid: Array = np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1)
-    return grid.reshape(-1, len(axes))
+    return grid(lower, upper, _points(len(lower)))
 
 
 def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -23,10 +23,7 @@ import inspect
 import traceback
 
 from transmission_bridge.errors import PluginError
-from transmission_bridge.transmissions.interfaces import DIRECTIONS
-from transmission_bridge.transmissions.transmission import API_VERSION, Transmission
-
-__all__ = ['ENTRY_POINT_GROUP', 'PluginInfo', 'Registry']
+from transmission_bridge.transmissions.transmission import API_VERSION, overridden, Transmission
 
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
@@ -96,35 +93,42 @@ class Registry:
             no transmission, was written for another version of the contract, or overrides what
             a robot does not call.
         """
-        result = self._loaded.get(type_name)
-        if result is None:
+        if type_name not in self._loaded:
             try:
-                result = self._import(type_name)
+                self._loaded[type_name] = self._import(type_name)
             except PluginError as error:
-                result = error
-            self._loaded[type_name] = result
+                self._loaded[type_name] = error
+        result = self._loaded[type_name]
         if isinstance(result, PluginError):
             raise result
         return result
 
     def describe(self) -> tuple[PluginInfo, ...]:
         """Load every installed plugin and return what is known of each, by type."""
-        return tuple(
-            plugin
-            for type_name in self.type_names
-            for plugin in (
-                *(self._describe(type_name, each) for each in self._providers(type_name)),
-                *self.disabled(type_name),
-            )
-        )
+        found: list[PluginInfo] = []
+        for type_name in self.type_names:
+            for entry_point in self._providers(type_name):
+                description = error = details = ''
+                try:
+                    documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
+                    description = documentation.partition('\n')[0]
+                except PluginError as failure:
+                    error, details = str(failure), failure.details
+                found.append(_info(entry_point, description, error, details))
+            found += self.disabled(type_name)
+        return tuple(found)
 
     def disabled(self, type_name: str) -> tuple[PluginInfo, ...]:
         """Return the plugins that are not used because their type is a built-in one, with why."""
-        used = self._providers(type_name)
         return tuple(
-            _second(entry_point)
-            for entry_point in self._entry_points.get(type_name, [])
-            if entry_point not in used
+            _info(
+                each,
+                error=f'{each.value} of {" ".join(_distribution(each))} is not used, because '
+                f"'{type_name}' is a type of {_PACKAGE} itself; give it another type name, or "
+                f'remove {_distribution(each)[0]}',
+            )
+            for each in self._entry_points.get(type_name, [])
+            if each not in self._providers(type_name)
         )
 
     def _providers(self, type_name: str) -> list[importlib.metadata.EntryPoint]:
@@ -132,82 +136,51 @@ class Registry:
         known = self._entry_points.get(type_name, [])
         if len(known) < 2:
             return known
-        return [each for each in known if _is_built_in(each)][:1] or known
-
-    def _describe(self, type_name: str, entry_point: importlib.metadata.EntryPoint) -> PluginInfo:
-        package, version = _distribution(entry_point)
-        description = error = details = ''
-        try:
-            documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
-            description = documentation.partition('\n')[0]
-        except PluginError as failure:
-            error, details = str(failure), failure.details
-        return PluginInfo(
-            type_name, entry_point.value, package, version, description, error, details
-        )
+        names = [_distribution(each)[0].replace('-', '_').lower() for each in known]
+        return [known[names.index(_PACKAGE)]] if _PACKAGE in names else known
 
     def _import(self, type_name: str) -> type[Transmission]:
         known = self._providers(type_name)
         if not known:
-            raise PluginError(
-                f"transmission type '{type_name}' is not installed; installed: "
-                + (', '.join(self.type_names) or 'none (is transmission_bridge installed?)'),
-                type_name=type_name,
-            )
-        if len(known) > 1:
-            providers = ', '.join(
-                f'{entry_point.value} ({" ".join(_distribution(entry_point))})'
-                for entry_point in known
-            )
-            raise PluginError(
-                f"transmission type '{type_name}' is provided more than once: {providers}; "
-                'remove all but one',
-                type_name=type_name,
-            )
-        try:
-            loaded = known[0].load()
-        except (Exception, SystemExit) as error:  # whatever a module raises stays with its type
-            raise _broken(known[0], error) from None
-        return _checked(type_name, known[0].value, loaded)
+            said = ' is not installed; installed: '
+            said += ', '.join(self.type_names) or 'none (is transmission_bridge installed?)'
+        elif len(known) > 1:
+            providers = [f'{each.value} ({" ".join(_distribution(each))})' for each in known]
+            said = f' is provided more than once: {", ".join(providers)}; remove all but one'
+        else:
+            try:
+                loaded: type[Transmission] = known[0].load()
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # whatever a module raises stays with its type
+                raise _broken(known[0], error) from None
+            problem = _problem(loaded)
+            if not problem:
+                return loaded
+            said = f': {known[0].value} {problem}'
+        raise PluginError(f"transmission type '{type_name}'{said}", type_name=type_name)
 
 
-def _checked(type_name: str, target: str, loaded: object) -> type[Transmission]:
+def _problem(loaded: object) -> str:
+    """Return why what a plugin names cannot be used, empty if it can."""
     if not (isinstance(loaded, type) and issubclass(loaded, Transmission)):
-        raise PluginError(
-            f"transmission type '{type_name}': {target} is no subclass of "
-            'transmission_bridge.Transmission',
-            type_name=type_name,
-        )
+        return 'is no subclass of transmission_bridge.Transmission'
     version = getattr(loaded, 'api_version', None)
     if version != API_VERSION:
-        raise PluginError(
-            f"transmission type '{type_name}': {target} states api_version {version!r}, this "
-            f'transmission_bridge has {API_VERSION}; install a matching version of the plugin: '
-            f'{_CHANGES}',
-            type_name=type_name,
+        return (
+            f'states api_version {version!r}, this transmission_bridge has {API_VERSION}; install '
+            f'a matching version of the plugin: {_CHANGES}'
         )
-    unheard = [name for name in DIRECTIONS if _depth(loaded, name) < _depth(loaded, 'map')]
-    if unheard:
-        raise PluginError(
-            f"transmission type '{type_name}': {target} overrides {' and '.join(unheard)}, "
-            f'which a robot does not call; override map instead: {_CHANGES}',
-            type_name=type_name,
+    if derived := overridden(loaded):
+        return (
+            f'overrides {" and ".join(derived)}, which follow from a matrix, an equation or '
+            f'evaluate(): {_CHANGES}'
         )
     undefined = set(loaded.__abstractmethods__)
     if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:
         undefined.add('from_spec')
-    missing = ', '.join(sorted(undefined))
-    if missing:
-        raise PluginError(
-            f"transmission type '{type_name}': {target} does not define {missing}",
-            type_name=type_name,
-        )
-    return loaded
-
-
-def _depth(cls: type, name: str) -> int:
-    """Return which of a class and its ancestors defines a method, the class itself being 0."""
-    return next(depth for depth, each in enumerate(cls.__mro__) if name in vars(each))
+    return f'does not define {", ".join(sorted(undefined))}' if undefined else ''
 
 
 def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
@@ -225,21 +198,16 @@ def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) ->
     )
 
 
-def _second(entry_point: importlib.metadata.EntryPoint) -> PluginInfo:
-    name, target = entry_point.name, entry_point.value
+def _info(
+    entry_point: importlib.metadata.EntryPoint,
+    description: str = '',
+    error: str = '',
+    details: str = '',
+) -> PluginInfo:
     package, version = _distribution(entry_point)
     return PluginInfo(
-        name,
-        target,
-        package,
-        version,
-        error=f"{target} of {package} {version} is not used, because '{name}' is a type of "
-        f'{_PACKAGE} itself; give it another type name, or remove {package}',
+        entry_point.name, entry_point.value, package, version, description, error, details
     )
-
-
-def _is_built_in(entry_point: importlib.metadata.EntryPoint) -> bool:
-    return _distribution(entry_point)[0].replace('-', '_').lower() == _PACKAGE
 
 
 def _distribution(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:

@@ -11,8 +11,6 @@ import traceback
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ['MapReport']
-
 
 class MapReport:
     """

@@ -36,8 +36,6 @@ from transmission_bridge.transmissions.tuning import passed_by_role, rebuilt, re
 from transmission_bridge.transmissions.units import ActuatorUnits, scales_of, units_from_text
 from transmission_bridge.types import Array
 
-__all__ = ['RobotTransmissions']
-
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
 
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from transmission_bridge.types import Array
 
-__all__ = ['inverse_pattern']
-
 Pattern = npt.NDArray[np.bool_]
 
 

@@ -12,15 +12,17 @@ limit that nobody reads: the robot would run without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 import math
+from typing import Any
 
 from transmission_bridge.description.specs import (
     Finding,
     ParameterSpec,
     REDUCTION_TAGS,
     RobotDescription,
+    Severity,
     TransmissionEnd,
     TransmissionSpec,
 )
@@ -43,7 +45,7 @@ from transmission_bridge.transmissions.units import (
     UNITS,
 )
 
-__all__ = ['ACTUATOR_LIMITS', 'SpecReader']
+REDUCTION = 'Reduction, actuator over joint; negative reverses the sense.'
 
 #: Names of an actuator's limits, what holds where they are missing, and what they are.
 ACTUATOR_LIMITS = {
@@ -97,6 +99,10 @@ class SpecReader:
         self.spec = spec
         self.robot = robot
         self.passive_joints = passive_joints
+        members = {'joints': spec.joints, 'actuators': spec.actuators}
+        self._members: list[tuple[ParameterPath, TransmissionEnd]] = [
+            ((side, member.name), member) for side, ends in members.items() for member in ends
+        ]
         self._overrides = dict(overrides or {})
         self._tunables: dict[ParameterPath, Tunable] = {}
         self._used: set[int] = set()
@@ -110,13 +116,11 @@ class SpecReader:
 
         :raises TransmissionError: If they differ.
         """
-        found = (len(self.spec.joints), len(self.spec.actuators))
-        if found != (joints, actuators):
-            raise self.error(
-                f'{self.spec.type} takes other numbers of joints and actuators',
-                expected=f'{_count(joints, "joint")} and {_count(actuators, "actuator")}',
-                found=f'{_count(found[0], "joint")} and {_count(found[1], "actuator")}',
-            )
+        expected = _counted(joints, actuators)
+        found = _counted(len(self.spec.joints), len(self.spec.actuators))
+        if found != expected:
+            message = f'{self.spec.type} takes other numbers of joints and actuators'
+            raise self.error(message, expected=expected, found=found)
 
     def joint_reductions(self) -> tuple[float, ...]:
         """
@@ -124,7 +128,7 @@ class SpecReader:
 
         :raises ParameterError: If one is set to zero.
         """
-        return tuple(self._reduction('joints', member) for member in self.spec.joints)
+        return self._member_numbers('joints', MECHANICAL_REDUCTION, REDUCTION, nonzero=True)
 
     def actuator_reductions(self) -> tuple[float, ...]:
         """
@@ -132,7 +136,7 @@ class SpecReader:
 
         :raises ParameterError: If one is set to zero.
         """
-        return tuple(self._reduction('actuators', member) for member in self.spec.actuators)
+        return self._member_numbers('actuators', MECHANICAL_REDUCTION, REDUCTION, nonzero=True)
 
     def joint_offsets(self) -> tuple[float, ...]:
         """
@@ -140,12 +144,8 @@ class SpecReader:
 
         :raises ParameterError: If one is set to a number that is not finite.
         """
-        return tuple(
-            self._member_number(
-                'joints', member, OFFSET, 'Joint position at actuator zero [rad or m].'
-            )
-            for member in self.spec.joints
-        )
+        description = 'Joint position at actuator zero [rad or m].'
+        return self._member_numbers('joints', OFFSET, description)
 
     def actuator_offsets(self, description: str) -> tuple[float, ...]:
         """
@@ -154,33 +154,20 @@ class SpecReader:
         :param description: What the offset means to the type, one sentence with the unit.
         :raises ParameterError: If one is set to a number that is not finite.
         """
-        return tuple(
-            self._member_number('actuators', member, OFFSET, description)
-            for member in self.spec.actuators
-        )
+        return self._member_numbers('actuators', OFFSET, description)
 
-    def _reduction(self, side: str, member: TransmissionEnd) -> float:
-        return self._member_number(
-            side,
-            member,
-            MECHANICAL_REDUCTION,
-            'Reduction, actuator over joint; negative reverses the sense.',
-            nonzero=True,
-        )
-
-    def _member_number(
-        self,
-        side: str,
-        member: TransmissionEnd,
-        field: str,
-        description: str,
-        nonzero: bool = False,
-    ) -> float:
-        scope = (side, member.name)
-        value: float = getattr(member, field)
+    def _member_numbers(
+        self, side: str, field: str, description: str, *, nonzero: bool = False
+    ) -> tuple[float, ...]:
         tag = REDUCTION_TAGS[self.spec.dialect] if field == MECHANICAL_REDUCTION else field
-        self._asked.append(_Asked(field, scope, f'<{tag}>', True, field in member.given, value))
-        return self._tunable((*scope, field), value, description, nonzero=nonzero)
+        numbers = []
+        for scope, member in self._members:
+            if scope[0] == side:
+                value: float = getattr(member, field)
+                given = field in member.given
+                self._asked.append(_Asked(field, scope, f'<{tag}>', True, given, value))
+                numbers.append(self._tunable((*scope, field), value, description, nonzero=nonzero))
+        return tuple(numbers)
 
     # -- parameters of the plugin ----------------------------------------------------------------
 
@@ -211,26 +198,14 @@ class SpecReader:
             differ.
         :raises ParameterError: If it is out of range.
         """
-        prefix, parameters = self._scope(joint, actuator)
-        found = self._find(name, parameters)
-        path = (*prefix, name)
-        if found is None:
-            if default is None:
-                raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
-            value = default
-        else:
-            try:
-                value = parse_number(found.value)
-            except ValueError as error:
-                raise self.error(
-                    f'parameter {".".join(path)} (line {found.line}) is not a number',
-                    parameter=name,
-                    expected=str(error),
-                    found=repr(found.value),
-                ) from None
+        path, found = self._given(name, joint, actuator, required=default is None)
+        value = default or 0.0
+        if found is not None:
+            what = f'parameter {".".join(path)} (line {found.line})'
+            value = self._parsed(what, name, found.value)
         if (field := field_meant(name)) is not None:
             tag = f'<param name="{name}">'
-            self._asked.append(_Asked(field, prefix, tag, False, found is not None, value))
+            self._asked.append(_Asked(field, path[:-1], tag, False, found is not None, value))
         return self._tunable(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
@@ -256,23 +231,17 @@ class SpecReader:
             of numbers, or of another length.
         :raises ParameterError: If one is set to a number that is not finite.
         """
-        prefix, parameters = self._scope(joint, actuator)
-        found = self._find(name, parameters)
-        if found is not None:
-            values = self.parse_numbers(name, found.value)
-        elif default is not None:
-            values = tuple(default)
-        else:
-            raise self.error(f'parameter {".".join((*prefix, name))} is missing', parameter=name)
+        path, found = self._given(name, joint, actuator, required=default is None)
+        values = self.parse_numbers(name, found.value) if found else tuple(default or ())
         if len(values) != len(labels):
             raise self.error(
-                f'parameter {".".join((*prefix, name))} has another number of values',
+                f'parameter {".".join(path)} has another number of values',
                 parameter=name,
                 expected=f'{len(labels)} ({" ".join(labels)})',
                 found=f'{len(values)}: {" ".join(f"{value:g}" for value in values)}',
             )
         return tuple(
-            self.declare((*prefix, name, label), value, description)
+            self.declare((*path, label), value, description)
             for label, value in zip(labels, values, strict=True)
         )
 
@@ -283,15 +252,8 @@ class SpecReader:
         :param name: The parameter, for the message.
         :raises TransmissionError: If one of them is not a number.
         """
-        try:
-            return tuple(parse_number(part) for part in text.replace(',', ' ').split())
-        except ValueError as error:
-            raise self.error(
-                f'parameter {name} is not made of numbers',
-                parameter=name,
-                expected=f'numbers, each {error}',
-                found=repr(text),
-            ) from None
+        parts = text.replace(',', ' ').split()
+        return tuple(self._parsed(f'parameter {name}', name, part) for part in parts)
 
     def declare(self, path: ParameterPath, value: float, description: str) -> float:
         """
@@ -317,35 +279,32 @@ class SpecReader:
         :raises TransmissionError: If it is missing and has no default, or given by two
             elements that differ.
         """
-        prefix, parameters = self._scope(joint, actuator)
-        found = self._find(name, parameters)
-        if found is not None:
-            return found.value
-        if default is None:
-            path = '.'.join((*prefix, name))
-            raise self.error(f'parameter {path} is missing', parameter=name)
-        return default
+        _, found = self._given(name, joint, actuator, required=default is None)
+        return found.value if found else default or ''
 
     def elements(self, name: str) -> tuple[ParameterSpec, ...]:
         """Return every parameter of this name at the transmission, in document order."""
-        found = tuple(spec for spec in self.spec.parameters if spec.name == name)
-        self._used.update(id(spec) for spec in found)
-        return found
+        return self._take(spec for spec in self.spec.parameters if spec.name == name)
 
-    def _scope(
-        self, joint: int | None, actuator: int | None
-    ) -> tuple[ParameterPath, tuple[ParameterSpec, ...]]:
+    def _given(
+        self, name: str, joint: int | None, actuator: int | None, *, required: bool
+    ) -> tuple[ParameterPath, ParameterSpec | None]:
+        """Return where a parameter stands, and the parameter if it is given."""
+        path: ParameterPath = (name,)
+        parameters = self.spec.parameters
         if joint is not None:
-            member = self.spec.joints[joint]
-            return ('joints', member.name), member.parameters
-        if actuator is not None:
-            member = self.spec.actuators[actuator]
-            return ('actuators', member.name), member.parameters
-        return (), self.spec.parameters
+            parameters = self.spec.joints[joint].parameters
+            path = ('joints', self.spec.joints[joint].name, name)
+        elif actuator is not None:
+            parameters = self.spec.actuators[actuator].parameters
+            path = ('actuators', self.spec.actuators[actuator].name, name)
+        found = self._single(name, self._take(spec for spec in parameters if spec.name == name))
+        if found is None and required:
+            raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
+        return path, found
 
-    def _find(self, name: str, parameters: tuple[ParameterSpec, ...]) -> ParameterSpec | None:
-        found = [spec for spec in parameters if spec.name == name]
-        self._used.update(id(spec) for spec in found)
+    def _single(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
+        """Return the parameter that is given, once or always with the same value."""
         if len({spec.value for spec in found}) > 1:
             raise self.error(
                 f'parameter {name} is given more than once',
@@ -355,21 +314,29 @@ class SpecReader:
             )
         return found[0] if found else None
 
+    def _take(self, specs: Iterable[ParameterSpec]) -> tuple[ParameterSpec, ...]:
+        """Remember that these were asked for."""
+        found = tuple(specs)
+        self._used.update(map(id, found))
+        return found
+
+    def _left(self, parameters: Iterable[ParameterSpec]) -> list[ParameterSpec]:
+        """Return those that nobody asked for so far."""
+        return [spec for spec in parameters if id(spec) not in self._used]
+
+    def _parsed(self, what: str, name: str, text: str) -> float:
+        try:
+            return parse_number(text)
+        except ValueError as error:
+            raise self.error(
+                f'{what} is not a number', parameter=name, expected=str(error), found=repr(text)
+            ) from None
+
     def _tunable(
-        self,
-        path: ParameterPath,
-        default: float,
-        description: str,
-        *,
-        minimum: float | None = None,
-        maximum: float | None = None,
-        nonzero: bool = False,
-        may_be_infinite: bool = False,
+        self, path: ParameterPath, default: float, description: str, **bounds: Any
     ) -> float:
         value = self._overrides.get(path, default)
-        tunable = Tunable(
-            path, value, default, description, minimum, maximum, nonzero, may_be_infinite
-        )
+        tunable = Tunable(path, value, default, description, **bounds)
         self._tunables[path] = tunable
         return tunable.check(value, transmission=self.spec.name)
 
@@ -386,20 +353,15 @@ class SpecReader:
         :raises TransmissionError: If a limit is not a number, is given twice, or has another name.
         :raises ParameterError: If a magnitude is negative, or the limits exclude each other.
         """
-        for side, tag, members in (
-            ('joints', "the URDF's <limit>", self.spec.joints),
-            ('actuators', '<limit>', self.spec.actuators),
-        ):
-            self._asked += [
-                _Asked(LIMIT, (side, member.name), tag, True, False, math.inf)
-                for member in members
-            ]
+        for scope, _ in self._members:
+            tag = "the URDF's <limit>" if scope[0] == 'joints' else '<limit>'
+            self._asked.append(_Asked(LIMIT, scope, tag, True, False, math.inf))
         for member in self.spec.actuators:
             given = self._limits_of(member)
             if not given:
                 continue
-            values = {
-                name: self._tunable(
+            lower, upper, *_ = (
+                self._tunable(
                     ('actuators', member.name, 'limit', name),
                     given.get(name, default),
                     description,
@@ -407,8 +369,7 @@ class SpecReader:
                     may_be_infinite=True,
                 )
                 for name, (default, description) in ACTUATOR_LIMITS.items()
-            }
-            lower, upper = values['lower'], values['upper']
+            )
             if lower > upper or lower == math.inf or upper == -math.inf:
                 raise self.error(
                     f"the position limits of actuator '{member.name}' exclude each other",
@@ -419,18 +380,12 @@ class SpecReader:
 
     def _limits_of(self, member: TransmissionEnd) -> dict[str, float]:
         texts: dict[str, str] = {}
-        for spec in member.parameters:
-            if id(spec) in self._used:
+        for spec in self._left(member.parameters):
+            is_element = spec.name == 'limit' and not spec.value and not spec.children
+            if not is_element and spec.name not in ACTUATOR_LIMITS:
                 continue
-            found: tuple[tuple[str, str], ...]
-            if spec.name in ACTUATOR_LIMITS:
-                found = ((spec.name, spec.value),)
-            elif spec.name == 'limit' and not spec.value and not spec.children:
-                found = spec.attributes
-            else:
-                continue
-            self._used.add(id(spec))
-            for name, text in found:
+            self._take([spec])
+            for name, text in spec.attributes if is_element else [(spec.name, spec.value)]:
                 if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
                     raise self.error(
                         f"the limit of actuator '{member.name}' (line {spec.line}) cannot be read",
@@ -438,19 +393,13 @@ class SpecReader:
                         expected=f'each of {", ".join(ACTUATOR_LIMITS)} at most once',
                         found=f'{name}={text!r}',
                     )
-        values = {}
-        for name, text in texts.items():
-            try:
-                # Infinity is what a limit becomes that is taken away.
-                values[name] = float(text) if text in INFINITE else parse_number(text)
-            except ValueError as error:
-                raise self.error(
-                    f"limit {name} of actuator '{member.name}' is not a number",
-                    parameter=name,
-                    expected=str(error),
-                    found=repr(text),
-                ) from None
-        return values
+        # Infinity is what a limit becomes that is taken away.
+        return {
+            name: float(text)
+            if text in INFINITE
+            else self._parsed(f"limit {name} of actuator '{member.name}'", name, text)
+            for name, text in texts.items()
+        }
 
     def actuator_units(self, *, turn: bool) -> dict[str, ActuatorUnits]:
         """
@@ -465,12 +414,12 @@ class SpecReader:
         """
         found = {}
         for member in self.spec.actuators:
-            texts: dict[str, str] = {}
-            for spec in member.parameters:
-                if id(spec) in self._used or spec.name not in (*UNITS, *CONSTANTS):
-                    continue
-                if texts.setdefault(spec.name, spec.value) != spec.value:
-                    raise self._not_a_unit(member, spec, 'is given more than once', 'one value')
+            left = self._left(member.parameters)
+            given = {
+                name: self._single(name, [spec for spec in left if spec.name == name])
+                for name in (*UNITS, *CONSTANTS)
+            }
+            texts = {name: spec.value for name, spec in given.items() if spec is not None}
             try:
                 units = read_units(texts)
                 if units is not None and units.slides and turn:
@@ -488,11 +437,8 @@ class SpecReader:
                 ) from None
             if units is None:
                 continue
-            needed = units.constants
-            self._used.update(
-                id(spec) for spec in member.parameters if spec.name in (*UNITS, *needed)
-            )
-            if 'torque_constant' in needed:
+            self._take(spec for spec in left if spec.name in (*UNITS, *units.constants))
+            if 'torque_constant' in units.constants:
                 units = units.with_torque_constant(
                     self._tunable(
                         ('actuators', member.name, 'torque_constant'),
@@ -502,32 +448,13 @@ class SpecReader:
                     )
                 )
             found[member.name] = units
-        self._refuse_misplaced_units()
+        # A unit that nobody reads would be SI, and the robot would move by as much more.
+        for scope, spec in self._rest():
+            if (name := unit_meant(spec.name)) is not None:
+                place = f'this {scope[0][:-1]}' if scope else 'the transmission'
+                expected = f'{name} inside an <actuator>'
+                raise self._misplaced(scope, spec, f'is not read at {place}', expected)
         return found
-
-    def _refuse_misplaced_units(self) -> None:
-        """A unit that nobody reads would be SI, and the robot would move by as much more."""
-        for member in (*self.spec.joints, *self.spec.actuators):
-            for spec in member.parameters:
-                if id(spec) not in self._used and (name := unit_meant(spec.name)) is not None:
-                    side = 'actuator' if member in self.spec.actuators else 'joint'
-                    what = f'is not read at this {side}'
-                    raise self._not_a_unit(member, spec, what, f'{name} inside an <actuator>')
-        for spec in self.spec.parameters:
-            if id(spec) not in self._used and (name := unit_meant(spec.name)) is not None:
-                what = 'is not read at the transmission'
-                raise self._not_a_unit(None, spec, what, f'{name} inside an <actuator>')
-
-    def _not_a_unit(
-        self, member: TransmissionEnd | None, spec: ParameterSpec, what: str, expected: str
-    ) -> TransmissionError:
-        of = '' if member is None else f" of '{member.name}'"
-        return self.error(
-            f"'{spec.name}'{of} (line {spec.line}) {what}",
-            parameter=spec.name,
-            expected=expected,
-            found=repr(spec.value),
-        )
 
     def passed_by_role(self) -> frozenset[str]:
         """
@@ -540,26 +467,33 @@ class SpecReader:
         """
         known = {name.replace('_', ''): name for name in BY_ROLE}
         found = set()
-        for member in (None, *self.spec.joints, *self.spec.actuators):
-            for spec in (member or self.spec).parameters:
-                letters = spec.name.replace('_', '').lower().replace('transmission', '')
-                if letters not in known or id(spec) in self._used:
-                    continue
-                name, value = known[letters], spec.value.lower()
-                if member or spec.name != name or value not in ('true', 'false'):
-                    place = f'<param name="{name}">true</param> inside the <transmission>'
-                    if (self.spec.dialect, name) == ('ros_control', 'ignore_absolute_encoder'):
-                        place = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
-                    raise self.error(
-                        f"'{spec.name}' (line {spec.line}) cannot be read here",
-                        parameter=name,
-                        expected=place,
-                        found=repr(spec.value),
-                    )
-                self._used.add(id(spec))
-                if value == 'true':
-                    found.add(BY_ROLE[name])
+        for scope, spec in self._rest():
+            letters = spec.name.replace('_', '').lower().replace('transmission', '')
+            if letters not in known:
+                continue
+            name, value = known[letters], spec.value.lower()
+            if scope or spec.name != name or value not in ('true', 'false'):
+                place = f'<param name="{name}">true</param> inside the <transmission>'
+                if (self.spec.dialect, name) == ('ros_control', 'ignore_absolute_encoder'):
+                    place = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
+                raise self._misplaced(scope, spec, 'cannot be read here', place)
+            self._take([spec])
+            if value == 'true':
+                found.add(BY_ROLE[name])
         return frozenset(found)
+
+    def _rest(self) -> Iterator[tuple[ParameterPath, ParameterSpec]]:
+        """Yield what nobody asked for so far, with the member that it stands in."""
+        for scope, member in self._members:
+            yield from ((scope, spec) for spec in self._left(member.parameters))
+        yield from (((), spec) for spec in self._left(self.spec.parameters))
+
+    def _misplaced(
+        self, scope: ParameterPath, spec: ParameterSpec, what: str, expected: str
+    ) -> TransmissionError:
+        of = f" of '{scope[1]}'" if scope else ''
+        message, found = f"'{spec.name}'{of} (line {spec.line}) {what}", repr(spec.value)
+        return self.error(message, parameter=spec.name, expected=expected, found=found)
 
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''
@@ -587,72 +521,39 @@ class SpecReader:
         warning.
         """
         findings = []
-        for side, members in (('joints', self.spec.joints), ('actuators', self.spec.actuators)):
-            for member in members:
-                scope = (side, member.name)
-                for field in (MECHANICAL_REDUCTION, OFFSET):
-                    if field in member.given and not self._own(field, scope):
-                        value: float = getattr(member, field)
-                        what = f"{field} of {side[:-1]} '{member.name}'"
-                        read = self._read_instead(field, scope)
-                        findings.append(self._not_used(what, member, f'{value:g}', value, read))
-                findings.extend(self._unused_parameters(member.parameters, scope))
-        findings.extend(self._unused_parameters(self.spec.parameters, ()))
-        return tuple(findings)
+        for scope, member in self._members:
+            for field in sorted(member.given & {MECHANICAL_REDUCTION, OFFSET}):
+                if not self._own(field, scope):
+                    value: float = getattr(member, field)
+                    what = f"{field} of {scope[0][:-1]} '{member.name}'"
+                    read = self._read_instead(field, scope)
+                    findings.append(self._not_used(what, member, f'{value:g}', value, read))
+            left = self._left(member.parameters)
+            findings += [self._unused_parameter(spec, scope) for spec in left]
+        left = self._left(self.spec.parameters)
+        return (*findings, *(self._unused_parameter(spec, ()) for spec in left))
 
-    def _unused_parameters(
-        self, parameters: tuple[ParameterSpec, ...], scope: ParameterPath
-    ) -> list[Finding]:
-        findings = []
-        for spec in parameters:
-            if id(spec) in self._used:
-                continue
-            if _is_reversed(spec):
-                findings.append(self._not_reversed(spec, scope))
-            else:
-                field = field_meant(spec.name)
-                try:
-                    value = parse_number(spec.value)
-                except ValueError:
-                    value = None  # what cannot be read is not the default for certain
-                findings.append(
-                    self._not_used(
-                        f"parameter '{spec.name}'",
-                        spec,
-                        repr(spec.value),
-                        value,
-                        [] if field is None else self._read_instead(field, scope),
-                    )
-                )
-        return findings
-
-    def _not_reversed(self, spec: ParameterSpec, scope: ParameterPath) -> Finding:
-        """
-        Return the error for a sense that the type does not read.
-
-        ros2_control drops it without a word, so that one URDF would move opposite ways there and
-        here if it counted.
-        """
-        places = self._places(self._read_instead(MECHANICAL_REDUCTION, scope))
-        return Finding(
-            'error',
-            f"transmission '{self.spec.name}' cannot be used: '{spec.name}' is not used by "
-            f'{self.spec.type}' + ('; write a negative mechanical_reduction' if places else ''),
-            line=spec.line,
-            path=spec.path,
-            expected=f'a negative {places}' if places else f"no '{spec.name}'",
-            found=repr(spec.value),
-            subject=self.spec.name,
-            fatal_if_strict=True,
-        )
+    def _unused_parameter(self, spec: ParameterSpec, scope: ParameterPath) -> Finding:
+        if spec.name.lower() in ('reverse', 'reversed') and spec.value.lower() != 'false':
+            # ros2_control drops it without a word, so that one URDF would move opposite ways there
+            # and here if it counted.
+            places = self._said(self._read_instead(MECHANICAL_REDUCTION, scope))
+            message = f"'{spec.name}' is not used by {self.spec.type}"
+            message += '; write a negative mechanical_reduction' if places else ''
+            expected = f'a negative {places}' if places else f"no '{spec.name}'"
+            return self._finding('error', message, spec, expected, repr(spec.value))
+        try:
+            value = parse_number(spec.value)
+        except ValueError:
+            value = None  # what cannot be read is not the default for certain
+        field = field_meant(spec.name)
+        read = [] if field is None else self._read_instead(field, scope)
+        return self._not_used(f"parameter '{spec.name}'", spec, repr(spec.value), value, read)
 
     def _own(self, field: str, scope: ParameterPath) -> list[_Asked]:
         """Return what was asked for of this one member, nothing or one number."""
-        return [
-            asked
-            for asked in self._asked
-            if asked.of_member and (asked.field, asked.scope) == (field, scope)
-        ]
+        here = (True, field, scope)
+        return [each for each in self._asked if (each.of_member, each.field, each.scope) == here]
 
     def _read_instead(self, field: str, scope: ParameterPath) -> list[_Asked]:
         """
@@ -679,38 +580,42 @@ class SpecReader:
         wrong = [asked for asked in missing if asked.value != value]
         if wrong:
             instead = ' or '.join(dict.fromkeys(f'{asked.value:g}' for asked in wrong))
-            message = (
-                f"transmission '{self.spec.name}' cannot be used: {message}, "
-                f'which would take {instead} instead'
-            )
-        expected = self._places(wrong or missing or read)
+            message += f', which would take {instead} instead'
+        expected = self._said(wrong or missing or read)
+        if expected and not missing:
+            expected = f'only {expected}'
+        return self._finding('error' if wrong else 'warning', message, spec, expected, found)
+
+    def _finding(
+        self,
+        level: Severity,
+        message: str,
+        spec: TransmissionEnd | ParameterSpec,
+        expected: str,
+        found: str,
+    ) -> Finding:
+        if level == 'error':
+            message = f"transmission '{self.spec.name}' cannot be used: {message}"
         return Finding(
-            'error' if wrong else 'warning',
+            level,
             message,
             line=spec.line,
             path=spec.path,
-            expected=expected if missing or not expected else f'only {expected}',
+            expected=expected,
             found=found,
             subject=self.spec.name,
             fatal_if_strict=True,
         )
 
-    def _places(self, numbers: list[_Asked]) -> str:
+    def _said(self, numbers: list[_Asked]) -> str:
         """Return where numbers are read, as the user would write them."""
-        places: dict[str, list[str]] = {}
+        places: dict[str, dict[str, None]] = {}
         for asked in numbers:
             side, name = asked.scope or ('transmissions', self.spec.name)
-            places.setdefault(asked.tag, []).append(f'<{side[:-1]} name="{name}">')
-        return ', or '.join(
-            f'{tag} inside {" or ".join(dict.fromkeys(elements))}'
-            for tag, elements in places.items()
-        )
+            places.setdefault(asked.tag, {})[f'<{side[:-1]} name="{name}">'] = None
+        return ', or '.join(f'{tag} inside {" or ".join(x)}' for tag, x in places.items())
 
 
-def _is_reversed(spec: ParameterSpec) -> bool:
-    """Whether a parameter says that something turns the other way; ``false`` says nothing new."""
-    return spec.name.lower() in ('reverse', 'reversed') and spec.value.lower() != 'false'
-
-
-def _count(number: int, noun: str) -> str:
-    return f'{number} {noun}' + ('' if number == 1 else 's')
+def _counted(joints: int, actuators: int) -> str:
+    counts = (('joint', joints), ('actuator', actuators))
+    return ' and '.join(f'{n} {noun}' + ('' if n == 1 else 's') for noun, n in counts)

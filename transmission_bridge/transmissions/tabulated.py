@@ -7,26 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-import importlib.util
 import math
-from types import SimpleNamespace
-from typing import Any, ClassVar, TYPE_CHECKING
+from typing import Any, ClassVar
 
+import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.domain import Domain, SLACK
+from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.linear import ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
+from transmission_bridge.transmissions.system import Forms, map_samples, System
 from transmission_bridge.types import Array
-
-if TYPE_CHECKING:
-    from transmission_bridge.transmissions.equations import Equations
-
-__all__ = ['TabulatedTransmission']
 
 
 class TabulatedTransmission(PositionDependentTransmission):
@@ -72,18 +67,18 @@ class TabulatedTransmission(PositionDependentTransmission):
         joint_reduction: float = 1.0,
         joint_offset: float = 0.0,
     ) -> None:
-        (self._actuator_ratio,) = ratios('actuator_reduction', (actuator_reduction,), 1)
-        (self._joint_ratio,) = ratios('joint_reduction', (joint_reduction,), 1)
+        self._actuator_reduction = ratios('actuator_reduction', (actuator_reduction,), 1)
+        self._joint_reduction = ratios('joint_reduction', (joint_reduction,), 1)
         if not math.isfinite(joint_offset):
             raise TransmissionError(
                 'joint_offset must be finite', parameter='joint_offset', found=str(joint_offset)
             )
-        self._offset = joint_offset
+        self._joint_offset = (joint_offset,)
         x, y = np.array(actuator, dtype=np.float64), np.array(joint, dtype=np.float64)
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
             x, y = x[::-1], y[::-1]
         self._curve = MonotoneCubic(x, y)
-        ends = sorted((self._actuator_ratio * x[[0, -1]]).tolist())
+        ends = sorted((self._actuator_reduction[0] * x[[0, -1]]).tolist())
         super().__init__(Domain('actuator', (ends[0],), (ends[1],)))
 
     @classmethod
@@ -100,100 +95,50 @@ class TabulatedTransmission(PositionDependentTransmission):
         )
 
     @property
-    def actuator_reduction(self) -> tuple[float, ...]:
-        """Reduction between motor and measured input."""
-        return (self._actuator_ratio,)
-
-    @property
-    def joint_reduction(self) -> tuple[float, ...]:
-        """Reduction between measured output and joint."""
-        return (self._joint_ratio,)
-
-    @property
-    def joint_offset(self) -> tuple[float, ...]:
-        """Joint offset [rad or m]."""
-        return (self._offset,)
+    def numbers(self) -> tuple[float, ...]:
+        """Reductions and offset, the points, and the coefficients of the pieces between them."""
+        own = (*self._actuator_reduction, *self._joint_reduction, *self._joint_offset)
+        return (*own, *self._curve.x.tolist(), *self._curve.pieces.ravel().tolist())
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
-        """Return ``j`` from the curve, and ``dj/da``."""
-        at = x / self._actuator_ratio
-        ratio = self._actuator_ratio * self._joint_ratio
-        return (
-            self._curve.value(at) / self._joint_ratio + self._offset,
-            (self._curve.slope(at) / ratio)[..., np.newaxis],
-        )
+        """Return ``j`` and ``dj/da``."""
+        value, slope = map_samples(self.system.value, [x], [self.numbers])
+        return value, slope[..., np.newaxis]
 
-    def slope_rate(self, x: Array, rate: Array) -> Array:
-        """Return ``d/dt dj/da``."""
-        curvature = self._curve.curvature(x / self._actuator_ratio)
-        ratio = self._actuator_ratio * self._actuator_ratio * self._joint_ratio
-        return np.asarray((curvature * rate / ratio)[..., np.newaxis])
-
-    def inverse(self, y: Array) -> Array:
-        """Return ``a``, solved within a piece of the curve."""
-        return self._actuator_ratio * self._curve.inverse(self._joint_ratio * (y - self._offset))
-
-    # -- one sample ------------------------------------------------------------------------------
-
-    #: A piece of the table has coefficients of its own.
-    numbers_vary: ClassVar[bool] = True
-
-    @property
-    def can_be_compiled(self) -> bool:
-        """Whether a robot may compile a piece of the curve instead of calling the transmission."""
-        return importlib.util.find_spec('casadi') is not None and all(
-            getattr(type(self), name) is getattr(TabulatedTransmission, name)
-            for name in ('map', 'map_state', 'supports', 'evaluate', 'inverse')
-        )
-
-    @property
-    def equations(self) -> Equations:
-        """A piece of the curve as an equation of its coefficients."""
-        return _piece()
-
-    def numbers_at(self, along: bool, position: float) -> list[float]:
-        """Return the ends and the coefficients of the piece that holds a position."""
-        curve, ratio = self._curve, self._actuator_ratio
-        if along:
-            place = curve.piece_of(position / ratio)
-        else:
-            place = curve.piece_from(self._joint_ratio * (position - self._offset))
-        x, y, width, *coefficients = curve.pieces[place]
-        low, high = sorted((ratio * x, ratio * (x + width)))
-        slack = SLACK * (high - low)
-        return [
-            low - slack,
-            high + slack,
-            high - low,
-            *self._mechanism.watched,
-            ratio,
-            self._joint_ratio,
-            self._offset,
-            x,
-            y,
-            *coefficients,
-        ]
+    def _make_system(self) -> System:
+        return _system(len(self._curve.x))
 
 
 @cache
-def _piece() -> Equations:
-    from transmission_bridge.transmissions.equations import Equations
-
-    def joint_position(a: Any, p: SimpleNamespace) -> Any:
-        t = a - p.x
-        return p.y + t * (p.linear + t * (p.square + t * p.cube))
-
-    names = ('x', 'y', 'linear', 'square', 'cube')
-    shape = tuple(
-        (name, (None,)) for name in ('actuator_reduction', 'joint_reduction', 'joint_offset')
+def _system(count: int) -> System:
+    """Return the system of tables of so many points."""
+    t, rate, own, piece = (
+        ca.SX.sym(name, n) for name, n in (('a', 1), ('rate', 1), ('own', 3), ('piece', 5))
     )
-    return Equations(
-        {'joint_position': joint_position},
-        False,
-        (1, 1),
-        (*shape, *((name, None) for name in names)),
-        (),
+    reduction, joint_reduction, offset = ca.vertsplit(own)
+    x, y, linear, square, cube = ca.vertsplit(piece)
+    along = t / reduction - x
+    value = y + along * (linear + along * (square + along * cube))
+    value = value / joint_reduction + offset
+    slope = ca.jacobian(value, t)
+    inputs: list[Any] = [t, own, piece]
+    curve = ca.Function('curve', inputs, [value, slope], {'cse': True})
+    bent = ca.Function('bent', [*inputs, rate], [ca.jtimes(slope * rate, t, rate)])
+
+    a: Any
+    p: Any
+    a, q, speed = (ca.MX.sym(name) for name in ('a', 'q', 'rate'))
+    p = ca.MX.sym('p', 3 + count + 5 * (count - 1))
+    place = ca.low(p[3 : 3 + count], a / p[0])
+    pieces = p[3 + count + 5 * place + ca.DM(np.arange(5.0))]
+    forms = Forms(
+        value=ca.Function('value', [a, p], curve(a, p[:3], pieces)),
+        inverse=None,
+        closure=None,
+        bend=ca.Function('bend', [a, q, speed, p], [bent(a, p[:3], pieces, speed)]),
+        pattern=np.ones((1, 1), dtype=bool),
     )
+    return System(forms, p.numel())
 
 
 def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:

@@ -42,10 +42,11 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
 
-__all__ = ['API_VERSION', 'Transmission', 'as_real', 'as_values']
-
 #: Version of this contract. A plugin states the one it was written for as ``api_version``.
 API_VERSION = 2
+
+#: What follows from what a type states, and is the same for every type.
+DERIVED = ('map', 'map_state', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports')
 
 
 class Transmission(ABC):
@@ -55,8 +56,9 @@ class Transmission(ABC):
     Instances are immutable. A plugin subclasses
     :class:`~transmission_bridge.transmissions.linear.LinearTransmission`,
     :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission` or
-    :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`
-    rather than this class, sets ``api_version = 2`` and defines :meth:`from_spec`.
+    :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`,
+    states a matrix, an equation or a function, sets ``api_version = 2`` and defines
+    :meth:`from_spec`. The maps follow, and are not overridden.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` with any leading batch axes, in
     role order. An unknown value is NaN and touches only the outputs that depend on it.
@@ -70,6 +72,11 @@ class Transmission(ABC):
 
     #: Whether the mechanism itself says that its actuators turn, so that their unit is [rad].
     actuators_turn: bool = False
+
+    #: What :attr:`actuator_reduction`, :attr:`joint_reduction` and :attr:`joint_offset` are.
+    _actuator_reduction: tuple[float, ...] = ()
+    _joint_reduction: tuple[float, ...] = ()
+    _joint_offset: tuple[float, ...] = ()
 
     #: Joints that actuators move and nobody commands. :meth:`map` to joints gives them after the
     #: others, and takes nothing from them.
@@ -102,17 +109,17 @@ class Transmission(ABC):
     @property
     def actuator_reduction(self) -> tuple[float, ...]:
         """Reductions on the actuators' side, in role order; ones where the type has none."""
-        return (1.0,) * self.n_actuators
+        return self._actuator_reduction or (1.0,) * self.n_actuators
 
     @property
     def joint_reduction(self) -> tuple[float, ...]:
         """Reductions on the joints' side, in role order; ones where the type has none."""
-        return (1.0,) * self.n_joints
+        return self._joint_reduction or (1.0,) * self.n_joints
 
     @property
     def joint_offset(self) -> tuple[float, ...]:
         """Offsets in joint coordinates [rad or m], in role order; zeros where there are none."""
-        return (0.0,) * self.n_joints
+        return self._joint_offset or (0.0,) * self.n_joints
 
     def supports(self, interface: str, direction: Direction) -> bool:
         """
@@ -156,11 +163,11 @@ class Transmission(ABC):
         """
 
     def actuator_to_joint(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
-        """Map actuator values to joint values; as :meth:`map`, which a plugin defines."""
+        """Map actuator values to joint values; see :meth:`map`."""
         return self.map(ACTUATOR_TO_JOINT, interface, values, **options)
 
     def joint_to_actuator(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
-        """Map joint values to actuator values; as :meth:`map`, which a plugin defines."""
+        """Map joint values to actuator values; see :meth:`map`."""
         return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
     def map_state(
@@ -211,13 +218,31 @@ class Transmission(ABC):
         :raises ShapeError: If the last axis has another length.
         """
         position = as_values('actuator_position', actuator_position, self.n_actuators)
-        columns = [
-            self.map(
-                ACTUATOR_TO_JOINT, 'velocity', np.broadcast_to(unit, position.shape), at=position
-            )
-            for unit in np.eye(self.n_actuators)
-        ]
-        return np.stack(columns, axis=-1)
+        return slope_of(self, ACTUATOR_TO_JOINT, position)
+
+
+def slope_of(transmission: Transmission, direction: Direction, x: Array) -> Array:
+    """
+    Return the derivative of a position map by the velocity map.
+
+    :param direction: From ``x`` to ``y``.
+    :param x: Positions, shape ``(..., n_x)``.
+    :returns: ``dy/dx``, shape ``(..., n_y, n_x)``.
+    """
+    units = (np.broadcast_to(unit, x.shape).copy() for unit in np.eye(x.shape[-1]))
+    return np.stack([transmission.map(direction, 'velocity', unit, at=x) for unit in units], -1)
+
+
+def overridden(cls: type) -> list[str]:
+    """Return which of :data:`DERIVED` a class takes from outside of this package."""
+    package = __name__.partition('.')[0] + '.'
+    return [
+        name
+        for name in DERIVED
+        if not next(each for each in cls.__mro__ if name in vars(each)).__module__.startswith(
+            package
+        )
+    ]
 
 
 def as_real(name: str, values: npt.ArrayLike) -> Array:

@@ -11,8 +11,6 @@ import re
 
 from transmission_bridge.errors import ParameterError
 
-__all__ = ['BY_ROLE', 'ParameterPath', 'Tunable']
-
 #: ``('joints', 'roll', 'offset')``, or ``('rod_length',)`` for a parameter of the plugin.
 ParameterPath = tuple[str, ...]
 
@@ -60,11 +58,7 @@ class Tunable:
     @property
     def is_torque_constant(self) -> bool:
         """Whether it is ``actuators.<name>.torque_constant``, of the unit of effort."""
-        return (
-            len(self.path) == 3
-            and self.path[0] == 'actuators'
-            and self.path[2] == 'torque_constant'
-        )
+        return len(self.path) == 3 and self.path[::2] == ('actuators', 'torque_constant')
 
     @property
     def is_actuator_limit(self) -> bool:
@@ -78,16 +72,14 @@ class Tunable:
         :raises ParameterError: If it is not finite, zero where that is refused, or out of range.
         """
         expected = ''
+        least = -math.inf if self.minimum is None else self.minimum
+        greatest = math.inf if self.maximum is None else self.maximum
         if math.isnan(value) or (math.isinf(value) and not self.may_be_infinite):
             expected = 'a number' if self.may_be_infinite else 'a finite number'
         elif self.nonzero and value == 0.0:
             expected = 'a number other than zero'
-        elif (self.minimum is not None and value < self.minimum) or (
-            self.maximum is not None and value > self.maximum
-        ):
-            lower = '-inf' if self.minimum is None else f'{self.minimum:g}'
-            upper = 'inf' if self.maximum is None else f'{self.maximum:g}'
-            expected = f'a number in [{lower}, {upper}]'
+        elif not least <= value <= greatest:
+            expected = f'a number in [{least:g}, {greatest:g}]'
         if expected:
             name = '.'.join(self.path)
             raise ParameterError(

@@ -15,9 +15,7 @@ from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions.binding import Built
 from transmission_bridge.transmissions.builder import build
-from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath
-
-__all__ = ['passed_by_role', 'rebuilt', 'resolved']
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 
 #: Magnitudes of reductions that can be set.
 RATIOS = 1e-6, 1e6
@@ -36,10 +34,12 @@ def resolved(
     :raises ParameterError: If a name is no parameter, or could mean two, or if a value has the
         wrong type or cannot be accepted.
     """
-    known: dict[str, list[tuple[str, ParameterPath]]] = {}
+    known: dict[str, list[tuple[str, ParameterPath, Tunable | None]]] = {}
     for name, item in items.items():
-        for path in (*(tunable.path for tunable in item.tunables), *((each,) for each in BY_ROLE)):
-            known.setdefault('.'.join((name, *path)), []).append((name, path))
+        tunables = {tunable.path: tunable for tunable in item.tunables}
+        for path in (*tunables, *((each,) for each in BY_ROLE)):
+            place = (name, path, tunables.get(path))
+            known.setdefault('.'.join((name, *path)), []).append(place)
     numbers: dict[str, dict[ParameterPath, float]] = {}
     by_role: dict[tuple[str, str], bool] = {}
     for keys, value in _leaves((), parameters):
@@ -49,17 +49,11 @@ def resolved(
             found = [place for place in found if (place[0], *place[1]) == keys]
         if len(found) != 1:
             raise _unknown(items, keys, value)
-        transmission, path = found[0]
-        item = items[transmission]
-        if path[0] in BY_ROLE:
-            by_role[transmission, BY_ROLE[path[0]]] = _flag(item, path[0], value)
-            continue
-        (tunable,) = (each for each in item.tunables if each.path == path)
-        number = _number(item, '.'.join(path), value)
-        numbers.setdefault(transmission, {})[path] = tunable.check(
-            number, transmission=transmission
-        )
-        _check_ratio(item, path, number)
+        ((name, path, tunable),) = found
+        if tunable is None:
+            by_role[name, BY_ROLE[path[0]]] = _flag(items[name], path[0], value)
+        else:
+            numbers.setdefault(name, {})[path] = _number(items[name], tunable, value)
     return numbers, by_role
 
 
@@ -70,68 +64,54 @@ def _unknown(items: Mapping[str, Built], keys: ParameterPath, value: object) -> 
         return UnknownNameError('transmission', keys[0], tuple(items))
     owner = max(owners, key=len)
     name = full[len(owner) + 1 :]
-    if not name:
-        return ParameterError(
-            'parameters cannot be read',
-            transmission=owner,
-            expected='a mapping of parameter names',
-            found=repr(value),
+    message, expected = 'parameters cannot be read', 'a mapping of parameter names'
+    if name:
+        names = ('.'.join(tunable.path) for tunable in items[owner].tunables)
+        message, expected = (
+            f"unknown parameter '{name}'",
+            f'one of {", ".join((*names, *BY_ROLE))}',
         )
-    names = ', '.join('.'.join(tunable.path) for tunable in items[owner].tunables)
     return ParameterError(
-        f"unknown parameter '{name}'",
-        transmission=owner,
-        parameter=name,
-        expected=f'one of {names}, {", ".join(BY_ROLE)}',
-        found=repr(value),
+        message, transmission=owner, parameter=name, expected=expected, found=repr(value)
     )
 
 
-def _number(item: Built, name: str, value: object) -> float:
+def _number(item: Built, tunable: Tunable, value: object) -> float:
+    name = '.'.join(tunable.path)
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterError(
-            f'{name} has the wrong type',
-            transmission=item.spec.name,
-            parameter=name,
-            expected='a number',
-            found=repr(value),
-        )
+        raise _refused(item, name, 'a number', value, 'has the wrong type')
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:  # an integer beyond double precision, refused as not finite
-        return math.inf
-
-
-def _check_ratio(item: Built, path: ParameterPath, number: float) -> None:
-    """Refuse a reduction that can only be a slip of the hand."""
+        number = math.inf
+    tunable.check(number, transmission=item.spec.name)
     smallest, largest = RATIOS
-    if path[-1] != MECHANICAL_REDUCTION or not number or smallest <= abs(number) <= largest:
-        return
-    name = '.'.join(path)
-    raise ParameterError(
-        f'{name} cannot be accepted',
-        transmission=item.spec.name,
-        parameter=name,
-        expected=f'a magnitude in [{smallest:g}, {largest:g}]',
-        found=repr(number),
-    )
+    is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION and number != 0.0
+    if is_ratio and not smallest <= abs(number) <= largest:
+        # It can only be a slip of the hand.
+        raise _refused(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
+    return number
 
 
 def _flag(item: Built, name: str, value: object) -> bool:
-    expected = ''
     if not isinstance(value, bool):
-        expected = 'true or false'
-    elif value and item.transmission.n_joints != item.transmission.n_actuators:
+        raise _refused(item, name, 'true or false', value)
+    if value and item.transmission.n_joints != item.transmission.n_actuators:
         expected = 'false, as it has different numbers of joints and actuators'
-    if expected:
-        raise ParameterError(
-            f'{name} cannot be accepted',
-            transmission=item.spec.name,
-            parameter=name,
-            expected=expected,
-            found=repr(value),
-        )
-    return bool(value)
+        raise _refused(item, name, expected, value)
+    return value
+
+
+def _refused(
+    item: Built, name: str, expected: str, value: object, said: str = 'cannot be accepted'
+) -> ParameterError:
+    return ParameterError(
+        f'{name} {said}',
+        transmission=item.spec.name,
+        parameter=name,
+        expected=expected,
+        found=repr(value),
+    )
 
 
 def _leaves(

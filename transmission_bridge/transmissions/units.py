@@ -22,41 +22,24 @@ from transmission_bridge.errors import closest, TransmissionError
 from transmission_bridge.transmissions.interfaces import FIELDS, INTERFACES, Quantity
 from transmission_bridge.types import Array
 
-__all__ = [
-    'CONSTANTS',
-    'SMALLEST',
-    'UNITS',
-    'ActuatorUnits',
-    'Unit',
-    'convert',
-    'read_units',
-    'row_of',
-    'scales_of',
-    'unit_meant',
-    'units_from_text',
-]
-
 _TURN = 2.0 * math.pi
+
+_OF_POSITION: dict[str, float | str] = {
+    'rad': 1.0,
+    'deg': _TURN / 360.0,
+    'turn': _TURN,
+    'tick': 'ticks_per_turn',
+    'm': 1.0,
+    'mm': 1e-3,
+}
 
 #: Parameters of an actuator that are units, and for each unit its scale, or the constant that
 #: gives it.
 UNITS: dict[str, dict[str, float | str]] = {
-    'position_unit': {
-        'rad': 1.0,
-        'deg': _TURN / 360.0,
-        'turn': _TURN,
-        'tick': 'ticks_per_turn',
-        'm': 1.0,
-        'mm': 1e-3,
-    },
+    'position_unit': _OF_POSITION,
     'velocity_unit': {
-        'rad/s': 1.0,
-        'deg/s': _TURN / 360.0,
-        'turn/s': _TURN,
+        **{f'{unit}/s': scale for unit, scale in _OF_POSITION.items()},
         'rpm': _TURN / 60.0,
-        'tick/s': 'ticks_per_turn',
-        'm/s': 1.0,
-        'mm/s': 1e-3,
     },
     'effort_unit': {
         'N m': 1.0,
@@ -88,13 +71,7 @@ _SCALES = 1e-12, 1e12
 SMALLEST = 1e-9
 
 #: The row of a state, and so of scales, that an interface has.
-_ROWS = {
-    Quantity.POSITION: 0,
-    Quantity.ABSOLUTE_POSITION: 0,
-    Quantity.VELOCITY: 1,
-    Quantity.ACCELERATION: 1,
-    Quantity.EFFORT: 2,
-}
+_ROWS = dict(zip(Quantity, (0, 0, 1, 1, 2), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +146,16 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
         if base in _EITHER:
             continue
         if slides is not None and slides != (base in _SLIDING):
-            raise TransmissionError(
-                f"'{first}' and '{base}' do not belong to one actuator",
-                parameter=name,
-                expected='units of what turns, or units of what slides',
-                found=', '.join(repr(texts[each]) for each in UNITS if each in texts),
-            )
+            message = f"'{first}' and '{base}' do not belong to one actuator"
+            given = ', '.join(repr(texts[each]) for each in UNITS if each in texts)
+            raise _refused(name, message, 'units of what turns, or units of what slides', given)
         slides, first = base in _SLIDING, base
     for name, missing in zip(_OF_MOTION, _OF_MOTION[::-1], strict=True):
         if name in texts and missing not in texts:
             units = [unit for unit in UNITS[missing] if (unit in _SLIDING) == slides]
-            raise TransmissionError(
-                f'{missing} is missing, and does not follow from {name} {texts[name]!r}',
-                parameter=missing,
-                expected=f'{missing}: one of {", ".join(units)}, a number before it if need be',
-                found='none',
-            )
+            message = f'{missing} is missing, and does not follow from {name} {texts[name]!r}'
+            expected = f'{missing}: one of {", ".join(units)}, a number before it if need be'
+            raise _refused(missing, message, expected)
     return ActuatorUnits(**found, slides=slides)
 
 
@@ -200,26 +171,19 @@ def units_from_text(text: str) -> ActuatorUnits:
     for part in text.split(','):
         name, colon, value = (each.strip() for each in part.partition(':'))
         if not colon or name not in known or texts.setdefault(name, value) != value:
-            raise TransmissionError(
-                f'{part.strip()!r} cannot be read{closest(name, known)}',
-                expected=f"'name:value' with each of {', '.join(known)} at most once",
-                found=repr(text),
-            )
+            message = f'{part.strip()!r} cannot be read{closest(name, known)}'
+            expected = f"'name:value' with each of {', '.join(known)} at most once"
+            raise _refused('', message, expected, repr(text))
     units = read_units(texts)
     if units is None:
-        raise TransmissionError(
-            'no unit is given', expected=f'one of {", ".join(UNITS)}', found=repr(text)
-        )
+        raise _refused('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
     return units
 
 
 def unit_meant(name: str) -> str | None:
     """Return which of the :data:`UNITS` a name means that is spelt in another way."""
     letters = ''.join(filter(str.isalpha, name)).lower()
-    for unit in UNITS:
-        if is_near(letters, unit.replace('_', '')):
-            return unit
-    return None
+    return next((unit for unit in UNITS if is_near(letters, unit.replace('_', ''))), None)
 
 
 def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:
@@ -231,21 +195,14 @@ def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, s
     base = ' '.join(words)
     known = UNITS[name]
     if base not in known:
-        raise TransmissionError(
-            f'{name} is not a unit of this interface{closest(base, known)}',
-            parameter=name,
-            expected=f'one of {", ".join(known)}, a number before it if need be',
-            found=repr(text),
-        )
+        message = f'{name} is not a unit of this interface{closest(base, known)}'
+        expected = f'one of {", ".join(known)}, a number before it if need be'
+        raise _refused(name, message, expected, repr(text))
     scale = known[base]
     if isinstance(scale, str):
         if scale not in constants:
-            raise TransmissionError(
-                f"{name} '{base}' needs {scale}",
-                parameter=scale,
-                expected=f'{scale}: {CONSTANTS[scale]}',
-                found='none',
-            )
+            message = f"{name} '{base}' needs {scale}"
+            raise _refused(scale, message, f'{scale}: {CONSTANTS[scale]}')
         constant = constants[scale]
         scale = {
             'ticks_per_turn': _TURN / constant,
@@ -254,12 +211,8 @@ def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, s
         }[scale]
     scale *= number
     if not _SCALES[0] <= scale <= _SCALES[1]:
-        raise TransmissionError(
-            f'{name} cannot be used',
-            parameter=name,
-            expected=f'{_SCALES[0]:g} to {_SCALES[1]:g} in SI for each {base}',
-            found=f'{scale:g}',
-        )
+        expected = f'{_SCALES[0]:g} to {_SCALES[1]:g} in SI for each {base}'
+        raise _refused(name, f'{name} cannot be used', expected, f'{scale:g}')
     return Unit(' '.join(text.split()), scale), base
 
 
@@ -267,17 +220,15 @@ def _positive(name: str, text: str) -> float:
     try:
         value = parse_number(text)
     except ValueError as error:
-        raise TransmissionError(
-            f'{name} is not a number', parameter=name, expected=str(error), found=repr(text)
-        ) from None
+        raise _refused(name, f'{name} is not a number', str(error), repr(text)) from None
     if value < SMALLEST:
-        raise TransmissionError(
-            f'{name} cannot be used',
-            parameter=name,
-            expected=f'a number, at least {SMALLEST:g}; a negative reduction reverses the sense',
-            found=repr(text),
-        )
+        expected = f'a number, at least {SMALLEST:g}; a negative reduction reverses the sense'
+        raise _refused(name, f'{name} cannot be used', expected, repr(text))
     return value
+
+
+def _refused(name: str, message: str, expected: str, found: str = 'none') -> TransmissionError:
+    return TransmissionError(message, parameter=name, expected=expected, found=found)
 
 
 # -- Of all actuators ----------------------------------------------------------------------------

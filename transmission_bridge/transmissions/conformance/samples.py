@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,6 @@ from transmission_bridge.transmissions.position_dependent import (
 )
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
-
-__all__ = ['CONDITION', 'COUNT', 'Subject', 'slope_of', 'subject_of']
 
 #: Points per check.
 COUNT = 10_000
@@ -84,15 +83,10 @@ class Subject:
         )
 
     def map(
-        self,
-        direction: Direction,
-        interface: str,
-        values: npt.ArrayLike,
-        at: Array | None = None,
-        rate: Array | None = None,
+        self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any
     ) -> Array:
         """Map values."""
-        return self.transmission.map(direction, interface, values, at=at, rate=rate)
+        return self.transmission.map(direction, interface, values, **options)
 
 
 def subject_of(

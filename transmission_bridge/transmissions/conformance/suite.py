@@ -9,24 +9,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 import warnings
 
-from transmission_bridge.transmissions.conformance.behaviour_checks import BEHAVIOUR_CHECKS
-from transmission_bridge.transmissions.conformance.formal_checks import FORMAL_CHECKS
-from transmission_bridge.transmissions.conformance.mapping_checks import MAPPING_CHECKS
+from transmission_bridge.transmissions.conformance.checks import CHECKS
 from transmission_bridge.transmissions.conformance.samples import COUNT, Subject, subject_of
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.transmission import Transmission
-
-__all__ = ['CHECKS', 'TransmissionConformance', 'check', 'failures']
-
-#: Every check by name. Each takes a :class:`Subject` and raises ``AssertionError`` with what is
-#: wrong.
-CHECKS: dict[str, Callable[[Subject], None]] = {
-    **FORMAL_CHECKS,
-    # Before all that is solved with it and would fail in its place.
-    'jacobian': MAPPING_CHECKS['jacobian'],
-    **BEHAVIOUR_CHECKS,
-    **MAPPING_CHECKS,
-}
 
 
 def check(subject: Subject, name: str) -> None:

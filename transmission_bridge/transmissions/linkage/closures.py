@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import casadi as ca
@@ -23,13 +24,12 @@ import numpy as np
 
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
+    Loop,
     LoopPath,
     Motion,
     reversed_path,
 )
 from transmission_bridge.types import Array
-
-__all__ = ['Closures', 'Rod', 'find_rod']
 
 Expression: TypeAlias = Any
 
@@ -201,6 +201,7 @@ class Closures:
         n: int,
         start: Array | None = None,
     ) -> None:
+        self._paths = paths
         #: Positions of the joints.
         self.z = ca.SX.sym('z', n)
         #: Lengths of the loops; nothing but those of rods counts.
@@ -239,6 +240,32 @@ class Closures:
         self.stretched = {variable for variable, scale, _ in self._turns if scale != 1.0}
         #: Positive on the side of the start: what vanishes half a turn away does so there as well.
         self.upright = ca.vertcat(*upright)
+
+    def hinges(self, z: Array) -> dict[Loop, str]:
+        """Return what is to be said of the axis of each hinge at a position."""
+        said = {}
+        for path in self._paths:
+            if path.loop.type != 'hinge':
+                continue
+            one, other = self._frame(path.to_frame1), self._frame(path.to_frame2)
+            axis = np.array(path.loop.axis)
+            here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
+            cos = ca.dot(here, there)
+            turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
+            cosine, turns = ca.Function('hinge', [self.z], [cos, turning])(z)
+            angle = math.degrees(math.acos(min(max(float(cosine), -1.0), 1.0)))
+            said[path.loop] = (
+                f'axis {_numbers(axis)} of {path.loop}, {angle:.3g} degrees between those of both '
+                'frames at the start'
+            )
+            vectors = np.asarray(turns.full()).T
+            vectors = vectors[np.linalg.norm(vectors, axis=1) > 1e-9]
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            if len(vectors) and np.linalg.norm(np.cross(vectors, vectors[0]), axis=1).max() < 1e-6:
+                common = vectors[0] * np.sign(vectors[0][np.argmax(np.abs(vectors[0]))])
+                if np.linalg.norm(np.cross(common, axis)) > 1e-3:
+                    said[path.loop] += f', but its joints turn about {_numbers(common)}'
+        return said
 
     # -- along a path ----------------------------------------------------------------------------
 
@@ -381,6 +408,10 @@ class Closures:
         link = self._moved(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
         value = np.asarray(ca.Function('link', [self.z], [link])(start))
         return float(np.linalg.norm(value)) > SHORTEST
+
+
+def _numbers(vector: Array) -> str:
+    return ' '.join(f'{each:.3g}' for each in np.round(vector, 6) + 0.0)
 
 
 def _vee(matrix: Expression) -> Expression:

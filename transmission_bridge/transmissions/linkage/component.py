@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -18,7 +17,8 @@ import numpy as np
 
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.errors import in_other_unit, TransmissionError
-from transmission_bridge.transmissions.linkage.live import Ends, PartSample
+from transmission_bridge.transmissions.linkage.near import Near
+from transmission_bridge.transmissions.linkage.step import Step
 from transmission_bridge.transmissions.linkage.structure import (
     rows_function,
     share_of_rank,
@@ -31,20 +31,12 @@ from transmission_bridge.transmissions.linkage.tree import (
     names_in_order,
     Tree,
 )
-from transmission_bridge.transmissions.linkage.way import Way
+from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
-__all__ = ['Component', 'LinkageSpec', 'components_of']
-
-#: Points of the table of starts along each driven joint, by the number of these.
-POINTS = {1: 33, 2: 13, 3: 7}
-
-#: The table grows towards as many random positions where there is no grid, or less than this share
-#: of it was reached.
-GROWTH, ENOUGH = 150, 0.2
-
-#: How many calls the way to a position of the table takes.
-TABLE_CALLS = 16
+#: Targets of the table: points along each driven joint of a grid, by the number of these joints,
+#: and how many random ones where there are more.
+POINTS, TARGETS = {1: 33, 2: 13, 3: 7}, 150
 
 #: Range about the start [rad or m] of a driven joint that turns on and on, or has no limits.
 TURNING, SLIDING = math.pi, 0.5
@@ -52,20 +44,11 @@ TURNING, SLIDING = math.pi, 0.5
 #: How far positions beyond the limits are mapped, as a share of the range.
 BEYOND = 0.05
 
-#: How many starts are tried for one sample, and how many calls each of them and the start take.
-STARTS, SHORT_WAY, LONG_WAY = 4, 64, 96
-
-#: How many calls a sample may take altogether.
-MOST_CALLS = 1200
-
 #: The table reaches this far at least [rad or m].
 NARROW = 0.1
 
-#: A driven joint that moves by less than this share of its range is held.
+#: Driven joints that move by less than this share of their range, in some direction, are held.
 MOVED = 1e-3
-
-#: Steps of the driven joints where the straight way back does not lead there, and the longest.
-DRIVEN_STEPS, LONGEST = 40, 0.2
 
 #: Where the way ends at this many times the slope of the start, there is a dead centre.
 DEAD_CENTRE = 4.0
@@ -94,8 +77,7 @@ class Component:
     """
     A part of a linkage that moves by itself, in both directions.
 
-    Immutable but for what CasADi made; live streams and batches take a memory of their own by
-    :meth:`way`.
+    Immutable but for what CasADi made.
 
     :param structure: The part.
     :param commanded: Places of its commanded joints.
@@ -112,7 +94,6 @@ class Component:
         structure: Structure,
         commanded: Sequence[int],
         limits: Sequence[tuple[float, float]],
-        turning: frozenset[int],
         tolerance: float,
         hints: dict[int, float],
         loops: Sequence[int],
@@ -135,25 +116,22 @@ class Component:
                 expected='a joint that no idle freedom moves; is a loop or a motor missing?',
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
-        given = (structure.driven, self.commanded), (self.commanded, structure.driven)
-        #: Forward with all angles of balls, forward without, and the way back without.
-        self._ways = (
-            Way(structure, *given[0], tolerance, 'the driven joints'),
-            Way(structure, *given[0], tolerance, 'the driven joints', with_balls=False),
-            Way(structure, *given[1], tolerance, 'the commanded joints', with_balls=False),
-        )
+        #: Shared with the same part of other lengths, for which nothing is compiled.
+        self._steps: dict[tuple[bool, bool, tuple[int, ...]], Step] = {}
+        self._nears: dict[tuple[bool, bool], Near] = {}
         self._require_regular()
-        self._samples: dict[tuple[bool, tuple[int, ...]], PartSample] = {}
         self.limits = tuple(limits)
-        self.lower, self.upper = self._range(limits, turning)
+        self.lower, self.upper = self._range(limits)
+        self.typical_sizes = self._typical_sizes()
 
     def _require_regular(self) -> None:
         structure = self.structure
         self._refuse_held()
-        for way in self._ways:
-            if not way.begin(structure.start):
+        for is_forward in (True, False):
+            step = self.step(is_forward)
+            if not self._entered(step, [structure.start]):
                 raise TransmissionError(
-                    f'at its start the linkage is singular as seen from {way.what}',
+                    f'at its start the linkage is singular as seen from {step.near.what}',
                     expected='<start> away from dead centres and from special positions',
                     found=', '.join(
                         f'{name} {value:.4g}'
@@ -171,20 +149,17 @@ class Component:
             return self
         other = copy(self)
         other.structure = self.structure.with_lengths(lengths, self._tolerance)
-        a, b, c = (way.moved(other.structure) for way in self._ways)
-        other._ways = a, b, c
-        vars(other).pop('seeds', None)
+        vars(other).pop('positions', None)
         other._require_regular()
+        other.typical_sizes = other._typical_sizes()
         return other
 
-    def _range(
-        self, limits: Sequence[tuple[float, float]], turning: frozenset[int]
-    ) -> tuple[Array, Array]:
+    def _range(self, limits: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
         """Return the range of the driven joints that is mapped; the start is in it."""
         ends = []
         for place in self.structure.driven:
             at, (low, high) = float(self.structure.start[place]), limits[place]
-            width = TURNING if place in turning else SLIDING
+            width = SLIDING if place in self.structure.slides else TURNING
             if not (math.isfinite(low + high) and low < high):
                 low, high = at - width, at + width
             low, high = min(low, at - 0.01 * width), max(high, at + 0.01 * width)
@@ -212,217 +187,146 @@ class Component:
 
     def _held(self, driven: Sequence[int], reason: str) -> TransmissionError:
         names = ', '.join(self.structure.names[k] for k in driven)
+        hinges = self.structure.closures.hinges(self.structure.start)
         return TransmissionError(
             f'the loops hold the driven joints {names}: {reason}',
             expected="no more equations than they can meet; is a 'weld' meant to be a 'hinge' or "
             "a 'point', is an axis another one, a joint missing, or the <start> a dead centre?",
-            found=', '.join(str(path.loop) for path in self.structure.paths),
+            found=', '.join(
+                hinges.get(path.loop, str(path.loop)) for path in self.structure.paths
+            ),
         )
 
-    def rival(self) -> tuple[int, float] | None:
-        """Return a joint that another assembly has elsewhere, and where, if one is found."""
+    def rival(self) -> list[tuple[int, float]]:
+        """Return the joints that another assembly has elsewhere, and where, if one is found."""
         return self._rival()
 
-    def way(self, is_forward: bool, with_balls: bool = True) -> Way:
-        """
-        Return a direction with a memory of its own.
+    # -- the compiled directions -----------------------------------------------------------------
 
-        :param with_balls: Whether forward the angles of balls are asked for that nobody commands.
+    def step(
+        self, is_forward: bool, with_balls: bool = True, published: tuple[int, ...] = ()
+    ) -> Step:
         """
-        return self._ways[(0 if with_balls else 1) if is_forward else 2].fresh()
-
-    def sample(self, with_balls: bool, published: tuple[int, ...]) -> PartSample:
-        """
-        Return one sample as the robot's function takes it, made once.
+        Return a direction, made once.
 
         :param with_balls: Whether forward the angles of balls are asked for that nobody commands.
         :param published: Places of joints that are given forward beside the commanded ones.
         """
-        key = with_balls, published
-        if key not in self._samples:
-            forward, back = self._ways[0 if with_balls else 1], self._ways[2]
-            self._samples[key] = PartSample(
-                Ends(forward, True, published), Ends(back, False, published)
-            )
-        return self._samples[key]
+        with_balls = with_balls and is_forward
+        key = is_forward, with_balls, published if is_forward else ()
+        if key not in self._steps:
+            structure, what = self.structure, 'the driven joints'
+            given, wanted = structure.driven, self.commanded
+            if not is_forward:
+                given, wanted, what = wanted, given, 'the commanded joints'
+            if key[:2] not in self._nears:
+                self._nears[key[:2]] = Near(
+                    structure, given, wanted, self._tolerance, what, with_balls
+                )
+            self._steps[key] = Step(self._nears[key[:2]], is_forward, key[2])
+        return self._steps[key]
+
+    def _constants(self) -> tuple[Array, Array]:
+        """Return the held joints and the lengths."""
+        return self.structure.start[list(self.structure.held)], self.structure.lengths
+
+    def states(self, step: Step) -> list[Array]:
+        """Return the states of a direction at the positions of the table."""
+        return self._entered(step, self.positions)
+
+    def _entered(self, step: Step, positions: Sequence[Array]) -> list[Array]:
+        """Return the states at positions, as far as these are regular."""
+        enter, states = Call(step.entered), []
+        for z in positions:
+            state, done, _ = enter(z[[*step.near.unknown, *step.near.given]], *self._constants())
+            if done[0] == 1.0:
+                states.append(state.copy())
+        return states
+
+    def numbers(self, step: Step, own: Sequence[float]) -> tuple[list[float], list[float]]:
+        """
+        Return the numbers of a direction, and its table.
+
+        :param own: What is not of the part: reductions, offsets, and sizes of derivatives.
+        """
+        near, positions = step.near, np.array(self.positions)
+        n, first = len(near.given), len(near.unknown) + len(near.given)
+        width = np.maximum(np.ptp(positions[:, near.given], axis=0), NARROW)
+        (start,) = self._entered(step, [self.structure.start])
+        steep = DEAD_CENTRE * np.abs(start[first:]).max(initial=0.0)
+        held, lengths = self._constants()
+        ends = [*own[: 2 * n], *self.lower, *self.upper, *own[2 * n :]]
+        numbers = np.concatenate([ends, width, [steep], held, lengths])
+        return numbers.tolist(), step.table(self.positions).tolist()
 
     # -- a fixed table of positions --------------------------------------------------------------
 
     @cached_property
-    def seeds(self) -> tuple[tuple[Array, Array], ...]:
+    def positions(self) -> list[Array]:
         """
-        Positions of the given joints and the states of a way there, of each way.
+        Positions of all joints, the start first.
 
-        They are reached from the start on straight ways from point to point of a grid.
+        They are reached from the start on straight ways from target to target.
 
         :raises TransmissionError: If a driven joint is where it starts in all of them.
         """
-        positions = self._reached()
-        driven = list(self.structure.driven)
-        moved = np.ptp(np.array(positions)[:, driven], axis=0) / (self.upper - self.lower)
-        if (moved < MOVED).any():
+        n, step = len(self.structure.driven), self.step(True)
+        found = self._grown(step)
+        apart = (np.array(found) - found[0])[:, len(step.near.unknown) :][:, :n]
+        apart /= self.upper - self.lower
+        sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
+        if sizes[0] < MOVED**2:
             # Equations that depend on each other at the start may be independent elsewhere.
-            held = [place for place, share in zip(driven, moved, strict=True) if share < MOVED]
+            shares = np.abs(axes[:, sizes < MOVED**2]).max(axis=1).tolist()
+            driven = zip(self.structure.driven, shares, strict=True)
+            held = [place for place, share in driven if share > MOVED]
             raise self._held(held, 'no position away from the start closes them')
-        ways = [way.fresh() for way in self._ways]
-        states: list[list[Array]] = [[] for _ in ways]
-        for may_lose in (False, True):
-            for z in positions:
-                if all(way.begin(z) and (may_lose or not way.lost) for way in ways):
-                    for way, found in zip(ways, states, strict=True):
-                        found.append(way.state.copy())
-            if states[0]:
-                break
-        tables = []
-        for way, found in zip(ways, states, strict=True):
-            table, first = np.array(found), len(way.unknown)
-            tables.append((table[:, first : first + len(way.given)].copy(), table))
-        return tuple(tables)
+        positions = [
+            step.joints(state, self._constants()[0]) for state in self._with_balls(step, found)
+        ]
+        back = self.step(False)
+        return [z for z in positions if self._entered(back, [z])]
 
-    def _reached(self) -> list[Array]:
-        """Return positions of all joints: those of a grid, and more where these are few."""
-        n = len(self.structure.driven)
-        found: list[Array] = []
+    def _with_balls(self, step: Step, states: Sequence[Array]) -> Sequence[Array]:
+        """Return states with all angles of balls; all if there is none."""
+        if not step.near.balls_at:
+            return states
+        seek, start, found = Call(step.sought), self.structure.start[step.near.unknown], []
+        for state in states:
+            begin, done = seek(state, start, start, *self._constants())
+            if done[0] == 1.0:
+                found.append(begin.copy())
+        return found or states
+
+    def _grown(self, step: Step) -> list[Array]:
+        """
+        Return states from target to target, each as far as a straight way leads.
+
+        The target that is nearest to a known state is next, from there.
+        """
+        n, first, going = len(self.lower), len(step.near.unknown), Call(step.way)
+        width = self.upper - self.lower
         if n in POINTS:
-            found = self._on_grid(POINTS[n])
-        found.insert(0, self.structure.start)
-        if n not in POINTS or len(found) < ENOUGH * POINTS[n] ** n:
-            found += self._grown(found)
-        return found
-
-    def _grown(self, known: Sequence[Array]) -> list[Array]:
-        """Return positions on the ways from known ones towards random ones, as far as they go."""
-        way, random = self.way(True), np.random.default_rng(4)
-        driven = list(self.structure.driven)
-        states: list[Array] = []
-        for z in known:
-            if way.begin(z):
-                states.append(way.state.copy())
-        first = len(way.unknown)
-        places = [state[first : first + len(driven)] for state in states]
-        found: list[Array] = []
-        for _ in range(GROWTH):
-            target = random.uniform(self.lower, self.upper)
-            apart = np.abs((np.array(places) - target) / (self.upper - self.lower)).max(axis=1)
-            nearest = int(np.argmin(apart))
-            way.state[:] = states[nearest]
-            way.follow(target, TABLE_CALLS)
-            reached = way.state[first : first + len(driven)].copy()
-            gone = np.abs((reached - places[nearest]) / (self.upper - self.lower)).max()
-            if gone > 0.01 and way.begin(way.joints()):
-                states.append(way.state.copy())
-                places.append(reached)
-                found.append(way.joints())
-        return found
-
-    def _on_grid(self, points: int) -> list[Array]:
-        """Return the positions of a grid that are reached from the start, from point to point."""
-        lower, upper = self.lower, self.upper
-        way = self.way(True)
-        way.begin(self.structure.start)
-        found: list[Array] = []
-        n = len(lower)
-        grid = [np.linspace(low, high, points) for low, high in zip(lower, upper, strict=True)]
-        step = (upper - lower) / (points - 1)
-        home = np.rint((self.structure.start[list(way.given)] - lower) / step)
-        first = tuple(np.clip(home, 0, points - 1).astype(int).tolist())
-        states: dict[tuple[int, ...], Array] = {}
-        tried: dict[tuple[int, ...], int] = {}
-        queue: deque[tuple[tuple[int, ...], Array]] = deque([(first, way.state.copy())])
-        while queue:
-            cell, state = queue.popleft()
-            if cell in states or tried.get(cell, 0) >= 2:
-                continue
-            way.state[:] = state
-            target = np.array([axis[k] for axis, k in zip(grid, cell, strict=True)])
-            if way.follow(target, TABLE_CALLS):
-                tried[cell] = tried.get(cell, 0) + 1
-                continue
-            states[cell] = way.state.copy()
-            found.append(way.joints())
-            for axis in range(n):
-                for sign in (1, -1):
-                    other = (*cell[:axis], cell[axis] + sign, *cell[axis + 1 :])
-                    if 0 <= other[axis] < points and other not in states:
-                        queue.append((other, states[cell]))
-        return found
-
-    def solve(self, way: Way, x: Array, calls: int = MOST_CALLS) -> str:
-        """
-        Solve for a position from the fixed table.
-
-        :param way: The direction, of which the memory is used.
-        :param calls: How many calls it may take.
-        :returns: Nothing if it is solved, else the reason.
-        """
-        number = next(k for k, each in enumerate(self._ways) if each.is_same(way))
-        is_forward = number < len(self._ways) - 1
-        if is_forward and not ((x >= self.lower) & (x <= self.upper)).all():
-            return 'domain'
-        places, states = self.seeds[number]
-        span = np.maximum(np.ptp(places, axis=0), NARROW)
-        apart = np.abs((places - x) / span).sum(axis=1)
-        if not is_forward and not apart.min() <= 1.0 + len(x):
-            return 'domain'
-        reason = 'no_convergence'
-        nearest = np.argsort(apart, kind='stable')[:STARTS].tolist()
-        last = way.calls + calls
-        # The last one is the start, from which the straight way may lead where others do not.
-        for seed in (*nearest, 0):
-            way.state[:] = states[seed]
-            left = last - way.calls
-            if left <= 0:
-                break
-            reason = way.follow(x, min(left, LONG_WAY if seed == 0 else SHORT_WAY))
-            if not reason:
-                break
-        if reason and not is_forward and way.calls < last:
-            reason = self._sought(way, x, nearest, last - way.calls)
-        if reason == 'no_convergence' and self._is_at_dead_centre(way):
-            reason = 'domain'
-        if not reason and not is_forward:
-            driven = way.joints()[list(self.structure.driven)]
-            if not ((driven >= self.lower) & (driven <= self.upper)).all():
-                reason = 'domain'
-        return reason
-
-    def _sought(self, way: Way, x: Array, seeds: Sequence[int], calls: int) -> str:
-        """
-        Solve the way back by steps of the driven joints.
-
-        The straight way of the commanded joints may leave what they reach.
-        """
-        forward = self.way(True, False)
-        wanted = list(self.commanded)
-        for seed in seeds:
-            forward.state[:] = self.seeds[1][1][seed]
-            miss, damping = x - forward.joints()[wanted], 1.0
-            for _ in range(DRIVEN_STEPS):
-                if np.abs(miss).max() < 1e-9 or forward.calls >= calls:
-                    break
-                last = forward.state.copy()
-                step = np.linalg.lstsq(forward.slope()[wanted], miss, rcond=None)[0]
-                step *= damping * min(1.0, LONGEST / max(np.abs(step).max(), LONGEST))
-                driven = last[len(forward.unknown) :][: len(step)] + step
-                if not forward.follow(driven, 6):
-                    ahead = x - forward.joints()[wanted]
-                    if np.abs(ahead).max() < np.abs(miss).max():
-                        miss, damping = ahead, min(1.0, 2.0 * damping)
-                        continue
-                forward.state[:] = last
-                damping *= 0.5
-                if damping < 1e-2:
-                    break
-            if np.abs(miss).max() < 1e-9 and way.begin(forward.joints()):
-                return way.follow(x)
-        return 'no_convergence'
-
-    def _is_at_dead_centre(self, way: Way) -> bool:
-        here = np.abs(way.state[len(way.unknown) + len(way.given) :]).max(initial=0.0)
-        other = way.fresh()
-        other.begin(self.structure.start)
-        there = np.abs(other.slope()).max()
-        return bool(not here <= DEAD_CENTRE * there)
+            axes = [np.linspace(0.0, 1.0, POINTS[n])] * n
+            targets = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
+            farthest = 1.01 / (POINTS[n] - 1)
+        else:
+            targets, farthest = np.random.default_rng(4).uniform(size=(TARGETS, n)), 1.0
+        states = self._entered(step, [self.structure.start])
+        places = [(states[0][first : first + n] - self.lower) / width]
+        apart, left = np.abs(targets - places[0]).max(axis=1), np.zeros(len(targets))
+        while (apart + left).min() <= farthest:
+            k = int(np.argmin(apart + left))
+            left[k] = math.inf
+            nearest = int(np.argmin(np.abs(np.array(places) - targets[k]).max(axis=1)))
+            target = self.lower + targets[k] * width
+            state = going(states[nearest], target, *self._constants())[0].copy()
+            place = (state[first : first + n] - self.lower) / width
+            if np.abs(place - places[nearest]).max() > MOVED:
+                states.append(state)
+                places.append(place)
+                apart = np.minimum(apart, np.abs(targets - place).max(axis=1))
+        return states
 
     # -- accelerations ---------------------------------------------------------------------------
 
@@ -439,18 +343,34 @@ class Component:
             [ca.jtimes(once, closures.z, rate), ca.jacobian(rows, closures.z)],
         )
 
-    def bias(self, way: Way, z: Array, rate: Array) -> Array:
-        """Return the accelerations of all joints while the given ones move at a steady rate."""
-        result = np.zeros(len(z))
-        if not way.unknown:
-            return result
-        # Of the way back, the angles of balls are unknown, and nothing else depends on them.
-        places = np.nan_to_num(z), np.nan_to_num(rate)
-        bent, jacobian = (each.full() for each in self._bend(*places, self.structure.lengths))
-        kept, found = way.found
-        rows = [self.structure.kept.index(row) for row in kept]
-        result[found] = -np.linalg.solve(jacobian[rows][:, found], bent[rows, 0])
-        result[way.lost] = math.nan
+    def _typical_sizes(self) -> Array:
+        """Return medians over the table of sizes: of G, of its inverse, and of a passive joint."""
+        step, sizes = self.step(True), []
+        passive = [step.near.unknown[k] for k in step.near.tells]
+        for state in self.states(step):
+            slopes = step.slopes(state)
+            gains = slopes[step.near.wanted]
+            each = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
+            sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), each))
+        typical: Array = np.median(np.array(sizes), axis=0)
+        return typical
+
+    def bias(self, step: Step, state: Array, rate: Array) -> Array:
+        """
+        Return the accelerations of all joints while the given ones move at a steady rate.
+
+        :param rate: Of the given joints.
+        """
+        near = step.near
+        result = np.zeros(len(self.structure.names))
+        if near.unknown:
+            z = step.joints(state, self._constants()[0])
+            moving = np.nan_to_num(step.slopes(state) @ rate)
+            found = self._bend(np.nan_to_num(z), moving, self.structure.lengths)
+            bent, jacobian = (each.full() for each in found)
+            rows = [self.structure.kept.index(row) for row in near.rows]
+            matrix = jacobian[rows][:, near.unknown]
+            result[near.unknown] = -np.linalg.lstsq(matrix, bent[rows, 0], rcond=None)[0]
         return result
 
 
@@ -484,13 +404,7 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
     tree = Tree(known.robot)
     variables: dict[str, int] = {}
     for name in spec.driven:
-        joint = tree.joint(name, DRIVEN)
-        if joint.mimic is not None:
-            raise TransmissionError(
-                f"driven joint '{name}' mimics '{joint.mimic.joint}'",
-                expected='the joint that it mimics, or none',
-                found='<mimic>',
-            )
+        _own_joint(tree, name, DRIVEN)
         if name in variables:
             raise TransmissionError(
                 f"joint '{name}' is driven by two actuators",
@@ -500,35 +414,38 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
         variables[name] = len(variables)
     paths = [tree.path(loop, variables) for loop in spec.loops]
     for name in spec.commanded:
-        joint = tree.joint(name, 'commanded joint')
-        if joint.mimic is not None:
-            raise TransmissionError(
-                f"commanded joint '{name}' mimics '{joint.mimic.joint}'",
-                expected='the joint that it mimics, or none',
-                found='<mimic>',
-            )
-        if name not in variables:
-            raise TransmissionError(
-                f"commanded joint '{name}' is in no loop and not driven",
-                expected='a joint between the frames of a loop, or one that an actuator turns',
-                found=f'joints {", ".join(variables)}',
-            )
-    hints = {}
+        _own_joint(tree, name, 'commanded joint')
+        _require_loop(name, variables, f"commanded joint '{name}'")
     for name, position in spec.start:
         joint = tree.joint(name, '<start>')
-        if name not in variables:
-            raise TransmissionError(
-                f"<start>: joint '{name}' is in no loop and not driven",
-                expected='a joint between the frames of a loop',
-                found=f'joints {", ".join(variables)}',
-            )
+        _require_loop(name, variables, f"<start>: joint '{name}'")
         _check_start(joint, position)
-        hints[name] = position
+    hints = dict(spec.start)
     names = names_in_order(variables)
     result = []
     for group, own in _groups(paths, len(names)):
         result.append(_component(tree, spec, names, group, own, paths, hints))
     return tuple(result)
+
+
+def _own_joint(tree: Tree, name: str, role: str) -> None:
+    """Refuse a joint that mimics another one."""
+    mimic = tree.joint(name, role).mimic
+    if mimic is not None:
+        raise TransmissionError(
+            f"{role} '{name}' mimics '{mimic.joint}'",
+            expected='the joint that it mimics, or none',
+            found='<mimic>',
+        )
+
+
+def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
+    if name not in variables:
+        raise TransmissionError(
+            f'{what} is in no loop and not driven',
+            expected='a joint between the frames of a loop, or one that an actuator turns',
+            found=f'joints {", ".join(variables)}',
+        )
 
 
 def _check_start(joint: JointSpec, position: float) -> None:
@@ -606,5 +523,4 @@ def _component(
         spec.tolerance,
         limits,
     )
-    turning = frozenset(range(len(joints))) - slides
-    return Component(structure, commanded, limits, turning, spec.tolerance, own_hints, own)
+    return Component(structure, commanded, limits, spec.tolerance, own_hints, own)

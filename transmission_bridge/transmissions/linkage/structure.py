@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 import math
 from typing import Any
@@ -16,9 +16,8 @@ import numpy as np
 from transmission_bridge.errors import in_other_unit, TransmissionError
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
 from transmission_bridge.transmissions.linkage.tree import LoopPath
+from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
-
-__all__ = ['Structure', 'rows_function', 'share_of_rank']
 
 #: Tries to close a linkage from random positions of joints without a hint: with the driven
 #: joints where they are, and with these free as well.
@@ -30,11 +29,14 @@ ASSEMBLIES = 8
 #: Times that an assembly beyond the limits is closed again from within them.
 DRAWS = 10
 
-#: Positions from which another assembly is sought, and how far a joint is apart in it.
-RIVALS, APART = 12, 1e-3
+#: Positions from which another assembly is sought.
+RIVALS = 24
 
 #: A hint says which assembly is meant if a joint is this far apart in another one [rad or m].
 MEANT = 0.1
+
+#: An assembly meets a hint if the joint is within this of it [rad, m].
+MET, MET_SLIDING = 0.5, 0.1
 
 #: Steps of one try.
 STEPS = 60
@@ -64,9 +66,8 @@ DETERMINED = 1e-7
 
 def rows_function(closures: Closures, rows: Any) -> Any:
     """Return a function of positions and lengths that gives rows and their Jacobian."""
-    return ca.Function(
-        'rows', [closures.z, closures.lengths], [rows, ca.jacobian(rows, closures.z)]
-    )
+    results = [ca.densify(rows), ca.densify(ca.jacobian(rows, closures.z))]
+    return ca.Function('rows', [closures.z, closures.lengths], results)
 
 
 def share_of_rank(tolerance: float) -> float:
@@ -144,7 +145,7 @@ class Structure:
         :raises TransmissionError: If it does not close, or a driven joint is not free to move.
         """
         n = len(names)
-        search = _Search(n, driven, paths, hints, slides, limits)
+        search = _Search(names, driven, paths, hints, slides, limits)
         start, known, gap = search.closed([path.loop.length for path in paths], tolerance)
         own = _own(n, driven, wanted, paths)
         found = [find_rod(path, each) for path, each in zip(paths, own, strict=True)]
@@ -180,26 +181,27 @@ class Structure:
         slides: frozenset[int],
         limits: Sequence[tuple[float, float]],
         tolerance: float,
-    ) -> tuple[int, float] | None:
+    ) -> list[tuple[int, float]]:
         """
         Look for another assembly within the limits, with the driven joints where they are.
 
         Nothing that is found means little: some positions are tried at random.
 
-        :returns: A determined joint without a hint that it has elsewhere, and where.
+        :returns: Determined joints without a hint that it has elsewhere, and where, the one that
+            is farthest apart first.
         """
         loose = {*self.driven, *self.idle, *self.balls, *hints}
         sought = [place for place in range(len(self.names)) if place not in loose]
         if not sought or not self.unknown:
-            return None
-        search = _Search(len(self.names), self.driven, self.paths, hints, slides, limits)
+            return []
+        search = _Search(self.names, self.driven, self.paths, hints, slides, limits)
         for z in search.others(self.start, self.lengths, tolerance):
             apart = np.abs(z - self.start)
             # Another place of a joint with a hint is not what is meant.
-            if apart[sought].max() > APART and not (apart[list(hints)] > MEANT).any():
-                place = sought[int(np.argmax(apart[sought]))]
-                return place, float(z[place])
-        return None
+            if apart[sought].max() > MEANT and not (apart[list(hints)] > MEANT).any():
+                places = sorted(sought, key=lambda place: -apart[place])
+                return [(place, float(z[place])) for place in places if apart[place] > MEANT]
+        return []
 
     def with_lengths(self, lengths: Sequence[float], tolerance: float) -> Structure:
         """
@@ -245,53 +247,27 @@ def _own(
     ]
 
 
-class _Rows:
-    """
-    Rows and their Jacobian into arrays, as a search takes them thousands of times.
-
-    The next call overwrites what the last one gave.
-    """
-
-    def __init__(self, closures: Closures, rows: Any) -> None:
-        z, lengths = closures.z, closures.lengths
-        function = ca.Function(
-            'rows', [z, lengths], [ca.densify(rows), ca.densify(ca.jacobian(rows, z))]
-        )
-        self._z, self._lengths = np.zeros(z.numel()), np.zeros(lengths.numel())
-        self._miss = np.zeros(rows.numel())
-        self._jacobian = np.zeros((rows.numel(), z.numel()), order='F')
-        buffer: Any
-        buffer, run = function.buffer()
-        for place, array in enumerate((self._z, self._lengths)):
-            buffer.set_arg(place, array.data)
-        buffer.set_res(0, self._miss.data)
-        buffer.set_res(1, self._jacobian.T.data)
-        # The buffer's memory is read and written by each run.
-        self._run: Callable[[], Any] = lambda: run() or buffer
-
-    def __call__(self, z: Array, lengths: Array) -> tuple[Array, Array]:
-        self._z[:], self._lengths[:] = z, lengths
-        self._run()
-        return self._miss, self._jacobian
-
-
 class _Search:
     """The search for an assembly."""
 
     def __init__(
         self,
-        n: int,
+        names: Sequence[str],
         driven: Sequence[int],
         paths: Sequence[LoopPath],
         hints: dict[int, float],
         slides: frozenset[int],
         limits: Sequence[tuple[float, float]],
     ) -> None:
-        self._n, self._driven, self._paths, self._slides = n, list(driven), paths, slides
+        self._names = names
+        self._n = n = len(names)
+        self._driven, self._paths, self._slides = list(driven), paths, slides
         self._hints, self._limits = hints, limits
         self._closures = Closures(paths, [None] * len(paths), n)
-        self._stated = _Rows(self._closures, self._closures.stated)
-        self._cayley = _Rows(self._closures, self._closures.cayley)
+        self._stated, self._cayley = (
+            Call(rows_function(self._closures, rows))
+            for rows in (self._closures.stated, self._closures.cayley)
+        )
         self._upright = ca.Function('upright', [self._closures.z], [self._closures.upright])
 
     def closed(
@@ -310,19 +286,18 @@ class _Search:
         masked = np.array([owner in open_rods for owner in self._closures.owners], dtype=bool)
         random = np.random.default_rng(0)
         best: tuple[float, Array] = (math.inf, first)
-        assemblies: list[tuple[float, float, Array]] = []
+        # Those that miss a hint are last, then those beyond the limits: in real files these may
+        # exclude every assembly.
+        found: list[tuple[bool, bool, float, float, Array]] = []
         for lets_driven_move, tries in zip((False, True), TRIES, strict=True):
             free = [k for k in range(self._n) if lets_driven_move or k not in self._driven]
-            before = len(assemblies)
-            for number in range(tries):
+            most = len(found) + ASSEMBLIES
+            for number in range(tries if free else 1):
                 start = first.copy()
                 if number:
-                    for place in range(self._n):
-                        if place in self._hints or (
-                            place in self._driven and not lets_driven_move
-                        ):
-                            continue
-                        start[place] = self._anywhere(random, place)
+                    for place in free:
+                        if place not in self._hints:
+                            start[place] = self._anywhere(random, place)
                 z, gap = self._newton(start, free, known, masked)
                 if lets_driven_move and gap <= tolerance:
                     z, gap = self._drawn_in(self._unwound(z, first), gap, free, known, masked)
@@ -330,21 +305,41 @@ class _Search:
                     best = gap, z
                 if gap <= tolerance and self._is_upright(z):
                     z = self._unwound(z, first)
-                    assemblies.append((float(np.abs(z - first).max()), gap, z))
-                    if self._is_within(z) or len(assemblies) >= before + ASSEMBLIES:
+                    misses, is_beyond = self._unmet(z) is not None, not self._is_within(z)
+                    found.append((misses, is_beyond, float(np.abs(z - first).max()), gap, z))
+                    if not misses and (not is_beyond or len(found) >= most):
                         break
-                if not free:
-                    break
-            if assemblies and self._is_within(assemblies[-1][2]):
-                assemblies = assemblies[-1:]
+            found.sort(key=lambda each: each[:3])
+            if found and not any(found[0][:2]):
                 break
-        if assemblies:
-            # Limits in real files may exclude every assembly.
-            _, gap, z = min(assemblies, key=lambda each: each[0])
-            for place in open_rods:
-                known[place] = self._distance(z, place)
-            return z, known, gap
-        raise self._not_closed(*best, known, tolerance)
+        if not found:
+            raise self._not_closed(*best, known, tolerance, first)
+        misses, *_, gap, z = found[0]
+        if misses:
+            raise self._not_met(z, first)
+        for place in open_rods:
+            known[place] = self._distance(z, place)
+        return z, known, gap
+
+    def _unmet(self, z: Array) -> int | None:
+        """Return a joint that is not where its hint says, if there is one."""
+        for place, value in self._hints.items():
+            apart = abs(z[place] - value)
+            if place not in self._slides and place not in self._closures.stretched:
+                apart = abs((apart + math.pi) % math.tau - math.pi)
+            if apart > (MET_SLIDING if place in self._slides else MET):
+                return place
+        return None
+
+    def _not_met(self, z: Array, first: Array) -> TransmissionError:
+        place = self._unmet(z)
+        assert place is not None
+        axes = [each for each in self._closures.hinges(first).values() if 'turn about' in each]
+        return TransmissionError(
+            f"no assembly has joint '{self._names[place]}' near its <start>",
+            expected=f'{self._hints[place]:.4g}, or the <start> of another joint that decides',
+            found='; '.join([f'{z[place]:.4g} in the nearest of those found', *axes]),
+        )
 
     def _is_within(self, z: Array) -> bool:
         """Whether an assembly is within the joints' limits, with a margin."""
@@ -387,21 +382,16 @@ class _Search:
     def _is_upright(self, z: Array) -> bool:
         return bool((np.asarray(self._upright(z)) > 0.0).all())
 
+    @np.errstate(over='ignore', invalid='ignore')  # a residual may be anything
     def _newton(
         self, z: Array, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
         """Return where damped steps of least squares lead, and the largest residual."""
-        with np.errstate(over='ignore', invalid='ignore'):  # a residual may be anything
-            return self._stepped(z, free, lengths, masked)
-
-    def _stepped(
-        self, z: Array, free: Sequence[int], lengths: Array, masked: Array
-    ) -> tuple[Array, float]:
         lengths = np.where(lengths > 0.0, lengths, 1.0)
 
-        def at(function: _Rows, z: Array) -> tuple[Array, Array]:
-            miss, jacobian = function(z, lengths)
-            miss, jacobian = miss.copy(), jacobian[:, free]
+        def at(function: Call, z: Array) -> tuple[Array, Array]:
+            miss, columns = function(z, lengths)
+            miss, jacobian = miss.copy(), columns.reshape(self._n, -1).T[:, free]
             miss[masked], jacobian[masked] = 0.0, 0.0
             return miss, jacobian
 
@@ -456,7 +446,7 @@ class _Search:
         return length
 
     def _not_closed(
-        self, gap: float, z: Array, lengths: Array, tolerance: float
+        self, gap: float, z: Array, lengths: Array, tolerance: float, first: Array
     ) -> TransmissionError:
         lengths = np.where(lengths > 0.0, lengths, 1.0)
         miss = np.abs(self._stated(z, lengths)[0])
@@ -476,10 +466,15 @@ class _Search:
                 '<start joint="..." position="..."/> near the assembly that is meant, more '
                 "digits in the URDF, or type='point' instead of 'weld'"
             )
+        axis = self._closures.hinges(first).get(loop)
+        if axis is not None:
+            size += f'; {axis}'
+            if 'turn about' in axis:
+                advice = 'another axis of this hinge'
         return TransmissionError(
             f'the linkage does not close: loop {loop} stays open; try {advice}',
             expected=f'a gap below {tolerance:g}',
-            found=f'{size} from {sum(TRIES)} starts',
+            found=f'{size}, from {sum(TRIES)} starts',
         )
 
     def others(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:

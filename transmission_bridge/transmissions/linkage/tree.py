@@ -21,20 +21,6 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.errors import closest, TransmissionError
 from transmission_bridge.types import Array
 
-__all__ = [
-    'DRIVEN',
-    'LOOP_TYPES',
-    'Element',
-    'Loop',
-    'LoopPath',
-    'LoopType',
-    'Motion',
-    'Tree',
-    'linkage_joints',
-    'names_in_order',
-    'reversed_path',
-]
-
 #: Who asks for a joint that a motor turns.
 DRIVEN = 'driven joint'
 
@@ -43,6 +29,9 @@ LoopType: TypeAlias = Literal['point', 'hinge', 'weld', 'rod']
 
 #: How many equations a loop of each type is.
 LOOP_TYPES: dict[LoopType, int] = {'point': 3, 'hinge': 5, 'weld': 6, 'rod': 1}
+
+#: Axes are parallel or at right angles to less than this [rad].
+ACROSS = 1e-5
 
 #: Entries of constant transforms below this are the rounding of roll, pitch and yaw.
 ROUNDING = 1e-15
@@ -110,6 +99,27 @@ class LoopPath:
         """Places of the joints that the loop depends on."""
         elements = (*self.to_frame1, *self.to_frame2)
         return frozenset(each.variable for each in elements if isinstance(each, Motion))
+
+    def count(self, variable: int) -> int:
+        """Return how many joints of the loop move with one, which others may mimic."""
+        elements = (*self.to_frame1, *self.to_frame2)
+        return sum(isinstance(each, Motion) and each.variable == variable for each in elements)
+
+    @property
+    def is_planar(self) -> bool:
+        """Whether all joints turn about parallel axes or slide at right angles to these."""
+        turning: list[Array] = []
+        sliding: list[Array] = []
+        for elements in (self.to_frame1, self.to_frame2):
+            rotation = np.eye(3)
+            for each in elements:
+                if isinstance(each, Motion):
+                    (sliding if each.slides else turning).append(rotation @ each.axis)
+                else:
+                    rotation = rotation @ each[:3, :3]
+        along = np.array(turning) @ turning[0] if turning else np.zeros(1)
+        across = np.array(sliding).reshape(-1, 3) @ (turning or [np.zeros(3)])[0]
+        return bool((1.0 - np.abs(along) < ACROSS**2).all() and (np.abs(across) < ACROSS).all())
 
 
 class Tree:

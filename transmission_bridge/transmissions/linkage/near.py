@@ -2,35 +2,32 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-One direction of a linkage: all joints from the given ones, by a compiled function of one sample.
+One direction of a linkage near a solution: all joints from the given ones, as a function.
 
 The rows are solved block by block: each block holds the joints of those before it and its own. A
 call begins at the last solution, goes where its tangent leads, and takes three Newton steps in
 each block. What it gives counts only if the steps contract, the last one is nothing, redundant
-rows hold and all is on the start's side; else the way is halved. The function has no memory:
-where it begins is an argument.
+rows hold, the solved rows are far from dependent, and all is on the start's side.
 
 The function eliminates in the order of rows that is best at the start, and says where that order
-is bad. For these positions there is another function with the same arguments that factorises by
-rotations; it is compiled when it is first needed.
+is bad. There another function with the same arguments factorises by rotations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
+from functools import cached_property
+from itertools import pairwise
 import math
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.equations import all_of, is_known
 from transmission_bridge.transmissions.linkage.structure import Structure
+from transmission_bridge.transmissions.system import all_of, is_known, switched
 from transmission_bridge.types import Array
-
-__all__ = ['CALLS', 'Way']
 
 Expression: TypeAlias = Any
 
@@ -42,20 +39,13 @@ LAST_STEP = 1e-11
 
 #: What is published has a last step below this, as the slope is that before it, and before it
 #: residuals of its rows below this.
-POLISHED, LAST_MISS = 3e-13, 1e-10
-
-#: How many calls a position takes at most, each from where the last one led, and how many more
-#: to find angles of balls.
-POLISHING, SEEKING = 4, 24
+POLISHED, LAST_MISS = 3e-12, 1e-10
 
 #: Each step is at most this share of the one before, unless it is rounding.
 CONTRACTION, ROUNDING = 0.3, 1e-11
 
 #: The first step [rad or m], and all of them with the tangent's, of a call that is trusted.
 FIRST_STEP, WHOLE_STEP = 0.05, 0.3
-
-#: Calls for one sample, and what a step on the way is at least a share of it.
-CALLS, SMALLEST = 120, 2.0**-8
 
 #: Blocks up to this size are written out; larger ones are factorised by a call.
 WRITTEN_OUT = 12
@@ -64,12 +54,27 @@ WRITTEN_OUT = 12
 #: equations by rounding, that many times. Angles of balls that nobody commands are only shown.
 GROWTH, GROWTH_OF_BALLS = 2e3, 1e5
 
+#: How much nearer to dependent rows than at the start derivatives still have seven digits.
+DEPENDENT = 5e-5
 
-class Way:
+
+class _Block(NamedTuple):
+    """
+    Rows that are solved together.
+
+    :param rows: Places among the rows of the linkage.
+    :param places: Of the joints that they are solved for.
+    :param is_ball: Whether these are nothing but angles of balls.
+    """
+
+    rows: list[int]
+    places: list[int]
+    is_ball: bool
+
+
+class Near:
     """
     All joints from as many given ones.
-
-    Not to be shared between threads: the compiled function owns the arrays that it reads.
 
     :param structure: The linkage.
     :param given: Places of the given joints.
@@ -103,58 +108,80 @@ class Way:
                 expected=f'{len(structure.kept)} joints to be solved for',
                 found=f'{self._r}',
             )
-        self._blocks = self._in_blocks(self.unknown, what)
-        balls = structure.balls
-        #: For each block whether it is nothing but angles of balls.
-        self.is_of_ball = [
-            all(self.unknown[column] in balls for column in columns) for _, columns in self._blocks
-        ]
-        needed = [self._block_of(each) for each in self.wanted if each not in self.given]
-        if any(self.is_of_ball[each] for each in needed):
-            # A commanded joint of a ball makes all that is needed for it part of the core.
-            self.is_of_ball = [False] * len(self._blocks)
+        blocks = self._in_blocks(self.unknown, what)
+        # A commanded joint of a ball makes all angles of balls part of the core.
+        if any({*each.places} & {*self.wanted} for each in blocks if each.is_ball):
+            blocks = [each._replace(is_ball=False) for each in blocks]
+        self._blocks = [each for each in blocks if with_balls or not each.is_ball]
+        self.unknown = sorted(place for each in self._blocks for place in each.places)
         #: The rows that are solved.
-        self.rows = list(structure.kept)
-        if not with_balls:
-            self._leave_balls()
-        #: Of the blocks that are of balls, places of the joints and where they stand in the state.
-        self._balls_at = [
-            ([self.unknown[column] for column in columns], list(columns))
-            for (_, columns), is_of_ball in zip(self._blocks, self.is_of_ball, strict=True)
-            if is_of_ball
-        ]
+        self.rows = sorted(row for each in self._blocks for row in each.rows)
+        self._r = len(self.unknown)
+        #: Where the joints of each block that is of balls stand in the state.
+        self.balls_at = [self._columns(each) for each in self._blocks if each.is_ball]
         #: The function of a sample: what is given, its rates and efforts, the state, held joints
         #: and lengths; to the next state, rates, efforts, sizes of the derivatives, what is said.
+        #: A state is the joints solved for, the given ones, and the derivatives of the former by
+        #: the latter. Said are whether the steps contract, the side is that of the start, the last
+        #: step is rounding, the elimination is exact; how far rows are from dependent ones; and
+        #: of each ball 0, 1 if its steps contract, 2 if its angles are found.
         self.function = self._compiled()
-        self._careful: list[Any] = []
-        self._allocate()
-
-    def _leave_balls(self) -> None:
-        """Solve for the core alone."""
-        blocks = [
-            block
-            for block, is_of_ball in zip(self._blocks, self.is_of_ball, strict=True)
-            if not is_of_ball
+        #: Places of the joints that are solved for, without those of balls, in a state.
+        self.tells = [
+            k for k in range(self._r) if all(k not in columns for columns in self.balls_at)
         ]
-        columns = sorted(column for _, own in blocks for column in own)
-        rows = sorted(row for own, _ in blocks for row in own)
-        self._blocks = [
-            ([rows.index(row) for row in own], [columns.index(column) for column in places])
-            for own, places in blocks
+
+    @cached_property
+    def careful(self) -> Any:
+        """
+        The same function, by rotations where the elimination is not exact.
+
+        Where the steps contract but the last one is not rounding, a second call polishes.
+        """
+        names = ('x', 'v', 'tau', 'state', 'held', 'lengths')
+        given: list[Any] = [
+            ca.MX.sym(name, self.function.sparsity_in(k)) for k, name in enumerate(names)
         ]
-        self.is_of_ball = [False] * len(blocks)
-        self.unknown = [self.unknown[column] for column in columns]
-        self.rows = [self.rows[row] for row in rows]
-        self._r = len(columns)
+        first = self.function(*given)
+        switch = switched('careful', given, self._compiled(is_careful=True)(*given))
+        # Of a start that is not known, nothing is.
+        begins = all_of(
+            is_known(given[3][k]) for k in [*self.tells, *range(self._r, self._r + self._n)]
+        )
+        is_inexact = ca.logic_and(begins, ca.logic_not(first[4][3]))
+        exact = ca.Function('exact', given, switch(is_inexact, *given, *first))
+        found = exact(*given)
+        contracts, _, is_polished, _, _, *balls = ca.vertsplit(found[4])
+        is_done = all_of((is_polished, *(ball != 1.0 for ball in balls)))
+        again = switched('again', given, exact(*given))
+        is_near = ca.logic_and(contracts, ca.logic_not(is_done))
+        further = [*given[:3], found[0], *given[4:]]
+        return ca.Function('near', given, again(is_near, *further, *found))
 
-    def _block_of(self, place: int) -> int:
-        column = self.unknown.index(place)
-        return next(k for k, (_, columns) in enumerate(self._blocks) if column in columns)
+    @property
+    def is_unique(self) -> bool:
+        """
+        Whether a position has one solution on the start's side, but for whole turns.
 
-    def _in_blocks(self, places: Sequence[int], what: str) -> list[tuple[list[int], list[int]]]:
-        """Return rows and unknowns of each block, in the order in which they can be solved."""
+        A block has two, one on each side, if it is one row, which is linear in sine and cosine of
+        its joint, or if it is a loop in a plane.
+        """
+        for rows, places, is_ball in self._blocks:
+            loops = {self.structure.closures.owners[row] for row in rows}
+            paths = [self.structure.paths[loop] for loop in loops]
+            is_simple = len(rows) == 1 or (len(paths) == 1 and paths[0].is_planar)
+            counts = [path.count(place) for path in paths for place in places]
+            if not is_ball and (max(counts) > 1 or not is_simple):
+                return False
+        return True
+
+    def _columns(self, block: _Block) -> list[int]:
+        return [self.unknown.index(place) for place in block.places]
+
+    def _in_blocks(self, places: Sequence[int], what: str) -> list[_Block]:
+        """Return the blocks for some joints, in the order in which they can be solved."""
         structure = self.structure
-        if not self._r:
+        if not places:
             return []
         jacobian = structure.closures.slope[list(structure.kept), list(places)]
         function = ca.Function('j', [structure.closures.z, structure.closures.lengths], [jacobian])
@@ -164,8 +191,10 @@ class Way:
             z = structure.start + random.uniform(-0.3, 0.3, len(structure.start))
             seen |= np.abs(function(z, structure.lengths).full()) > 1e-13
         pattern = ca.sparsify(ca.DM(seen.astype(float))).sparsity()
-        if ca.sprank(ca.DM(pattern, 1.0)) < self._r:
-            loose = [structure.names[places[k]] for k in range(self._r) if not seen[:, k].any()]
+        if ca.sprank(ca.DM(pattern, 1.0)) < len(places):
+            loose = [
+                structure.names[places[k]] for k in range(len(places)) if not seen[:, k].any()
+            ]
             raise TransmissionError(
                 f'{what} do not determine the linkage',
                 expected='as many of them as freedoms, in each part that moves by itself',
@@ -173,12 +202,12 @@ class Way:
             )
         _, row_order, column_order, row_ends, column_ends, _, _ = pattern.btf()
         blocks = []
-        for k in range(len(row_ends) - 1):
-            rows = list(row_order[row_ends[k] : row_ends[k + 1]])
-            columns = list(column_order[column_ends[k] : column_ends[k + 1]])
+        for row_end, column_end in zip(pairwise(row_ends), pairwise(column_ends), strict=True):
+            rows = [structure.kept[k] for k in row_order[slice(*row_end)]]
+            own = [places[k] for k in column_order[slice(*column_end)]]
             if rows:
-                blocks.append((rows, columns))
-        return _ordered(blocks, seen)
+                blocks.append(_Block(rows, own, structure.balls.issuperset(own)))
+        return blocks
 
     # -- the compiled function -------------------------------------------------------------------
 
@@ -196,7 +225,7 @@ class Way:
         """
         structure, n, r = self.structure, self._n, self._r
         kinds = [
-            ca.MX if is_careful or len(rows) > WRITTEN_OUT else ca.SX for rows, _ in self._blocks
+            ca.MX if is_careful or len(each.rows) > WRITTEN_OUT else ca.SX for each in self._blocks
         ]
         is_large = is_careful or n > WRITTEN_OUT
         kind: Any = ca.MX if is_large or ca.MX in kinds else ca.SX
@@ -217,18 +246,17 @@ class Way:
             slopes[place] = kind(ca.DM(np.eye(n)[k : k + 1]))
         said: dict[str, list[Expression]] = {'core': [], 'side': [], 'polished': [], 'exact': []}
         balls: list[Expression] = []
+        lever = kind(math.inf)
         before, *after = self._watched()
         missed, is_upright = before(ca.vertcat(*z), lengths)
         said['side'].append(is_upright)
         said['polished'].append(missed <= self._tolerance**2)
-        for own_kind, watched, (rows, columns), is_of_ball in zip(
-            kinds, after, self._blocks, self.is_of_ball, strict=True
-        ):
-            own = [self.unknown[column] for column in columns]
-            function, others = self._block(own_kind, rows, own, watched, is_of_ball)
-            found, slope, fine, side, is_polished, missed, is_exact = function(
+        for own_kind, watched, block in zip(kinds, after, self._blocks, strict=True):
+            own = block.places
+            function, others = self._block(own_kind, block, watched)
+            found, slope, fine, side, is_polished, missed, is_exact, own_lever = function(
                 ca.vertcat(*z),
-                y0[columns],
+                y0[self._columns(block)],
                 lengths,
                 ca.vertcat(*(slopes[place] for place in others)) if others else kind(0, n),
             )
@@ -236,16 +264,19 @@ class Way:
                 z[place], slopes[place] = found[k], slope[k, :]
             said['exact'].append(is_exact)
             said['polished'].append(missed <= self._tolerance**2)
-            if is_of_ball:
+            if block.is_ball:
                 ball: Expression = all_of((fine, side)) * (1.0 + is_polished)
-                for (known, _), other in zip(self._balls_at, list(balls), strict=False):
-                    if not set(others).isdisjoint(known):
+                for before_it, other in zip(self.balls_at, list(balls), strict=False):
+                    if not set(others).isdisjoint(self.unknown[k] for k in before_it):
                         ball = ca.fmin(ball, other)
                 balls.append(ball)
+                for k, place in enumerate(own):
+                    slopes[place] = ca.if_else(ball > 0.0, slope[k, :], kind.zeros(1, n))
             else:
                 said['core'].append(fine)
                 said['side'].append(side)
                 said['polished'].append(is_polished)
+                lever = ca.fmin(lever, own_lever)
         order, sign = self._pivots_of_gains()
         gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in order))
         inverse, determinant, is_exact = _inverse(n, is_large)(gains)
@@ -263,7 +294,7 @@ class Way:
             ca.densify(ca.vertcat(ca.norm_fro(gains), ca.norm_fro(inverse))),
             ca.densify(
                 ca.vertcat(
-                    *(all_of(each) if each else kind(1.0) for each in said.values()), *balls
+                    *(all_of(each) if each else kind(1.0) for each in said.values()), lever, *balls
                 )
             ),
         ]
@@ -291,8 +322,8 @@ class Way:
         ]
         right = [(each, _joints_of(each, closures.z)) for each in positive]
         result = []
-        for columns in ([], *(columns for _, columns in self._blocks)):
-            known.update(self.unknown[column] for column in columns)
+        for places in ([], *(each.places for each in self._blocks)):
+            known.update(places)
             rows: Expression = ca.vertcat(*(each for each, joints in left if joints <= known))
             sides: list[Expression] = [each > 0.0 for each, joints in right if joints <= known]
             left, right = (
@@ -303,14 +334,7 @@ class Way:
             result.append(ca.Function('watched', arguments, outputs))
         return result
 
-    def _block(
-        self,
-        kind: Any,
-        rows: Sequence[int],
-        own: Sequence[int],
-        watched: Any,
-        is_of_ball: bool,
-    ) -> tuple[Any, list[int]]:
+    def _block(self, kind: Any, block: _Block, watched: Any) -> tuple[Any, list[int]]:
         """
         Return a function that solves a block, and the places of the joints that it depends on.
 
@@ -318,11 +342,12 @@ class Way:
         solution; of the lengths; and of the derivatives of the joints that it depends on. It gives
         its joints, their derivatives, whether the steps contract, whether they are on the start's
         side, whether the last one is rounding, the square of what is missed by what is watched,
-        and whether the elimination is exact.
+        whether the elimination is exact, and the square of how far from dependent the rows are,
+        as a share of how far they are at the start.
         """
         closures, n = self.structure.closures, self._n
         arguments = [closures.z, closures.lengths]
-        kept = [self.rows[row] for row in rows]
+        kept, own, is_of_ball = block
         jacobian = closures.slope[kept, :]
         order, sign = _pivots(self._at_start(jacobian[:, own]))
         known = {*self.given, *self.unknown}.difference(own)
@@ -331,13 +356,13 @@ class Way:
         first = [ca.densify(equations), ca.densify(jacobian[:, own])]
         begins = ca.Function('begins', arguments, first, {'cse': True})
         goes_on = ca.Function('goes_on', arguments, first[:1], {'cse': True})
-        is_signed = len(rows) <= WRITTEN_OUT
+        is_signed = len(own) <= WRITTEN_OUT
         last = ca.Function(
             'last',
             arguments,
             [
                 *first,
-                ca.densify(jacobian[:, others]) if others else ca.SX(len(rows), 0),
+                ca.densify(jacobian[:, others]) if others else ca.SX(len(own), 0),
                 _determinant(jacobian[:, own]) if is_signed and kind is ca.MX else ca.SX(0.0),
                 *watched(closures.z, closures.lengths),
             ],
@@ -369,7 +394,14 @@ class Way:
         # The last step is rounding, so that the slope before it is that of the solution.
         miss, slope, aside, determinant, missed, is_upright = last(ca.vertcat(*joints), lengths)
         solve = _solver(slope)
-        solved = solve(ca.horzcat(miss, ca.mtimes(aside, slopes)))
+        right = [miss, ca.mtimes(aside, slopes)]
+        first_slope = self._at_start(jacobian[:, own])
+        if not isinstance(solve, _Elimination):
+            # How long the solution of some right hand is says how near to dependent rows are.
+            some = np.random.default_rng(5).normal(size=len(own))
+            far = np.linalg.lstsq(first_slope, some, rcond=None)[0]
+            right.append(kind(some))
+        solved = solve(ca.horzcat(*right))
         here = here - solved[:, 0]
         sizes.append(ca.sumsqr(solved[:, 0]))
         one, two, three = sizes
@@ -392,19 +424,31 @@ class Way:
             )
         is_polished = ca.logic_and(three <= POLISHED**2, ca.sumsqr(miss) <= LAST_MISS**2)
         is_exact = kind(1.0)
-        if isinstance(solve, _Elimination):
+        if not isinstance(solve, _Elimination):
+            lever = float(far @ far) / ca.sumsqr(solved[:, -1])
+        else:
+            at_start = _Elimination(ca.SX(ca.DM(first_slope))).pivots
+            lever = ca.mmin(
+                ca.vertcat(
+                    *(
+                        (pivot * (1.0 / max(abs(float(home)), 1e-12))) ** 2
+                        for pivot, home in zip(solve.pivots, at_start, strict=True)
+                    )
+                )
+            )
             is_exact, determinant = solve.is_exact(), solve.determinant
             if is_of_ball:  # what has led nowhere is sought elsewhere
                 leads = is_known(ca.sum1(solved[:, 0]))
                 is_exact = ca.logic_or(solve.is_exact(GROWTH_OF_BALLS), ca.logic_not(leads))
+        if is_of_ball:
+            is_polished = ca.logic_and(is_polished, lever >= DEPENDENT**2)
         # The order of the rows and the start's sign say what is the start's side. Of the two ways
         # to turn a ball to one orientation it is that of the start.
         side = all_of((is_upright, sign * determinant > 0.0)) if is_signed else is_upright
         function = ca.Function(
             'block',
             [z, begin, lengths, slopes],
-            [here, -solved[:, 1:], fine, side, is_polished, missed, is_exact],
-            {'cse': True},
+            [here, -solved[:, 1 : n + 1], fine, side, is_polished, missed, is_exact, lever],
         )
         return function, others
 
@@ -419,18 +463,17 @@ class Way:
         loose = {*self.wanted, *structure.held}
         places = [k for k in range(len(structure.names)) if k not in loose]
         try:
-            found = self._in_blocks(places, self.what)
+            blocks = self._in_blocks(places, self.what)
         except TransmissionError:  # which the other direction says itself
             return []
-        blocks = [(rows, [places[column] for column in columns]) for rows, columns in found]
-        core = [each for each in blocks if not structure.balls.issuperset(each[1])]
+        core = [each for each in blocks if not each.is_ball]
         if len(core) < 2:
             return []
         result = []
-        for rows, own in core:
+        for rows, own, _ in core:
             if len(rows) > WRITTEN_OUT:
                 continue
-            jacobian = closures.slope[[structure.kept[row] for row in rows], own]
+            jacobian = closures.slope[rows, own]
             order, sign = _pivots(self._at_start(jacobian))
             result.append(sign * _determinant(jacobian[order, :]))
         return result
@@ -450,235 +493,6 @@ class Way:
         closures = self.structure.closures
         function = ca.Function('start', [closures.z, closures.lengths], [matrix])
         return np.asarray(function(self.structure.start, self.structure.lengths).full())
-
-    def _allocate(self) -> None:
-        structure, n, r = self.structure, self._n, self._r
-        self._x, self.velocity, self.force = np.zeros(n), np.zeros(n), np.zeros(n)
-        #: Where the next call begins: the joints solved for, the given ones, and the tangent.
-        self.state: Array = np.full(r + n + r * n, math.nan)
-        self._held = structure.start[list(structure.held)].copy()
-        self._lengths = structure.lengths.astype(np.float64).copy()
-        self._next = np.full(r + n + r * n, math.nan)
-        self.rate: Array = np.zeros(max(r, 1))
-        self.effort: Array = np.zeros(n)
-        #: Norms of the derivatives of the wanted joints by the given ones, and of the inverse.
-        self.gains: Array = np.full(2, math.nan)
-        self._said = np.zeros(4 + sum(self.is_of_ball))
-        self._run = self._runner(self.function)
-        self._run_carefully: Any = None
-        start = structure.start[self.unknown]
-        around = np.random.default_rng(3).uniform(-math.pi, math.pi, (POLISHING + SEEKING, r))
-        around[0] = 0.0
-        #: Where balls are sought: at the start, and anywhere.
-        self._guesses: Array = start + around
-        stretched = structure.closures.stretched
-        self._whole_turn = np.array([0.0 if k in stretched else math.tau for k in self.unknown])
-        #: How often the function was called.
-        self.calls = 0
-        #: Places of joints of balls that were not found by the last call.
-        self.lost: list[int] = []
-
-    def _runner(self, function: Any) -> Any:
-        """Return a call of a function with the arrays of this way."""
-        buffer: Any
-        buffer, run = function.buffer()
-        inputs = (self._x, self.velocity, self.force, self.state, self._held, self._lengths)
-        results = (self._next, self.rate, self.effort, self.gains, self._said)
-        for place, array in enumerate(inputs):
-            assert function.numel_in(place) == array.size, (place, array.size)
-            buffer.set_arg(place, array.data)
-        for place, array in enumerate(results):
-            assert function.numel_out(place) <= array.size, (place, array.size)
-            buffer.set_res(place, array.data)
-        return lambda: run() or buffer  # the buffer's memory is read and written by each run
-
-    def fresh(self) -> Way:
-        """Return the same function with a memory of its own."""
-        other = copy(self)
-        other._allocate()
-        return other
-
-    def moved(self, structure: Structure) -> Way:
-        """Return the same function for the same linkage with rods of other lengths."""
-        other = copy(self)
-        other.structure = structure
-        other._allocate()
-        return other
-
-    def is_same(self, other: Way) -> bool:
-        """Whether another way is the same function."""
-        return self.function is other.function
-
-    # -- one call --------------------------------------------------------------------------------
-
-    def _called(self) -> list[float]:
-        """Map ``_x`` from ``state`` to ``_next``; return what is said of it."""
-        self.calls += 1
-        self._run()
-        said = self._said.tolist()
-        if said[3] != 1.0:
-            if self._run_carefully is None:
-                if not self._careful:
-                    self._careful.append(self._compiled(is_careful=True))
-                self._run_carefully = self._runner(self._careful[0])
-            self._run_carefully()
-            said = self._said.tolist()
-        return said
-
-    def _call(self, tries: int = 0) -> str:
-        """
-        Map ``_x`` from ``state`` to ``_next``; return what is wrong, or nothing.
-
-        :param tries: How often angles of balls are sought anywhere.
-        """
-        begin = self.state.copy()
-        for number in range(POLISHING + tries):
-            core, side, polished, _, *balls = self._called()
-            is_polished = polished == 1.0
-            if core != 1.0 or (is_polished and not tries and 1.0 not in balls):
-                break
-            if all(ball == 2.0 for ball in balls) if is_polished else number >= POLISHING - 1:
-                break
-            # The steps contract: more of them. A ball that is not found begins where it was, or
-            # where it is sought, from where two calls may lead there.
-            self.state[:] = self._next
-            for ball, (_, columns) in zip(balls, self._balls_at, strict=True):
-                if ball == 0.0 and not tries:
-                    self.state[columns] = begin[columns]
-                elif ball == 0.0 and number % 2 == 0:
-                    self.state[columns] = self._guesses[number, columns]
-        self.state[:] = begin
-        self.lost = []
-        for ball, (places, columns) in zip(balls, self._balls_at, strict=True):
-            if ball != 2.0:
-                self.lost += places
-                self._next[columns] = begin[columns]
-            elif number:
-                last = begin[columns]
-                last = np.where(np.isnan(last), self._guesses[0, columns], last)
-                turns = np.round((self._next[columns] - last) / math.tau)
-                self._next[columns] -= self._whole_turn[columns] * turns
-        if core != 1.0 or not is_polished:
-            return 'no_convergence'
-        return '' if side == 1.0 else 'branch'
-
-    def follow(self, x: Array, calls: int = CALLS, *, seeks_balls: bool = True) -> str:
-        """
-        Solve for a position from :attr:`state`, halving the way where it has to be.
-
-        :param calls: How many calls it may take.
-        :param seeks_balls: Whether it takes more of them where angles of balls are lost.
-        :returns: Nothing if it is solved, :attr:`state` is then there; else the reason, and
-            ``state`` is as far as it came.
-        """
-        self._x[:] = x
-        reason = self._call()
-        if not reason and not (self.lost and seeks_balls):
-            self.state[:] = self._next
-            return ''
-        reason = self._halved(x, reason, calls, not seeks_balls)
-        if not reason and self.lost and seeks_balls:
-            reason = self._call(SEEKING)
-            self.state[:] = self._next
-        return reason
-
-    def _halved(self, x: Array, reason: str, most: int, tolerates: bool) -> str:
-        begin = self.state[self._r : self._r + self._n].copy()
-        if not np.isfinite(begin).all():
-            return 'no_convergence'
-        way = np.asarray(x) - begin
-        done, step, half, last = 0.0, 0.5, self.calls + most // 2, self.calls + most
-        has_failed = False
-        while self.calls < last:
-            target = min(done + step, 1.0)
-            self._x[:] = x if target == 1.0 else begin + target * way
-            reason = self._call()
-            if not reason and (not self.lost or tolerates):
-                self.state[:] = self._next
-                done = target
-                if done == 1.0:
-                    return ''
-                # What has just been too long is not tried again at once.
-                step = min(step if has_failed else 2.0 * step, 1.0 - done)
-                has_failed = False
-            else:
-                has_failed = True
-                step *= 0.5
-                if not reason and not tolerates and (step < SMALLEST or self.calls >= half):
-                    # What stays lost are balls alone: the core goes on without them.
-                    tolerates, step = True, 1.0 - done
-                elif step < SMALLEST:
-                    return reason or 'no_convergence'
-        return reason or 'no_convergence'
-
-    # -- what a call has found -------------------------------------------------------------------
-
-    @property
-    def found(self) -> tuple[list[int], list[int]]:
-        """Rows and places of the joints that are solved for them, without balls that are lost."""
-        rows, places = [], []
-        for own_rows, columns in self._blocks:
-            own = [self.unknown[column] for column in columns]
-            if own[0] not in self.lost:
-                rows += [self.rows[row] for row in own_rows]
-                places += own
-        return rows, places
-
-    def joints(self) -> Array:
-        """Return all joints at :attr:`state`."""
-        z: Array = np.full(len(self.structure.names), math.nan)
-        z[list(self.structure.held)] = self.structure.start[list(self.structure.held)]
-        z[self.unknown] = self.state[: self._r]
-        z[self.given] = self.state[self._r : self._r + self._n]
-        z[self.lost] = math.nan
-        return z
-
-    def slope(self) -> Array:
-        """Return the derivatives of all joints by the given ones, shape ``(n_joints, n)``."""
-        result = np.zeros((len(self.structure.names), self._n))
-        result[self.given] = np.eye(self._n)
-        columns = self.state[self._r + self._n :].reshape(self._n, self._r).T
-        result[self.unknown] = columns
-        return result
-
-    def begin(self, z: Array) -> bool:
-        """
-        Set :attr:`state` to a closed position, and return whether it is one.
-
-        Angles of balls are within half a turn of the start: one may have turned on the way there.
-        """
-        self.state[:] = 0.0
-        self.state[: self._r] = z[self.unknown]
-        for _, columns in self._balls_at:
-            turns = np.round((self.state[columns] - self._guesses[0, columns]) / math.tau)
-            self.state[columns] -= self._whole_turn[columns] * turns
-        self.state[self._r : self._r + self._n] = z[self.given]
-        self._x[:] = z[self.given]
-        if self._call(SEEKING):
-            return False
-        self.state[:] = self._next
-        return True
-
-
-def _ordered(
-    blocks: list[tuple[list[int], list[int]]], pattern: Array
-) -> list[tuple[list[int], list[int]]]:
-    """Return blocks so that each depends on those before it only."""
-    ordered: list[tuple[list[int], list[int]]] = []
-    solved: set[int] = set()
-    left = list(blocks)
-    while left:
-        ready = [
-            block
-            for block in left
-            if set(np.flatnonzero(pattern[block[0]].any(axis=0)).tolist())
-            <= solved | set(block[1])
-        ]
-        for block in ready:
-            solved.update(block[1])
-        ordered += ready
-        left = [block for block in left if block not in ready]
-    return ordered
 
 
 def _joints_of(row: Expression, z: Expression) -> set[int]:
@@ -723,6 +537,11 @@ class _Elimination:
                     rows[i][j] = rows[i][j] - share * rows[k][j]
             self.determinant = self.determinant * rows[k + 1][k + 1]
         self._rows = rows
+
+    @property
+    def pivots(self) -> list[Expression]:
+        """The pivots."""
+        return [row[k] for k, row in enumerate(self._rows)]
 
     def __call__(self, right: Expression) -> Expression:
         """Return ``x``, one column for each of ``b``."""

@@ -1,32 +1,36 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of how a transmission behaves: batches, NaN, state, the ends of its domain."""
+"""Checks of the base classes: shapes, batches, NaN, the ends of the domain, streams."""
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Callable
+import warnings
 
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge import conformance
+from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError
 from transmission_bridge.transmissions.affine_map import AffineMap
-from transmission_bridge.transmissions.conformance.formal_checks import maps_of
-from transmission_bridge.transmissions.conformance.mapping_checks import inputs, reverse
+from transmission_bridge.transmissions.conformance.checks import inputs, reverse
 from transmission_bridge.transmissions.conformance.samples import slope_of, Subject
 from transmission_bridge.transmissions.interfaces import (
     Direction,
     DIRECTIONS,
     FIELDS,
     INTERFACES,
+    interfaces_of,
     Quantity,
+    quantity_of,
 )
-from transmission_bridge.transmissions.mechanism import points_of
+from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.seeds import points_of, sizes_of
 from transmission_bridge.transmissions.stream import Step, Stream
-
-__all__ = ['BEHAVIOUR_CHECKS']
+from transmission_bridge.transmissions.transmission import Transmission
 
 #: A batch and a loop over it agree to this times the condition number; to the last bit where the
 #: Jacobian is constant.
@@ -37,6 +41,88 @@ LOOP_COUNT = 64
 
 #: By how much the medians of a domain may differ.
 MEDIAN = 1.2
+
+
+def check_interfaces(subject: Subject) -> None:
+    """What is supported gives new float64 arrays of the right shape, the rest is refused."""
+    t = subject.transmission
+    for direction, interface in maps_of(subject, supported=True):
+        given = inputs(subject.first(3), direction, interface)
+        result = subject.map(direction, interface, **given)
+        expected = (3, subject.positions(reverse(direction)).shape[1])
+        assert result.shape == expected, f'{interface}: shape {result.shape}, not {expected}'
+        assert result.dtype == np.float64, f'{interface}: {result.dtype}, not float64'
+        lists = {name: value.tolist() for name, value in given.items()}
+        from_lists = subject.map(direction, interface, **lists)
+        assert np.array_equal(result, from_lists, equal_nan=True), f'{interface}: lists differ'
+        by_name = getattr(t, direction)(interface, **given)
+        assert np.array_equal(result, by_name, equal_nan=True), (
+            f'{interface}: {direction}() is not what map() gives'
+        )
+    for direction, interface in maps_of(subject, supported=False):
+        _demand_error(UnsupportedInterfaceError, subject, direction, interface)
+
+
+def check_shape_errors(subject: Subject) -> None:
+    """An array with another last axis is refused, whichever argument it is."""
+    for direction, interface in maps_of(subject, supported=True):
+        given = inputs(subject.first(3), direction, interface)
+        needed = list(given) if not subject.transmission.is_constant else ['values']
+        if interface not in ('acceleration',):
+            needed = [name for name in needed if name != 'rate']
+        for name in needed:
+            for wrong in (given[name][:, :-1], np.hstack([given[name]] * 2), np.array(1.0)):
+                try:
+                    subject.map(direction, interface, **{**given, name: wrong})
+                except ShapeError:
+                    continue
+                raise AssertionError(f'{interface} {direction}: {name} of shape {wrong.shape}')
+    try:
+        subject.transmission.jacobian(np.zeros(subject.transmission.n_actuators + 1))
+    except ShapeError:
+        return
+    raise AssertionError('jacobian() takes a position of another length')
+
+
+def check_missing_position(subject: Subject) -> None:
+    """Where the Jacobian varies, a map that needs the position is refused without it."""
+    if subject.transmission.is_constant:
+        return
+    for direction, interface in maps_of(subject, supported=True):
+        if INTERFACES[interface] in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
+            continue
+        given = inputs(subject.first(3), direction, interface)
+        for name in ('at', 'rate') if interface == 'acceleration' else ('at',):
+            try:
+                subject.map(direction, interface, **{k: v for k, v in given.items() if k != name})
+            except TransmissionError:
+                continue
+            raise AssertionError(f'{interface} {direction} is mapped without {name}')
+
+
+def maps_of(subject: Subject, *, supported: bool) -> list[tuple[Direction, str]]:
+    """Return the supported maps, or those of the contract that are not."""
+    return [
+        (direction, interface)
+        for direction in DIRECTIONS
+        for interface in (*interfaces_of(direction), *(() if supported else ('current', '')))
+        if (
+            interface in interfaces_of(direction)
+            and subject.transmission.supports(interface, direction)
+        )
+        == supported
+    ]
+
+
+def _demand_error(
+    error: type[Exception], subject: Subject, direction: Direction, interface: str
+) -> None:
+    values = subject.positions(direction)[:1]
+    try:
+        subject.map(direction, interface, values, at=values, rate=values)
+    except error:
+        return
+    raise AssertionError(f"'{interface}' {direction} is not supported, and mapped")
 
 
 def check_batch_equals_loop(subject: Subject) -> None:
@@ -128,10 +214,17 @@ def check_stream(subject: Subject) -> None:
 
 def _stream(subject: Subject, direction: Direction) -> Stream:
     """Return what a robot that has nothing but this transmission does with a stream."""
+    transmission = subject.transmission
+    if isinstance(transmission, LinearTransmission):
+        return Stream(
+            direction,
+            [transmission._maps[direction, quantity_of(each, direction)] for each in FIELDS],
+            [],
+        )
     n_in, n_out = (subject.positions(each).shape[1] for each in (direction, reverse(direction)))
     inputs, outputs = np.arange(n_in), np.arange(n_out)
-    step = Step('', subject.transmission, inputs, outputs, outputs, outputs)
-    return Stream(direction, [(AffineMap(np.zeros((n_out, n_in))), [step])] * len(FIELDS))
+    step = Step('', transmission, inputs, outputs, outputs, outputs)
+    return Stream(direction, [AffineMap(np.zeros((n_out, n_in)))] * len(FIELDS), [step])
 
 
 def check_no_mutation(subject: Subject) -> None:
@@ -221,11 +314,8 @@ def check_max_gain(subject: Subject) -> None:
     width = np.ptp(reached[exists], axis=0)
     # In shares of the ranges, so that units and reductions do not matter.
     scale = transmission.domain.span / np.where(width > 0.0, width, 1.0)[:, np.newaxis]
-    typical, values = (
-        np.linalg.svd(each * scale, compute_uv=False) for each in (slope[exists], subject.slope)
-    )
-    steep = values[:, 0] / np.median(typical[:, 0])
-    flat = np.median(typical[:, -1]) / values[:, -1]
+    typical, own = (sizes_of(each * scale) for each in (slope[exists], subject.slope))
+    steep, flat = own[0] / np.median(typical[0]), np.median(typical[1]) / own[1]
     for max_gain in (1.0, 5.0):
         limited = transmission.with_max_gain(max_gain)
         for direction in DIRECTIONS:
@@ -249,18 +339,6 @@ def check_max_gain(subject: Subject) -> None:
                 )
 
 
-def check_pickling(subject: Subject) -> None:
-    """A copy through pickle maps to the last bit as the original does."""
-    part = subject.first(LOOP_COUNT)
-    copy = pickle.loads(pickle.dumps(subject.transmission))
-    for direction, interface in maps_of(subject, supported=True):
-        given = inputs(part, direction, interface)
-        original = part.map(direction, interface, **given)
-        assert np.array_equal(copy.map(direction, interface, **given), original), (
-            f'{interface} {direction}: the copy differs'
-        )
-
-
 def _dependence(
     subject: Subject, direction: Direction, quantity: Quantity
 ) -> npt.NDArray[np.bool_]:
@@ -279,8 +357,11 @@ def _dependence(
     return np.asarray(np.array(columns).T != 0.0)
 
 
-#: The checks of this module by name.
-BEHAVIOUR_CHECKS = {
+#: The checks of this module, and those of the suite, by name.
+BASE: dict[str, Callable[[Subject], None]] = {
+    'interfaces': check_interfaces,
+    'shape_errors': check_shape_errors,
+    'missing_position': check_missing_position,
     'batch_equals_loop': check_batch_equals_loop,
     'state': check_state,
     'stream': check_stream,
@@ -288,5 +369,25 @@ BEHAVIOUR_CHECKS = {
     'nan_locality': check_nan_locality,
     'outside': check_outside,
     'max_gain': check_max_gain,
-    'pickling': check_pickling,
 }
+
+#: These, and what the suite checks of a type.
+ALL = {**conformance.CHECKS, **BASE}
+
+
+def check(subject: Subject, name: str) -> None:
+    """Run one check of :data:`ALL`; a warning while it runs is a failure as well."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        ALL[name](subject)
+
+
+def failures(transmission: Transmission, **options: int) -> dict[str, str]:
+    """Run every check and return what failed, by name."""
+    subject, found = conformance.subject_of(transmission, **options), {}
+    for name in ALL:
+        try:
+            check(subject, name)
+        except Exception as error:
+            found[name] = f'{type(error).__name__}: {error}'
+    return found

@@ -1,9 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what a transmission computes: there and back, derivatives, power."""
+"""What a type can state wrongly: formalities, derivatives, inverses, and what cannot be copied."""
 
 from __future__ import annotations
+
+import inspect
+import pickle
 
 import numpy as np
 
@@ -18,12 +21,14 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
 )
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.transmission import API_VERSION, overridden
 from transmission_bridge.types import Array
-
-__all__ = ['MAPPING_CHECKS', 'inputs', 'reverse']
 
 #: Round trips hold to this times the condition number, relative to the largest value.
 ROUND_TRIP = 1e-12
+
+#: What goes there and back; torques and forces are efforts.
+ROUND_TRIPS = ('position', 'velocity', 'acceleration', 'effort')
 
 #: Powers agree to this times the sum of the absolute terms.
 POWER = 1e-12
@@ -33,6 +38,37 @@ JACOBIAN = 1e-6
 
 #: Accelerations agree with central differences of velocities to this.
 ACCELERATION = 1e-5
+
+#: Samples that a copy maps.
+COPY_COUNT = 64
+
+
+def check_api_version(subject: Subject) -> None:
+    """The class states the version of the contract that it was written for."""
+    version = getattr(type(subject.transmission), 'api_version', None)
+    assert version == API_VERSION, f'api_version is {version!r}, expected {API_VERSION}'
+
+
+def check_docstring(subject: Subject) -> None:
+    """The class has a documentation whose first line says what it is, in one sentence."""
+    first = (inspect.getdoc(type(subject.transmission)) or '').partition('\n')[0]
+    own = type(subject.transmission).__doc__
+    assert own, 'the class has no docstring'
+    assert first.endswith('.'), f'the first line of the docstring is no sentence: {first!r}'
+
+
+def check_contract(subject: Subject) -> None:
+    """The maps are those of the base class, and there is a number for each member."""
+    t = subject.transmission
+    names = overridden(type(t))
+    assert not names, f'{", ".join(names)} follow from what a type states, and are overridden'
+    assert t.n_actuators > 0, 'there are no actuators'
+    for values, n in (
+        (t.joint_reduction, t.n_joints),
+        (t.joint_offset, t.n_joints),
+        (t.actuator_reduction, t.n_actuators),
+    ):
+        assert len(values) == n, f'reductions or offsets {values} are not {n}'
 
 
 def reverse(direction: Direction) -> Direction:
@@ -58,9 +94,9 @@ def check_round_trip(subject: Subject) -> None:
     for direction in DIRECTIONS:
         n_in = subject.positions(direction).shape[1]
         n_out = subject.positions(reverse(direction)).shape[1]
-        for interface in interfaces_of(JOINT_TO_ACTUATOR):
+        for interface in ROUND_TRIPS:
             quantity = INTERFACES[interface]
-            if n_in > n_out or not _supported(subject, interface):
+            if n_in > n_out:
                 continue
             given = inputs(subject, direction, interface)
             there = subject.map(direction, interface, **given)
@@ -181,8 +217,6 @@ def _differences(subject: Subject, share: float) -> Array:
 
 def check_acceleration(subject: Subject) -> None:
     """The acceleration map is the derivative of the velocity map along a motion."""
-    if not _supported(subject, 'acceleration'):
-        return
     given = inputs(subject, subject.along, 'acceleration')
     x, rate = given['at'], given['rate']
     span = np.ptp(x, axis=0) if subject.domain is None else subject.domain.span
@@ -210,8 +244,6 @@ def check_acceleration(subject: Subject) -> None:
 
 def check_power(subject: Subject) -> None:
     """Power is the same on both sides, in both directions."""
-    if not _supported(subject, 'effort'):
-        return
     for direction in DIRECTIONS:
         at = subject.positions(direction)
         random = np.random.default_rng(2)
@@ -227,10 +259,6 @@ def check_power(subject: Subject) -> None:
         error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
         scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
         _demand(error, POWER * scale, f'power is not conserved {direction}', at)
-
-
-def _supported(subject: Subject, interface: str) -> bool:
-    return all(subject.transmission.supports(interface, direction) for direction in DIRECTIONS)
 
 
 def _typical_gain(subject: Subject, direction: Direction) -> float:
@@ -249,11 +277,33 @@ def _demand(error: Array, allowed: Array, message: str, positions: Array) -> Non
         )
 
 
-#: The checks of this module by name.
-MAPPING_CHECKS = {
+def check_repeatable(subject: Subject) -> None:
+    """Nothing is kept between calls, and a copy through pickle maps to the last bit the same."""
+    part, copy = subject.first(COPY_COUNT), pickle.loads(pickle.dumps(subject.transmission))
+    for direction in DIRECTIONS:
+        for interface in interfaces_of(direction):
+            given = inputs(part, direction, interface)
+            first = part.map(direction, interface, **given)
+            part.map(direction, interface, **{name: value[::-1] for name, value in given.items()})
+            again = part.map(direction, interface, **given)
+            assert np.array_equal(first, again, equal_nan=True), (
+                f'{interface} {direction}: the same call gives another result'
+            )
+            assert np.array_equal(copy.map(direction, interface, **given), first), (
+                f'{interface} {direction}: the copy differs'
+            )
+
+
+#: Every check by name, before all that is solved with it the Jacobian. Each takes a
+#: :class:`Subject` and raises ``AssertionError`` with what is wrong.
+CHECKS = {
+    'api_version': check_api_version,
+    'docstring': check_docstring,
+    'contract': check_contract,
+    'jacobian': check_jacobian,
     'round_trip': check_round_trip,
     'solved_everywhere': check_solved_everywhere,
-    'jacobian': check_jacobian,
     'acceleration': check_acceleration,
     'power': check_power,
+    'repeatable': check_repeatable,
 }

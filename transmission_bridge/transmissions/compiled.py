@@ -1,0 +1,172 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Transmissions whose maps are compiled functions of one sample."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    Quantity,
+    quantity_of,
+)
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.status import count_status
+from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.types import Array
+
+_POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
+
+
+class Part(NamedTuple):
+    """
+    What moves by itself of a transmission, in one direction.
+
+    :param near: Compiled function of one sample near the last solution: position, velocity,
+        effort, start and numbers to position, velocity, effort, next start, status and whether to
+        look further; ``None``: there is only ``step``.
+    :param step: The same wherever the sample is; it takes a table besides, and looks further.
+    :param n_start: How many numbers the start has.
+    :param numbers: The numbers.
+    :param table: The table, entry by entry.
+    :param inputs: Places of its inputs among those of the transmission.
+    :param outputs: Places of its outputs.
+    :param starts: Starts of positions, shape ``(samples, n_in)``, of guesses, if there are any, of
+        the outputs.
+    :param bend: Accelerations of the outputs while the inputs move at a steady rate, of the
+        samples' positions, velocities, mapped positions and velocities, and next starts.
+    """
+
+    near: Any
+    step: Any
+    n_start: int
+    numbers: Sequence[float]
+    table: Array
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    starts: Callable[[Array, Array | None], Array]
+    bend: Callable[[Array, Array, Array, Array, Array], Array]
+
+
+class CompiledTransmission(Transmission):
+    """A transmission of parts, each of them a compiled function of one sample."""
+
+    @abstractmethod
+    def parts(self, direction: Direction) -> Sequence[Part]:
+        """Return the compiled functions with what they are given."""
+
+    def raise_error(self) -> None:
+        """Raise what a plugin's function has raised since this was asked last."""
+
+    def map(
+        self,
+        direction: Direction,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: MapReport | None = None,
+    ) -> Array:
+        """Map values from one space to the other; see :class:`Transmission`."""
+        quantity = quantity_of(interface, direction)
+        value = as_values('values', values, self._n_inputs(direction))
+        nothing = np.full(value.shape, np.nan)
+        if quantity in _POSITIONS:
+            return self._mapped(direction, (value, nothing, nothing), guess, report)[0]
+        where = self._needed('at', at, value.shape, interface)
+        if quantity is Quantity.EFFORT:
+            return self._mapped(direction, (where, nothing, value), guess, report)[2]
+        if quantity is Quantity.VELOCITY:
+            return self._mapped(direction, (where, value, nothing), guess, report)[1]
+        moving = self._needed('rate', rate, value.shape, interface)
+        bend = self._mapped(direction, (where, moving, nothing), guess, report, bends=True)[2]
+        return self._mapped(direction, (where, value, nothing), guess, None)[1] + bend
+
+    def map_state(
+        self,
+        direction: Direction,
+        position: npt.ArrayLike,
+        velocity: npt.ArrayLike,
+        effort: npt.ArrayLike,
+        *,
+        guess: npt.ArrayLike | None = None,
+        report: MapReport | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Map one instant, its position found once; see :class:`Transmission`."""
+        value = as_values('position', position, self._n_inputs(direction))
+        speed = _shaped('velocity', velocity, value.shape)
+        force = _shaped('effort', effort, value.shape)
+        return self._mapped(direction, (value, speed, force), guess, report)
+
+    def _n_inputs(self, direction: Direction) -> int:
+        return self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
+
+    def _mapped(
+        self,
+        direction: Direction,
+        rows: tuple[Array, Array, Array],
+        guess: npt.ArrayLike | None,
+        report: MapReport | None,
+        *,
+        bends: bool = False,
+    ) -> tuple[Array, Array, Array]:
+        """
+        Map position, velocity and effort.
+
+        :param bends: Whether accelerations at a steady rate stand in place of the efforts.
+        """
+        from transmission_bridge.transmissions.system import map_samples
+
+        parts = self.parts(direction)
+        n_out = sum(len(part.outputs) for part in parts)
+        batch = rows[0].shape[:-1]
+        near = None
+        if guess is not None:
+            near = _shaped('guess', guess, (*batch, n_out)).reshape(-1, n_out)
+        flat = [row.reshape(-1, row.shape[-1]) for row in rows]
+        results = [np.full((len(flat[0]), n_out), np.nan) for _ in rows]
+        for part in parts:
+            position, velocity, _ = given = [row[:, part.inputs] for row in flat]
+            start = part.starts(position, None if near is None else near[:, part.outputs])
+            *found, after, status = map_samples(
+                part.step, [*given, start], [part.numbers, part.table]
+            )
+            self.raise_error()
+            count_status(status, report or MapReport())
+            if bends:
+                found[2] = part.bend(position, velocity, found[0], found[1], after)
+            for result, each in zip(results, found, strict=True):
+                result[:, part.outputs] = each
+        place, speed, force = (result.reshape(*batch, n_out) for result in results)
+        return place, speed, force
+
+    def _needed(
+        self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
+    ) -> Array:
+        if values is None:
+            raise TransmissionError(
+                f'{type(self).__name__} cannot map {interface} without {name}=, as its Jacobian '
+                'varies',
+                parameter=name,
+                expected='positions' if name == 'at' else 'velocities',
+                found='None',
+            )
+        return _shaped(name, values, shape)
+
+
+def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+    array = as_values(name, values, shape[-1])
+    if array.shape != shape:
+        raise ShapeError(name, expected=str(shape), found=array.shape)
+    return array

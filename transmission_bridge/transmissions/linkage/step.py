@@ -1,0 +1,425 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+One direction of a part of a linkage as one compiled function, in which everything happens.
+
+A sample near the last solution is answered by one call of :class:`~.near.Near`. Where that is not
+certain, a switch leads to the search: along the straight way from the last solution, which is
+halved where it has to be, then from the nearest entries of a table. The last certain assembly is
+never forgotten: where a position may have several ones, the table is for the first sample alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+import math
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.transmissions.linkage.near import DEPENDENT, Near
+from transmission_bridge.transmissions.status import (
+    NO_CONVERGENCE,
+    OTHER_BRANCH,
+    OUT_OF_DOMAIN,
+    SINGULAR,
+)
+from transmission_bridge.transmissions.system import (
+    all_of,
+    is_any_known,
+    is_known,
+    known_if,
+    switched,
+)
+from transmission_bridge.types import Array
+
+Expression: TypeAlias = Any
+
+#: A position is certain if rows are this far from dependent, as a share of how far at the start.
+CERTAIN = 1e-6
+
+#: Steps of a way in as many folds, and the smallest as a share of the way.
+FOLDS, SMALLEST = (8, 8), 2.0**-12
+
+#: A way that ends after this share of it, and not at a dead centre, ends where rows are dependent.
+ALMOST = 1.0 - 2.0**-9
+
+#: Entries of a table, by the number of given joints, and how many of them are tried.
+ENTRIES, MOST_ENTRIES, TRIED = {1: 40, 2: 270, 3: 500}, 151, 4
+
+#: How many calls the angles of balls are sought for, and what counts as all of them.
+GUESSES, ALL_FOUND = 28, 1000.0
+
+#: Entries that are none are here [rad or m].
+NOWHERE = 1e6
+
+#: After this many samples in a row without an answer it is sought every so often only, or farther
+#: than this from where it was sought last [rad or m].
+PATIENCE, REST, ELSEWHERE = 8, 32, 0.02
+
+
+class Step:
+    """
+    A direction of a part: position, velocity and effort of one instant, from a start to the next.
+
+    The numbers are reductions and offsets of the actuators, both ends of the range of the driven
+    joints, the sizes that derivatives, their inverse and those of passive joints may have, the
+    width of the table, a size of the derivatives at which a dead centre is near, the held joints,
+    and the lengths of the loops. A start is a state of :class:`~.near.Near`, how many samples in
+    a row had no answer, the last reason, and where an answer was sought last.
+
+    :param near: The direction.
+    :param is_forward: Whether from the actuators to the joints.
+    :param published: Places of joints that are given forward behind the commanded ones.
+    """
+
+    def __init__(self, near: Near, is_forward: bool, published: Sequence[int]) -> None:
+        self.near, self.is_forward = near, is_forward
+        #: Places of the joints that are given, the wanted ones first.
+        self.places = [*near.wanted, *(published if is_forward else ())]
+        self._known = [*near.unknown, *near.given, *near.structure.held]
+        r, n, n_held, n_loops = near.counts
+        self._counts = [n, n, n, n, 1, 1, 1, n, 1, n_held, n_loops]
+        self._n_state = r + n + r * n
+        self._pushed = [
+            *range(n),
+            *(n + near.given.index(k) if k in near.given else 2 * n for k in self.places[n:]),
+        ]
+        #: How many numbers a start has.
+        self.n_start = self._n_state + 2 + n
+        self.n_entries = ENTRIES.get(n, MOST_ENTRIES)
+        self._names = ('position', 'velocity', 'effort', 'start', 'numbers')
+        self._sizes = (n, n, n, self.n_start, sum(self._counts))
+
+    def table(self, joints: Sequence[Array]) -> Array:
+        """Return a table of positions of all joints, the start first."""
+        r, n, *_ = self.near.counts
+        table = np.zeros((self.n_entries, r + n))
+        table[:, r:] = NOWHERE
+        taken = np.array(joints[: self.n_entries])[:, [*self.near.unknown, *self.near.given]]
+        table[: len(taken)] = np.nan_to_num(taken)
+        return table.reshape(-1)
+
+    # -- from Python -----------------------------------------------------------------------------
+
+    def joints(self, state: Array, held: Array) -> Array:
+        """Return all joints of a state, NaN where they are not solved for."""
+        z: Array = np.full(len(self.near.structure.names), math.nan)
+        z[self._known] = np.concatenate([state[: len(self._known) - len(held)], held])
+        return z
+
+    def slopes(self, state: Array) -> Array:
+        """Return the derivatives of all joints by the given ones, shape ``(n_joints, n)``."""
+        r, n, *_ = self.near.counts
+        result = np.zeros((len(self.near.structure.names), n))
+        result[self.near.given] = np.eye(n)
+        result[self.near.unknown] = state[r + n : self._n_state].reshape(n, r).T
+        return result
+
+    # -- a sample --------------------------------------------------------------------------------
+
+    @cached_property
+    def function(self) -> Any:
+        """The function of a sample."""
+        given = [ca.MX.sym(n, size) for n, size in zip(self._names, self._sizes, strict=True)]
+        table = ca.MX.sym('table', self.n_entries * sum(self.near.counts[:2]))
+        # What was inexact is answered by the careful elimination, before anything is sought.
+        *found, more = self._careful(*given)
+        switch = switched('search', [*given, table], self._searched(given, table))
+        return ca.Function('step', [*given, table], switch(more, *given, table, *found))
+
+    @property
+    def sample(self) -> Any:
+        """The same near the last solution, without a table, and whether it is to be sought."""
+        return self._sample(self.near.function)
+
+    @cached_property
+    def _careful(self) -> Any:
+        return self._sample(self.near.careful)
+
+    def _split(self, start: Expression, numbers: Expression) -> tuple[list[Any], list[Any]]:
+        counts = np.cumsum([0, *self._counts]).tolist()
+        ends = np.cumsum([0, self._n_state, 1, 1, self.near.counts[1]]).tolist()
+        return (
+            [start[low:high] for low, high in pairwise(ends)],
+            [numbers[low:high] for low, high in pairwise(counts)],
+        )
+
+    def _inward(self, numbers: Sequence[Any], *rows: Any) -> list[Any]:
+        """Return position, velocity and effort of the given joints."""
+        scale, offset, *_ = numbers
+        if not self.is_forward:
+            return list(rows)
+        return [rows[0] / scale + offset, rows[1] / scale, rows[2] * scale]
+
+    def _sample(self, core: Any) -> Any:
+        """Return the function of a sample near its start, and whether it is to be sought."""
+        kind: Any = ca.SX if core.is_a('SXFunction') else ca.MX
+        given = [kind.sym(name, size) for name, size in zip(self._names, self._sizes, strict=True)]
+        (state, *_), own = self._split(*given[3:])
+        found = core(*self._inward(own, *given[:3]), state, *own[-2:])
+        return ca.Function('sample', given, self._judged(*given, *found))
+
+    @cached_property
+    def _judged(self) -> Any:
+        """The function of what is given and of what is found that gives a sample."""
+        kind, near = ca.SX, self.near.function
+        given = [kind.sym(name, size) for name, size in zip(self._names, self._sizes, strict=True)]
+        results = [kind.sym('found', near.sparsity_out(k)) for k in range(near.n_out())]
+        position, velocity, effort, start, numbers = given
+        following, rates, efforts, sizes, said = results
+        r, n, n_held, _ = self.near.counts
+        begin, own = self._split(start, numbers)
+        state, failed, reason, sought = begin
+        failed = ca.if_else(is_known(failed), failed, 0.0)
+        reason = ca.if_else(is_known(reason), reason, float(NO_CONVERGENCE))
+        scale, offset, lower, upper, most, most_inverse, most_passive, _, _, held, _ = own
+        at, rate, force = self._inward(own, position, velocity, effort)
+        contracts, side, polished, exact, lever, *balls = ca.vertsplit(said)
+        take = [self._known.index(place) for place in self.places]
+        found = ca.vertcat(following[: r + n], held)[take]
+        driven = at if self.is_forward else found
+        inside = all_of(
+            ca.logic_and(driven[k] >= lower[k], driven[k] <= upper[k]) for k in range(n)
+        )
+        known = all_of(is_known(position[k]) for k in range(n))
+        asked = ca.logic_and(known, inside) if self.is_forward else known
+        good = all_of((asked, contracts, side, polished, exact, lever > CERTAIN**2))
+        failing = ca.logic_and(asked, ca.logic_not(all_of((good, *(b >= 2.0 for b in balls)))))
+        moved = ca.logic_not(ca.mmax(ca.fabs(at - sought)) <= ELSEWHERE)
+        often = ca.logic_or(failed < PATIENCE, ca.fmod(failed, REST) == 0.0)
+        more = ca.logic_and(failing, ca.logic_or(often, moved))
+        # Not larger than, as the comparison with NaN is false.
+        if not self.is_forward:
+            most, most_inverse = most_inverse, most
+        is_near = lever < DEPENDENT**2
+        slow = ca.logic_or(ca.logic_not(sizes[0] <= most), is_near)
+        weak = ca.logic_or(ca.logic_not(sizes[1] <= most_inverse), is_near)
+        moving = ca.vertcat(rates, rate, kind.zeros(n_held, 1))[take]
+        slopes, is_long = ca.reshape(following[r + n :], r, n), kind(0.0)
+        for k, place in enumerate(take[n:], n):
+            if place in self.near.tells:
+                is_short = ca.sumsqr(slopes[place, :]) <= most_passive**2
+                moving[k] = known_if(is_short, moving[k])
+                is_long = ca.logic_or(is_long, ca.logic_not(is_short))
+        # Behind the wanted joints, a driven one has its motor's effort, a passive one has none.
+        pushed = ca.vertcat(efforts, force, 0.0)[self._pushed]
+        kept = kind(following)
+        for ball, columns in zip(balls, self.near.balls_at, strict=True):
+            for k in (k for k, place in enumerate(take) if place in columns):
+                found[k], moving[k] = (known_if(ball >= 2.0, each[k]) for each in (found, moving))
+            # What is lost stays where it was.
+            for column in columns:
+                kept[column] = ca.if_else(ball >= 2.0, following[column], state[column])
+        if not self.is_forward:
+            found, moving, pushed = (found - offset) * scale, moving * scale, pushed / scale
+        lost = ca.logic_or(
+            ca.logic_and(ca.logic_or(slow, is_long), is_any_known(velocity)),
+            ca.logic_and(weak, is_any_known(effort)),
+        )
+        status = ca.if_else(
+            good,
+            ca.if_else(inside, SINGULAR * lost, float(OUT_OF_DOMAIN)),
+            ca.if_else(asked, reason, OUT_OF_DOMAIN * known),
+        )
+        answered = ca.logic_and(good, inside)
+        outputs = [
+            known_if(answered, found),
+            known_if(ca.logic_and(answered, ca.logic_not(slow)), moving),
+            known_if(ca.logic_and(answered, ca.logic_not(weak)), pushed),
+            ca.vertcat(
+                ca.if_else(answered, kept, state),
+                ca.if_else(asked, ca.if_else(failing, failed + 1.0, 0.0), failed),
+                ca.if_else(good, float(NO_CONVERGENCE), reason),
+                ca.if_else(more, at, sought),
+            ),
+            status,
+            more,
+        ]
+        densified = [ca.densify(each) for each in outputs]
+        return ca.Function('judged', [*given, *results], densified, {'cse': True})
+
+    # -- the search ------------------------------------------------------------------------------
+
+    @cached_property
+    def way(self) -> Any:
+        """
+        The straight way from a state to a position, as far as it leads.
+
+        A function of state, position, held joints and lengths to the state, whether it is there
+        (1.0), and else the reason.
+        """
+        core, (r, n, n_held, n_loops) = self.near.careful, self.near.counts
+        sizes = (self._n_state, n, n, 1, 1, 1, 1, n_held, n_loops)
+        ends = np.cumsum([0, *sizes]).tolist()
+        whole = ca.MX.sym('whole', ends[-1])
+        state, x, begin, done, size, has_failed, _, held, lengths = (
+            whole[low:high] for low, high in pairwise(ends)
+        )
+        target, zero = ca.fmin(done + size, 1.0), ca.MX.zeros(n)
+        there = target * x + (1.0 - target) * begin
+        following, *_, said = core(there, zero, zero, state, held, lengths)
+        contracts, side, polished, exact, lever, *_ = ca.vertsplit(said)
+        closed = all_of((contracts, polished, exact, lever > CERTAIN**2))
+        good = ca.logic_and(closed, side)
+        done = ca.if_else(good, target, done)
+        # What has just been too long is not tried again at once.
+        longer = ca.fmin(ca.if_else(has_failed, size, 2.0 * size), 1.0 - done)
+        why = ca.if_else(closed, OTHER_BRANCH, NO_CONVERGENCE)
+        after: list[Any] = [
+            ca.if_else(good, following, state),
+            *(x, begin, done, ca.if_else(good, longer, 0.5 * size), ca.logic_not(good), why),
+            *(held, lengths),
+        ]
+        function = ca.Function('go', [whole], [ca.vertcat(*after)])
+        stay = ca.Function('stay', [whole], [whole])
+        goes_on = ca.logic_and(whole[ends[3]] < 1.0, whole[ends[4]] >= SMALLEST)
+        for count in FOLDS:
+            switch = ca.Function.if_else('on', function, stay)
+            function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
+        state, x, held, lengths = given = _symbols(self._n_state, n, n_held, n_loops)
+        # From a state that is not known, no way leads anywhere.
+        begins = [state, x, state[r : r + n], 0.0, self._is_known(state), 0.0, NO_CONVERGENCE]
+        after = function(ca.vertcat(*begins, held, lengths))
+        return ca.Function('way', given, [after[: self._n_state], after[ends[3]], after[ends[6]]])
+
+    def _is_known(self, state: Any) -> Any:
+        r, n, *_ = self.near.counts
+        return all_of(is_known(state[k]) for k in [*self.near.tells, *range(r, r + n)])
+
+    @cached_property
+    def entered(self) -> Any:
+        """The state at joints as they stand in it; a function of these, held ones and lengths."""
+        r, n, n_held, n_loops = self.near.counts
+        entry, held, lengths = given = _symbols(r + n, n_held, n_loops)
+        state = ca.vertcat(entry, ca.MX.zeros(r * n))
+        return ca.Function('entered', given, self.way(state, entry[r:], held, lengths))
+
+    @cached_property
+    def _reached(self) -> Any:
+        """
+        The way to a position from the nearest entries of the table, the start at last.
+
+        A function of position, table, its width, held joints and lengths to the same as
+        :attr:`way`.
+        """
+        r, n, n_held, n_loops = self.near.counts
+        x, table, width, held, lengths = given = _symbols(
+            n, (r + n) * self.n_entries, n, n_held, n_loops
+        )
+        entries, apart = self._nearest(x, table, width)
+        is_far = ca.logic_not(ca.mmin(apart) <= 1.0 + n)
+        tried = _symbols(r + n, n, n_held, n_loops)
+        state, _, _ = self.entered(tried[0], *tried[2:])
+        switch = switched('try', tried, self.way(state, *tried[1:]))
+        why = ca.if_else(is_far, OUT_OF_DOMAIN, NO_CONVERGENCE)
+        found = [ca.MX.zeros(self._n_state), ca.MX(0.0), why]
+        for number in range(TRIED + 1):
+            at = ca.if_else(apart <= ca.mmin(apart), 1.0, 0.0)
+            entry = ca.mtimes(entries, at) if number < TRIED else entries[:, 0]
+            apart += at * NOWHERE
+            goes_on = ca.logic_and(found[1] < 1.0, ca.logic_not(is_far))
+            found = switch(goes_on, entry, x, held, lengths, *found)
+        return ca.Function('reached', given, found)
+
+    def _nearest(self, at: Any, table: Any, width: Any) -> tuple[Any, Any]:
+        """Return the entries of a table, and how far from a position each is."""
+        r, n, *_ = self.near.counts
+        entries = ca.reshape(table, r + n, self.n_entries)
+        apart = ca.fabs(entries[r:, :] - ca.repmat(at, 1, self.n_entries))
+        apart = ca.sum1(apart / ca.repmat(width, 1, self.n_entries)).T
+        # No two are as far, so that the nearest is one.
+        return entries, apart + ca.DM(np.arange(self.n_entries) * 1e-9)
+
+    def _searched(self, given: Sequence[Any], table: Any) -> list[Any]:
+        """
+        Return what a sample is after the search, which begins where the last one was found.
+
+        Of several assemblies of one side the table may have another one than the last sample. It
+        is for the first sample then: only a straight way is certain.
+        """
+        r, n, *_ = self.near.counts
+        *rows, start, numbers = given
+        (last, failed, _, sought), own = self._split(start, numbers)
+        at, *_ = self._inward(own, *rows)
+        *_, width, steep, held, lengths = own
+        begin = [at, table, width, held, lengths]
+        inside = _symbols(*(each.numel() for each in begin))
+        switch = switched('table', inside, self._reached(*inside))
+        found = self.way(last, at, held, lengths)
+        may_jump = 1.0 if self.near.is_unique else ca.logic_not(self._is_known(last))
+        state, done, why = switch(ca.logic_and(found[1] < 1.0, may_jump), *begin, *found)
+        slopes = ca.reshape(state[r + n :], r * n, 1)
+        is_steep = ca.logic_not(ca.mmax(ca.fabs(ca.vertcat(slopes, 0.0))) <= steep)
+        is_dead = ca.logic_and(why == NO_CONVERGENCE, is_steep)
+        is_change = ca.logic_and(why == NO_CONVERGENCE, ca.fmax(found[1], done) > ALMOST)
+        why = ca.if_else(is_change, NO_CONVERGENCE + SINGULAR, why)
+        why = ca.if_else(is_dead, OUT_OF_DOMAIN, why)
+        if self.near.balls_at:
+            entries, apart = self._nearest(at, table, width)
+            entry = ca.mtimes(entries[:r, :], ca.if_else(apart <= ca.mmin(apart), 1.0, 0.0))
+            before = ca.if_else(self._is_known(last), last[:r], entry)
+            state, _ = self.sought(state, entry, before, held, lengths)
+        state = ca.if_else(done >= 1.0, state, last)
+        start = ca.vertcat(state, failed, why, sought)
+        *moved, after, status, _ = self._careful(*rows, start, numbers)
+        # What is beyond the range is no place to begin at.
+        begin = ca.if_else(is_known(moved[0][0]), after[: self._n_state], last)
+        return [*moved, ca.vertcat(begin, after[self._n_state :]), status]
+
+    @cached_property
+    def sought(self) -> Any:
+        """
+        A state with the angles of balls that nobody commands, sought near others and anywhere.
+
+        A function of state, other joints, joints before, held joints and lengths to the state, and
+        whether all were found. Whatever the way there: on the start's side there is one solution,
+        but for turns, which is the nearest to the angles before. What is lost stays there.
+        """
+        r, n, n_held, n_loops = self.near.counts
+        balls_at = self.near.balls_at
+        sizes = (self._n_state, len(balls_at), 1, r, n_held, n_loops)
+        ends = np.cumsum([0, *sizes]).tolist()
+        whole = ca.MX.sym('whole', ends[-1])
+        state, _, count, other, held, lengths = (whole[low:high] for low, high in pairwise(ends))
+        zero = ca.MX.zeros(n)
+        begin, *_, said = self.near.careful(state[r : r + n], zero, zero, state, held, lengths)
+        begin, balls = ca.MX(begin), said[5:]
+        guesses = np.random.default_rng(3).uniform(-math.pi, math.pi, (r, GUESSES))
+        guesses[:, 0] = 0.0
+        guess = ca.mtimes(ca.DM(guesses), ca.DM(np.arange(GUESSES)) == count) + other
+        # Two calls may lead there from a guess.
+        is_anew = ca.fmod(count, 2.0) == 0.0
+        for k, columns in enumerate(balls_at):
+            is_lost = ca.logic_and(balls[k] == 0.0, is_anew)
+            begin[columns] = ca.if_else(is_lost, guess[columns], begin[columns])
+        count = ca.if_else(ca.mmin(balls) >= 2.0, ALL_FOUND, count + 1.0)
+        after = ca.vertcat(begin, balls, count, other, held, lengths)
+        go = ca.Function('go', [whole], [after])
+        stay = ca.Function('stay', [whole], [whole])
+        switch = ca.Function.if_else('on', go, stay)
+        goes_on = ca.Function('on', [whole], [switch(whole[ends[2]] < GUESSES, whole)])
+        last, others, before, *rest = given = _symbols(self._n_state, r, r, n_held, n_loops)
+        begins = ca.vertcat(last, ca.MX.zeros(len(balls_at) + 1), others, *rest)
+        result = goes_on.fold(GUESSES)(begins)
+        found = ca.MX(result[: self._n_state])
+        unwound = found[:r] - self._turns(ca.reshape(found[:r] - before, r, 1))
+        for k, columns in enumerate(balls_at, ends[1]):
+            found[columns] = ca.if_else(result[k] >= 2.0, unwound[columns], before[columns])
+        return ca.Function('sought', given, [found, result[ends[2]] == ALL_FOUND])
+
+    def _turns(self, apart: Any) -> Any:
+        """Return the whole turns in differences of the joints that are solved for."""
+        near = self.near
+        wound = {*near.structure.closures.stretched, *near.structure.slides}
+        turn = ca.DM([math.tau * (k not in wound) for k in near.unknown])
+        whole = ca.floor(apart / math.tau + 0.5)
+        return turn.reshape(apart.shape) * ca.if_else(is_known(whole), whole, 0.0)
+
+
+def _symbols(*sizes: int) -> list[Any]:
+    return [ca.MX.sym('given', size) for size in sizes]

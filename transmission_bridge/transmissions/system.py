@@ -1,0 +1,750 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+One compiled function for each direction of a mechanism, from its equations.
+
+``x`` is the space in which the domain is stated and ``y`` the other one; ``G = dy/dx``. A
+direction whose position is an expression is evaluated. The other one is solved by Newton's
+method: near the last solution by a few whole steps, else, behind a switch that is evaluated only
+then, by damped steps from the nearest entry of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.transmissions.status import (
+    NO_CONVERGENCE,
+    OTHER_BRANCH,
+    OUT_OF_DOMAIN,
+    SINGULAR,
+)
+from transmission_bridge.types import Array, Mask
+
+Expression: TypeAlias = Any
+
+#: Whole Newton steps near the last solution: enough at 8 rad/s and 1 kHz. A sample that needs more
+#: takes them again from there.
+STEPS = 2
+
+#: Damped steps from the table. Newton takes four or five; a least-squares solution of equations
+#: that contradict each other gains one binary digit in each.
+DAMPED_STEPS = 60
+
+#: How many entries of the table are tried.
+TRIES = 2
+
+#: A step below this share of the range is rounding, and one below that is the last.
+ROUNDING, LAST_STEP = 1e-12, 1e-9
+
+#: Damped steps below this share may be judged by the next step instead of the residual.
+END_GAME = 1e-3
+
+#: A smallest singular value that is less than the largest or the typical one by this factor is a
+#: matter of rounding, and so is the sign of its determinant. No gain may be allowed beyond it.
+SURE = 1e8
+
+#: Shares of a range: nearer to the end of the domain a position that is not found otherwise is
+#: the end; and rounding, which would be as far from the end as the root of it.
+AT_END, ON_END = 1e-10, 1e-15
+
+#: What is larger is unknown; CasADi would simplify a comparison of a number with itself away.
+LARGEST = 1e308
+
+
+@dataclass(frozen=True)
+class Forms:
+    """
+    What is known of a mechanism, as functions of CasADi; ``p`` are its numbers.
+
+    :param value: ``(x, p) -> (y, G)``; ``None``: there is a closure alone.
+    :param inverse: ``(y, p) -> x``; ``None``: it is solved for.
+    :param closure: ``(x, y, p) -> (g, dg/dx, dg/dy)``.
+    :param bend: ``(x, y, x', p) -> G' x'``.
+    :param pattern: Which entries of ``G`` may differ from zero.
+    :param errors: What functions that call numpy have raised since somebody looked.
+    """
+
+    value: Any
+    inverse: Any
+    closure: Any
+    bend: Any
+    pattern: Mask
+    errors: list[BaseException] = field(default_factory=list)
+
+
+class Watch(NamedTuple):
+    """
+    What a sample is held against.
+
+    :param lower: Ends of the domain, with slack.
+    :param upper: Ends of the domain, with slack.
+    :param span: Width of the domain.
+    :param lowest: What ``y`` may be at least.
+    :param highest: What ``y`` may be at most.
+    :param y_span: Range of ``y``.
+    :param ends: ``x`` and ``y`` of the two ends of the domain where these have one side only, with
+        one coordinate on each side; else NaN.
+    :param limits: Sign of the determinant on the branch; typical smallest size of ``G``, its
+        largest one that may be multiplied by and its smallest one that may be divided by; of a
+        closure alone the sign of the determinant of ``dg/dy``.
+    :param x_near: How far a closure alone is followed at once in ``x``.
+    :param y_near: The same in ``y``.
+    """
+
+    lower: Any
+    upper: Any
+    span: Any
+    lowest: Any
+    highest: Any
+    y_span: Any
+    ends: Any
+    limits: Any
+    x_near: Any
+    y_near: Any
+
+    @classmethod
+    def of(cls, vector: Expression, n_x: int, n_y: int) -> Watch:
+        """Return the parts of a vector of symbols."""
+        counts = (n_x, n_x, n_x, n_y, n_y, n_y, 4, 5, n_x, n_y)
+        ends = np.cumsum([0, *counts]).tolist()
+        return cls(*(vector[low:high] for low, high in pairwise(ends)))
+
+
+class Solved(NamedTuple):
+    """The unknown, ``G``, whether steps shrink, and whether they have converged."""
+
+    unknown: Expression
+    slope: Expression
+    is_nearing: Expression
+    is_met: Expression
+
+
+class System:
+    """
+    The compiled functions of mechanisms of one structure; their numbers are inputs.
+
+    :param forms: What is known.
+    :param n_numbers: How many numbers ``p`` there are.
+    """
+
+    def __init__(self, forms: Forms, n_numbers: int) -> None:
+        self.forms, self.n_numbers = forms, n_numbers
+        shape: tuple[int, int] = forms.pattern.shape
+        self.n_y, self.n_x = shape
+        self.pattern = forms.pattern
+        self.is_implicit = forms.value is None
+        self.is_square = self.n_x == self.n_y
+        functions = (forms.value, forms.inverse, forms.closure)
+        is_symbolic = all(each is None or each.is_a('SXFunction') for each in functions)
+        self._kind: Any = ca.SX if is_symbolic else ca.MX
+        self.n_watch = 4 * self.n_x + 4 * self.n_y + 9
+        self._made: dict[tuple[bool, int], Any] = {}
+
+    def is_solved(self, along: bool) -> bool:
+        """Whether a direction is solved for."""
+        return self.is_implicit if along else self.forms.inverse is None
+
+    def n_start(self, along: bool) -> int:
+        """Return how many numbers the start of a solution has."""
+        n_in, n_out = (self.n_x, self.n_y) if along else (self.n_y, self.n_x)
+        return n_in + n_out + n_in * n_out if self.is_solved(along) else 0
+
+    def step(self, along: bool, entries: int) -> Any:
+        """
+        Return the compiled function of one sample.
+
+        It maps position, velocity, effort, the start of the solution, numbers (a :class:`Watch`,
+        then ``p``) and a table to position, velocity, effort, the next start and a status.
+
+        :param along: From ``x`` to ``y``, else back.
+        :param entries: How many entries the table has, one after the other: ``x``, ``y`` and
+            ``G`` column by column.
+        """
+        return self._once((along, entries), lambda: self._step(along, entries))
+
+    def near(self, along: bool) -> Any:
+        """
+        Return the compiled function of one sample near the last solution.
+
+        As :meth:`step` without a table; it gives beside the rest whether to look further.
+        """
+        return self._once((along, 0), lambda: self._near(along))
+
+    def _once(self, key: tuple[bool, int], make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    # -- one direction ---------------------------------------------------------------------------
+
+    def _symbols(self, along: bool, kind: Any) -> tuple[list[Expression], Expression, Expression]:
+        """Return position, velocity and effort, the start, and the numbers."""
+        n_in = self.n_x if along else self.n_y
+        inputs = [kind.sym(name, n_in) for name in ('position', 'velocity', 'effort')]
+        start = kind.sym('start', self.n_start(along))
+        return inputs, start, kind.sym('numbers', self.n_watch + self.n_numbers)
+
+    def _split(self, numbers: Expression) -> tuple[Watch, Expression]:
+        return Watch.of(numbers[: self.n_watch], self.n_x, self.n_y), numbers[self.n_watch :]
+
+    def _step(self, along: bool, entries: int) -> Any:
+        inputs, start, numbers = self._symbols(along, ca.MX)
+        rows = self.n_x * (1 + self.n_y) + self.n_y
+        table = ca.MX.sym('table', rows * entries)
+        given = [*inputs, start, numbers, table]
+        near = self.near(along)
+        result = near(*inputs, start, numbers)
+        if self.is_solved(along):
+            # What comes nearer takes more steps from there; else the table leads to it.
+            sought = self._sought(along, given, ca.reshape(table, rows, entries))
+            begin = ca.MX.sym('begin', start.numel())
+            more = near(*inputs, begin, numbers)
+            more = switched('look', given, sought)(more[5], *given, *more)
+            further = switched('look_further', [*given, begin], more)
+            result = further(result[5], *given, result[3], *result)
+        return ca.Function('step', given, result[:5])
+
+    def _near(self, along: bool) -> Any:
+        inputs, start, numbers = self._symbols(along, self._kind)
+        watch, p = self._split(numbers)
+        given, n_out = inputs[0], self.n_y if along else self.n_x
+        found = Solved(None, None, 0.0, 1.0)
+        if self.is_solved(along):
+            begin, at = start[:n_out], start[n_out : n_out + given.numel()]
+            tangent = ca.reshape(start[n_out + given.numel() :], n_out, given.numel())
+            ahead = begin + ca.mtimes(tangent, given - at)
+            found = self._newton(along, given, ahead, watch, p)
+            if self.is_implicit:
+                is_near = self._is_same_assembly(along, given, found.unknown, at, begin, watch, p)
+                found = found._replace(
+                    is_nearing=all_of((found.is_nearing, is_near)),
+                    is_met=all_of((found.is_met, is_near)),
+                )
+        result = self._finished(along, inputs, start, watch, p, found)
+        return ca.Function('near', [*inputs, start, numbers], result, _options(self._kind))
+
+    def _miss(self, along: bool, given: Expression, unknown: Expression, p: Expression) -> Any:
+        """Return by how much the closure is missed, or the value, and its slope."""
+        if self.forms.closure is not None:
+            x, y = (given, unknown) if along else (unknown, given)
+            miss, by_x, by_y = self.forms.closure(x, y, p)
+            return miss, by_y if along else by_x
+        value, slope = self.forms.value(unknown, p)
+        return value - given, slope
+
+    def _newton(
+        self, along: bool, given: Expression, start: Expression, watch: Watch, p: Expression
+    ) -> Solved:
+        """Solve by whole steps."""
+        span = watch.y_span if along else watch.span
+        unknown, squares = start, []
+        for _ in range(STEPS):
+            step = solve_linear(*self._miss(along, given, unknown, p)[::-1])
+            squares.append(ca.sumsqr(step / span))  # its norm_inf is blind to NaN
+            unknown = unknown - step
+        # The least squares of equations that contradict each other shrink by half.
+        share = 0.25 if self.is_square else 0.9
+        shrink = all_of(
+            after <= ca.fmax(share * before, ROUNDING**2) for before, after in pairwise(squares)
+        )
+        is_met = all_of((shrink, squares[-1] <= LAST_STEP**2))
+        if (self.n_x, self.n_y) == (1, 1) and not along:
+            for end in (0, 1):
+                is_there = ca.fabs(given - watch.ends[2 + end]) <= ON_END * watch.y_span
+                unknown = ca.if_else(is_there, watch.ends[end], unknown)
+                is_met = ca.if_else(is_there, 2.0, is_met)
+        slope, is_value = self._slope_at(along, given, unknown, watch, p)
+        return Solved(unknown, slope, shrink, is_met * is_value)
+
+    def _slope_at(
+        self, along: bool, given: Expression, unknown: Expression, watch: Watch, p: Expression
+    ) -> tuple[Expression, Expression]:
+        """Return ``G`` at a solution, and whether it is one of the equation, too."""
+        x, y = (given, unknown) if along else (unknown, given)
+        if self.forms.closure is None:
+            return self.forms.value(x, p)[1], 1.0
+        _, by_x, by_y = self.forms.closure(x, y, p)
+        slope = -solve_linear(by_y, by_x)
+        if self.is_implicit:
+            return slope, 1.0
+        # A closure has more solutions than the equation.
+        value = self.forms.value(x, p)[0]
+        return slope, ca.sumsqr((value - y) / watch.y_span) <= LAST_STEP**2
+
+    def _finished(
+        self,
+        along: bool,
+        inputs: Sequence[Expression],
+        start: Expression,
+        watch: Watch,
+        p: Expression,
+        found: Solved,
+        is_last: bool = False,
+    ) -> list[Expression]:
+        """
+        Return the results of a sample of which the position is found.
+
+        :param is_last: Whether nobody looks further where there is no answer.
+        """
+        given, velocity, effort = inputs
+        is_solved = self.is_solved(along)
+        if is_solved:
+            x, y = (given, found.unknown) if along else (found.unknown, given)
+            slope = found.slope
+        elif along:
+            x, (y, slope) = given, self.forms.value(given, p)
+        else:
+            x, y = self.forms.inverse(given, p), given
+            slope = self.forms.value(x, p)[1]
+        result = y if along else x
+        inverse = _pseudo_inverse(slope)
+        largest, smallest = _sizes(slope * ca.mtimes(1.0 / watch.y_span, watch.span.T))
+        branch, typical, most, least, _ = ca.vertsplit(watch.limits)
+        is_sure = ca.fmax(largest, typical) <= SURE * smallest
+        is_on_branch: Expression = 1.0
+        if self.is_square:
+            is_on_branch = _determinant(slope) * branch > 0.0
+        is_inside = _within(x, watch.lower, watch.upper)
+        is_met = ca.logic_and(found.is_met > 0.0, is_all_known(result))
+        if is_solved:
+            # At a dead centre rounding decides what is found, and on which side; at the end of
+            # the domain there is one side only.
+            is_end = found.is_met > 1.0
+            is_met = all_of((is_met, ca.logic_or(is_sure, is_end)))
+            is_on_branch = ca.logic_or(is_on_branch, is_end)
+        else:
+            is_on_branch = ca.logic_or(is_on_branch, ca.logic_not(is_sure))
+            is_inside = all_of((is_inside, is_met))
+            is_met = 1.0
+        is_good = all_of((is_met, is_on_branch, is_inside))
+        is_given = is_all_known(given)
+        may_reach: Expression = 1.0
+        if is_solved:
+            ends = (watch.lower, watch.upper) if along else (watch.lowest, watch.highest)
+            may_reach = _within(given, *ends)
+        has_speed, has_force = largest <= most, all_of((is_sure, smallest >= least))
+        if not along:
+            has_speed, has_force = has_force, has_speed
+        forwards, back = (slope, inverse) if along else (inverse, slope)
+        outputs = [
+            known_if(is_good, result),
+            known_if(all_of((is_good, has_speed)), ca.mtimes(forwards, velocity)),
+            known_if(all_of((is_good, has_force)), ca.mtimes(back.T, effort)),
+        ]
+        following = start
+        if is_solved:
+            following = ca.vertcat(result, given, ca.vec(ca.densify(forwards)))
+        reason = ca.if_else(is_on_branch, OUT_OF_DOMAIN, OTHER_BRANCH)
+        reason = ca.if_else(is_met, reason, NO_CONVERGENCE)
+        if along or not is_solved:
+            reason = ca.if_else(all_of((is_inside, is_met)), OTHER_BRANCH, OUT_OF_DOMAIN)
+        reason = ca.if_else(may_reach, reason, OUT_OF_DOMAIN)
+        is_lost = ca.logic_or(
+            ca.logic_and(ca.logic_not(has_speed), is_any_known(velocity)),
+            ca.logic_and(ca.logic_not(has_force), is_any_known(effort)),
+        )
+        status = ca.if_else(is_good, ca.if_else(is_lost, SINGULAR, 0.0), reason)
+        retry = all_of((is_given, may_reach, ca.logic_not(is_good)))
+        is_nearer = is_good if is_last else ca.logic_or(is_good, found.is_nearing)
+        # After a position that is outside it begins anew.
+        last = known_if(ca.logic_not(ca.logic_and(is_given, status == OUT_OF_DOMAIN)), start)
+        next_start = ca.if_else(ca.logic_and(is_given, is_nearer), following, last)
+        return [
+            *map(ca.densify, outputs),
+            next_start,
+            ca.if_else(is_given, status, 0.0),
+            retry,
+        ]
+
+    # -- from the table --------------------------------------------------------------------------
+
+    def _sought(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
+        """
+        Return the results of a sample that is sought from the table.
+
+        :param given: The arguments of :meth:`step`, the last one being the table.
+        """
+        position, numbers = given[0], given[4]
+        entries = self._nearest(along, position, table, self._split(numbers)[0], TRIES)
+        begins = [_ahead(each, position) if along else each[0] for each in entries]
+        attempt = self._attempt(along, given, table)
+        result: Any = [ca.MX.nan(*attempt.size_out(k)) for k in range(attempt.n_out())]
+        for begin in begins:
+            is_lost = ca.logic_not(is_known(ca.sum1(result[0])))
+            result = attempt(is_lost, *given, begin, *result)
+        return result
+
+    def _attempt(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
+        """Return a switched function of a step and its beginning: damped steps from there."""
+        *inputs, start, numbers, _ = given
+        position = inputs[0]
+        watch, p = self._split(numbers)
+        begin = ca.MX.sym('begin', self.n_y if along else self.n_x)
+        unknown, size = self._damped(along, position, begin, numbers)
+        is_met = size <= LAST_STEP
+        if self.is_implicit:
+            is_met = all_of((is_met, self._is_in_table(along, position, unknown, table, watch, p)))
+        kind = self._kind
+        own, began, held = self._symbols(along, kind)
+        solution, is_one = kind.sym('solution', unknown.numel()), kind.sym('met')
+        own_watch, own_p = self._split(held)
+        slope, is_value = self._slope_at(along, own[0], solution, own_watch, own_p)
+        found = Solved(solution, slope, 0.0, is_one * is_value)
+        result = self._finished(along, own, began, own_watch, own_p, found, is_last=True)
+        arguments = [*own, began, held, solution, is_one]
+        finish = ca.Function('finish', arguments, result, _options(kind))
+        result = finish(*inputs, start, numbers, unknown, is_met)
+        if (self.n_x, self.n_y) == (1, 1) and not along:
+            # At the end of the domain the mechanism can be on one side only.
+            for end in (0, 1):
+                is_there = ca.fabs(position - watch.ends[2 + end]) <= AT_END * watch.y_span
+                is_there = ca.logic_and(is_there, ca.logic_not(is_known(result[0])))
+                there = finish(*inputs, start, numbers, watch.ends[end], 2.0)
+                result = [
+                    ca.if_else(is_there, one, other)
+                    for one, other in zip(there, result, strict=True)
+                ]
+        return switched('attempt', [*given, begin], result)
+
+    def _nearest(
+        self, along: bool, given: Expression, table: Expression, watch: Watch, count: int = 1
+    ) -> list[tuple[Expression, Expression, Expression]]:
+        """Return ``x``, ``y`` and ``G`` of the nearest entries, the nearest one first."""
+        n_x, n_y, n = self.n_x, self.n_y, table.shape[1]
+        rows = table[:n_x, :] if along else table[n_x : n_x + n_y, :]
+        span = watch.span if along else watch.y_span
+        apart = ca.sum1(ca.fabs(rows - ca.repmat(given, 1, n)) / ca.repmat(span, 1, n))
+        # Of equal ones the first.
+        apart = apart + ca.DM(np.arange(n)[np.newaxis] * 1e-12)
+        entries = []
+        for _ in range(count):
+            is_nearest = apart <= ca.mmin(apart)
+            entry = ca.mtimes(table, is_nearest.T)
+            slope = ca.reshape(entry[n_x + n_y :], n_y, n_x)
+            entries.append((entry[:n_x], entry[n_x : n_x + n_y], slope))
+            apart = ca.if_else(is_nearest, math.inf, apart)
+        return entries
+
+    def _damped(
+        self, along: bool, given: Expression, begin: Expression, numbers: Expression
+    ) -> tuple[Expression, Expression]:
+        """
+        Solve by steps that make the residual smaller, else are halved.
+
+        :returns: The unknown, and the size of its last step in shares of the range.
+        """
+        kind, n = self._kind, begin.numel()
+        n_given = given.numel()
+        state = kind.sym('state', 2 * n + 3 + n_given + numbers.numel())
+        unknown, step = state[:n], state[n : 2 * n]
+        miss, size, damping = (state[2 * n + k] for k in range(3))
+        here, held = state[2 * n + 3 : 2 * n + 3 + n_given], state[2 * n + 3 + n_given :]
+        watch, p = self._split(held)
+        span = watch.y_span if along else watch.span
+
+        def evaluated(at: Expression) -> tuple[Expression, Expression, Expression]:
+            if self.is_implicit:
+                off, slope = self._miss(along, here, at, p)
+            else:
+                value, slope = self.forms.value(at, p)
+                off = value - here
+            change = -solve_linear(slope, off)
+            return change, ca.sumsqr(off), ca.norm_2(change / span)
+
+        ahead = unknown + damping * step
+        next_step, next_miss, next_size = evaluated(ahead)
+        is_better = ca.logic_or(next_miss < miss, ca.logic_and(next_size < size, size <= END_GAME))
+        is_taken = ca.logic_and(is_better, is_known(next_size))
+        kept = [
+            ca.if_else(is_taken, one, other)
+            for one, other in (
+                (ahead, unknown),
+                (next_step, step),
+                (next_miss, miss),
+                (next_size, size),
+                (ca.fmin(1.0, 2.0 * damping), 0.5 * damping),
+            )
+        ]
+        options = _options(kind)
+        body = ca.Function('damped', [state], [ca.vertcat(*kept, here, held)], options)
+        begins = ca.Function(
+            'begins', [state], [ca.vertcat(unknown, *evaluated(unknown), 1.0, here, held)], options
+        )
+        first = ca.vertcat(begin, ca.MX.zeros(n + 3), given, numbers)
+        last = body.fold(DAMPED_STEPS)(begins(first))
+        unknown, step, size = last[:n], last[n : 2 * n], last[2 * n + 1]
+        return unknown + ca.if_else(size <= 1e-13, step, 0.0), size
+
+    # -- a closure alone -------------------------------------------------------------------------
+
+    def _is_same_assembly(
+        self,
+        along: bool,
+        given: Expression,
+        found: Expression,
+        at: Expression,
+        begin: Expression,
+        watch: Watch,
+        p: Expression,
+    ) -> Expression:
+        """Whether a solution is so near another one that it is of its assembly."""
+        here, there = ((given, found), (at, begin)) if along else ((found, given), (begin, at))
+        sides = (_determinant(self.forms.closure(*each, p)[2]) for each in (here, there))
+        return all_of(
+            (
+                math.prod(sides) > 0.0,
+                _within(here[0] - there[0], -watch.x_near, watch.x_near),
+                _within(here[1] - there[1], -watch.y_near, watch.y_near),
+            )
+        )
+
+    def _is_in_table(
+        self,
+        along: bool,
+        given: Expression,
+        found: Expression,
+        table: Expression,
+        watch: Watch,
+        p: Expression,
+    ) -> Expression:
+        """Whether the nearest entry of the table leads to a solution."""
+        x, y = (given, found) if along else (found, given)
+        (entry,) = self._nearest(True, x, table, watch)
+        side = _determinant(self.forms.closure(x, y, p)[2])
+        return all_of(
+            (
+                side * watch.limits[4] > 0.0,
+                _within(x - entry[0], -watch.x_near, watch.x_near),
+                _within(y - _ahead(entry, x), -watch.y_near, watch.y_near),
+            )
+        )
+
+    # -- to lay the table ------------------------------------------------------------------------
+
+    @cached_property
+    def value(self) -> Any:
+        """``(x, p) -> (y, G)`` without gaps, as arrays need it."""
+        x, p = (ca.MX.sym(name, n) for name, n in (('x', self.n_x), ('p', self.n_numbers)))
+        return ca.Function('value', [x, p], [ca.densify(each) for each in self.forms.value(x, p)])
+
+    @cached_property
+    def follow(self) -> Any:
+        """Follow a closure: ``(y, x, numbers) -> (y, G, det(dg/dy), whether it is closed)``."""
+        kind = self._kind
+        x, y = kind.sym('x', self.n_x), kind.sym('y', self.n_y)
+        numbers = kind.sym('numbers', self.n_watch + self.n_numbers)
+        watch, p = self._split(numbers)
+        found = self._newton(True, x, y, watch, p)
+        found = self._newton(True, x, found.unknown, watch, p)
+        side = _determinant(self.forms.closure(x, found.unknown, p)[2])
+        outputs = [found.unknown, ca.densify(found.slope), side, found.is_met]
+        return ca.Function('follow', [x, y, numbers], outputs, _options(kind))
+
+    @cached_property
+    def seek(self) -> Any:
+        """Solve a closure by damped steps: ``(x, y, numbers) -> y``."""
+        x, y = ca.MX.sym('x', self.n_x), ca.MX.sym('y', self.n_y)
+        numbers = ca.MX.sym('numbers', self.n_watch + self.n_numbers)
+        return ca.Function('seek', [x, y, numbers], [self._damped(True, x, y, numbers)[0]])
+
+
+# -- expressions ---------------------------------------------------------------------------------
+
+
+def _options(kind: Any) -> dict[str, Any]:
+    return {'cse': True} if kind is ca.SX else {}
+
+
+def _ahead(entry: tuple[Expression, Expression, Expression], x: Expression) -> Expression:
+    """Return ``y`` where an entry of the table leads."""
+    return entry[1] + ca.mtimes(entry[2], x - entry[0])
+
+
+def is_known(number: Expression) -> Expression:
+    """Return whether a number is known; CasADi would simplify a comparison with itself away."""
+    return ca.fabs(number) <= LARGEST
+
+
+def is_all_known(vector: Expression) -> Expression:
+    """Return whether all numbers of a vector are known."""
+    return all_of(is_known(each) for each in ca.vertsplit(vector))
+
+
+def is_any_known(vector: Expression) -> Expression:
+    """Return whether any number of a vector is known."""
+    return ca.sum1(ca.fabs(vector) <= LARGEST) > 0.0
+
+
+def known_if(condition: Expression, vector: Expression) -> Expression:
+    """Return a vector that is NaN unless the condition holds."""
+    return vector + ca.if_else(condition, 0.0, math.nan)
+
+
+def all_of(conditions: Any) -> Expression:
+    """Return whether all of the conditions hold, of which there is at least one."""
+    first, *others = conditions
+    for other in others:
+        first = ca.logic_and(first, other)
+    return first
+
+
+def _within(vector: Expression, lower: Expression, upper: Expression) -> Expression:
+    return all_of(
+        ca.logic_and(vector[k] >= lower[k], vector[k] <= upper[k]) for k in range(vector.numel())
+    )
+
+
+def _sizes(matrix: Expression) -> tuple[Expression, Expression]:
+    """
+    Return how much a matrix multiplies by at most and at least.
+
+    Of up to two unknowns these are the singular values; of more than two the norm, and that of the
+    inverse, one divided by it.
+    """
+    n_rows, n = matrix.shape
+    if (n_rows, n) != (2, 2):
+        return ca.norm_fro(matrix), 1.0 / ca.norm_fro(_pseudo_inverse(matrix))
+    (a, b), (c, d) = ([matrix[i, j] for j in (0, 1)] for i in (0, 1))
+    largest = 0.5 * (ca.hypot(a + d, b - c) + ca.hypot(a - d, b + c))
+    # The smallest normal number stands for a largest value of zero.
+    return largest, ca.fabs(a * d - b * c) / ca.fmax(largest, np.finfo(np.float64).tiny)
+
+
+def _determinant(matrix: Expression) -> Expression:
+    if isinstance(matrix, ca.SX):
+        return ca.det(matrix)
+    # That of CasADi's other kind fails where it is zero.
+    entries = ca.SX.sym('entries', *matrix.shape)
+    return ca.Function('determinant', [entries], [ca.det(entries)])(matrix)
+
+
+def solve_linear(matrix: Expression, right: Expression) -> Expression:
+    """Return ``M^-1 B``, of one and two unknowns written out; the pseudo-inverse if not square."""
+    n_rows, n = matrix.shape
+    if n_rows != n:
+        return ca.mtimes(_pseudo_inverse(matrix), right)
+    if n == 1:
+        return right / matrix
+    if n == 2:
+        (a, b), (c, d) = ([matrix[i, j] for j in (0, 1)] for i in (0, 1))
+        above, below = right[0, :], right[1, :]
+        return ca.vertcat(d * above - b * below, a * below - c * above) / (a * d - b * c)
+    return ca.solve(matrix, right, *(() if isinstance(matrix, ca.SX) else ('qr', {'eps': 0.0})))
+
+
+def _pseudo_inverse(matrix: Expression) -> Expression:
+    """Return ``M^-1``; the pseudo-inverse if not square."""
+    n_rows, n = matrix.shape
+    if n_rows > n:
+        return solve_linear(ca.mtimes(matrix.T, matrix), matrix.T)
+    if n_rows < n:
+        return solve_linear(ca.mtimes(matrix, matrix.T), matrix).T
+    return solve_linear(matrix, ca.densify(type(matrix).eye(n)))
+
+
+def switched(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """Return a function of a condition, what is given, and what is kept unless it holds."""
+    kept = [ca.MX.sym('kept', each.sparsity()) for each in outputs]
+    arguments = [*given, *kept]
+    return ca.Function.if_else(
+        name, ca.Function('do', arguments, outputs), ca.Function('keep', arguments, kept)
+    )
+
+
+# -- many samples --------------------------------------------------------------------------------
+
+#: Samples of one call; a last part of them is filled up.
+CHUNKS = (1, 16, 256)
+
+
+class Call:
+    """
+    A compiled function with the arrays that it reads and writes.
+
+    It owns them, as a pointer to any other would outlive it. Not to be shared between threads.
+
+    :param function: The function.
+    :param inputs: Arrays for its first or last inputs, by place; others are made.
+    :param outputs: Arrays for its outputs, likewise.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        inputs: Mapping[int, Array] | None = None,
+        outputs: Mapping[int, Array] | None = None,
+    ) -> None:
+        self._buffer, self.run = function.buffer()
+        given, results = inputs or {}, outputs or {}
+        self.inputs = [
+            given[k] if k in given else np.full(function.numel_in(k), math.nan)
+            for k in range(function.n_in())
+        ]
+        self.outputs = [
+            results[k] if k in results else np.full(function.numel_out(k), math.nan)
+            for k in range(function.n_out())
+        ]
+        for k, array in enumerate(self.inputs):
+            assert (array.size, array.dtype) == (function.numel_in(k), np.float64), (k, array)
+            self._buffer.set_arg(k, array.reshape(-1).data)
+        for k, array in enumerate(self.outputs):
+            assert (array.size, array.dtype) == (function.numel_out(k), np.float64), (k, array)
+            self._buffer.set_res(k, array.reshape(-1).data)
+
+    def __call__(self, *values: npt.ArrayLike) -> list[Array]:
+        """Take over the first inputs, and return the outputs; the next call overwrites them."""
+        for array, value in zip(self.inputs, values, strict=False):
+            array[...] = value
+        self.run()
+        return self.outputs
+
+
+@lru_cache(maxsize=256)
+def _mapped(function: Any, count: int, n_shared: int) -> Any:
+    n_in = function.n_in()
+    return function.map('mapped', 'serial', count, list(range(n_in - n_shared, n_in)), [])
+
+
+def map_samples(
+    function: Any, columns: Sequence[Array], shared: Sequence[npt.ArrayLike]
+) -> tuple[Array, ...]:
+    """
+    Call a function for many samples.
+
+    :param columns: Its first inputs, shapes ``(samples, n)``.
+    :param shared: Its other inputs, the same for all samples; matrices column by column.
+    :returns: Its outputs, shapes ``(samples, n)``; of a matrix its columns one after the other.
+    """
+    n_samples = len(columns[0])
+    results = [np.empty((n_samples, function.numel_out(k))) for k in range(function.n_out())]
+    calls: dict[int, Call] = {}
+    first = 0
+    while first < n_samples:
+        left = n_samples - first
+        count = next((each for each in CHUNKS if each >= left), CHUNKS[-1])
+        if count not in calls:
+            calls[count] = call = Call(_mapped(function, count, len(shared)))
+            for array, values in zip(call.inputs[len(columns) :], shared, strict=True):
+                array[:] = np.asarray(values, dtype=np.float64).ravel()
+        call = calls[count]
+        rows = slice(first, min(first + count, n_samples))
+        used = rows.stop - rows.start
+        for array, column in zip(call.inputs, columns, strict=False):
+            array.reshape(count, -1)[:used] = column[rows]
+            array.reshape(count, -1)[used:] = math.nan
+        call.run()
+        for array, result in zip(call.outputs, results, strict=True):
+            result[rows] = array.reshape(count, -1)[:used]
+        first = rows.stop
+    return tuple(results)
