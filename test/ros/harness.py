@@ -41,7 +41,7 @@ from std_msgs.msg import String
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 
 #: Longest wait for anything that is bound to happen [s].
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 #: Seconds after which a best-effort message is taken for lost and sent again.
 LOST = 1.0

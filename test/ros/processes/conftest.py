@@ -17,7 +17,7 @@ import warnings
 import pytest
 
 #: Longest wait for anything that is bound to happen [s].
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Child:
