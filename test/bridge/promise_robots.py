@@ -547,9 +547,8 @@ class Mechanics:
         """Map positions or velocities of actuators to joints; ``None``: unknown."""
         if group.name not in self.formula:
             joints, motors = self.robot.joint_names, self.robot.actuator_names
-            values = self._whole(motors, values) * self._scale(0 if row == 0 else 1)
-            point = self._whole(motors, at) * self._scale(0)
             mode = ('position', 'velocity')[row]
+            values, point = self._whole(motors, values), self._whole(motors, at)
             found = self.robot.actuator_to_joint(mode, values, at=point)
             found = dict(zip(joints, found.tolist(), strict=True))
             return {
@@ -563,9 +562,6 @@ class Mechanics:
             if all(value is not None for _, value in terms):
                 result[joint] = sum(f * value for f, value in terms) + bias * (row == 0)
         return result
-
-    def _scale(self, row):
-        return np.array([1 / self.unit[name][row] for name in self.robot.actuator_names])
 
     def to_actuators(self, group, values, row, at=None, rate=None):
         """
@@ -583,7 +579,7 @@ class Mechanics:
                 self._whole(joints, values),
                 at=self._whole(joints, at),
                 rate=self._whole(joints, rate),
-            ) / self._scale(min(row, 2) if row < 3 else 1)
+            )
             found = {name: float(found[motors.index(name)]) for name in group.actuators}
             if not all(map(math.isfinite, found.values())):
                 raise No('unmapped')

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.bridge.diagnostics import actuator_status
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
@@ -82,9 +83,15 @@ def record(names, position=EMPTY, velocity=EMPTY, effort=EMPTY):
     return JointStateRecord((1, 0), '', tuple(names), *rows)
 
 
+def all_scales(robot):
+    """Return SI for each number of the drivers, rows position, velocity, effort."""
+    scales = DriverUnits(robot).scales
+    return np.ones((3, len(robot.actuator_names))) if scales is None else scales
+
+
 def scales_of(robot, names):
     """Return rows of scales for some actuators."""
-    return robot.scales[:, [robot.actuator_names.index(name) for name in names]]
+    return all_scales(robot)[:, [robot.actuator_names.index(name) for name in names]]
 
 
 def in_si(robot, messages):
@@ -131,7 +138,7 @@ class Twin:
     def state(self, rows):
         """Let the motors have these positions, velocities and efforts, in SI."""
         names = self.si.actuator_names
-        for path, scale in zip(self.states, (1.0, self.units.scales), strict=True):
+        for path, scale in zip(self.states, (1.0, all_scales(self.units)), strict=True):
             message = record(names, *(rows / scale))
             path.update('driver', self.layouts.get(names, message.lengths), message, (1, 0))
         found, expected = (path.joint_state() for path in reversed(self.states))
@@ -190,10 +197,10 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     """30 rad are 4.77 turns, and a refusal names the unit."""
     _, robot = twins
     lower, upper = ActuatorLimits(robot, 'clamp').bounds[:, :, robot.actuator_names.index('winch')]
-    assert upper.tolist() == pytest.approx([30 / math.tau, 40 / math.tau * 60, 60.0])
-    assert lower.tolist() == pytest.approx([-20 / math.tau, -40 / math.tau * 60, -60.0])
+    assert upper.tolist() == [30.0, 40.0, 3.0]
+    assert lower.tolist() == [-20.0, -40.0, -3.0]
     sent = np.full((3, len(robot.actuator_names)), np.nan)
-    sent[0, robot.actuator_names.index('winch')] = 5.0
+    sent[0, robot.actuator_names.index('winch')] = 5.0 * math.tau
     with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):
         ActuatorLimits(robot, 'reject').apply(sent, LimitEffects(CommandCounts()))
 
@@ -228,11 +235,12 @@ def test_sensors_are_in_the_units(twins):
     for interface, field, row in (('absolute_position', 'position', 0), ('torque', 'effort', 2)):
         found = []
         for robot in twins:
-            scales = np.ones((3, len(a))) if robot.scales is None else robot.scales
+            scales = all_scales(robot)
             message = record(robot.actuator_names, **{field: a / scales[row]})
             layout = layouts.get(message.names, message.lengths)
             sensor = SensorPath(robot, interface, field)
-            found.append(sensor.map(layout, message, a / scales[0], (1, 0)))
+            found.append(sensor.map(layout, message, a, (1, 0)))
+            np.testing.assert_allclose(sensor.measured(), a, rtol=1e-12)
         si, units = found
         np.testing.assert_allclose(getattr(units, field), getattr(si, field), rtol=1e-9)
 
@@ -256,9 +264,9 @@ def test_zeroing_compares_speeds_in_si(twins):
     rows = np.full((3, len(robot.actuator_names)), np.nan)
     place = robot.actuator_names.index('winch')
     joints = len(robot.joint_names)
-    rows[0, place] = 3.0
+    rows[0, place] = 3.0 * math.tau
     for rpm, moves in ((0.05, False), (0.2, True)):
-        rows[1, place] = rpm
+        rows[1, place] = rpm * math.tau / 60.0
         arguments = {'held': np.zeros(joints, bool), 'max_velocity': 0.01 / 50.0}
         if moves:
             with pytest.raises(MessageError, match='is moving'):
@@ -275,9 +283,10 @@ def test_the_speed_of_a_motor_is_compared_where_that_of_its_joint_is_unknown(twi
     left, right = (robot.actuator_names.index(name) for name in ('left', 'right'))
     rows[0, [left, right]] = 0.0
     held = np.zeros(len(robot.joint_names), bool)
-    rows[1, left] = 5.0  # 0.0077 rad/s
+    tick = all_scales(robot)[1, left]
+    rows[1, left] = 5.0 * tick  # 0.0077 rad/s
     assert zero_offsets(robot, {'pitch': 0.0}, rows, held=held, max_velocity=0.01)
-    rows[1, left] = 10.0  # 0.0153 rad/s
+    rows[1, left] = 10.0 * tick  # 0.0153 rad/s
     with pytest.raises(MessageError, match=r'its actuator left is moving at 0\.0153'):
         zero_offsets(robot, {'pitch': 0.0}, rows, held=held, max_velocity=0.01)
 
@@ -298,7 +307,6 @@ def test_a_linkage_is_zeroed_by_offsets_in_si(load):
         n = len(robot.actuator_names)
         rows = np.zeros((3, n))
         rows[0] = [0.05, -0.02]
-        rows /= 1.0 if robot.scales is None else robot.scales
         joints = [robot.joint_names[place] for place in robot.bindings[0].joints]
         held = np.zeros(len(robot.joint_names), bool)
         changes = zero_offsets(
@@ -339,6 +347,23 @@ def test_a_torque_constant_changes_between_two_commands(twins):
         assert sent.effort.tolist() == pytest.approx([5.0 / 50.0 / constant])
 
 
+def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
+    """States and torque sensors of before count by the constant that is set afterwards."""
+    _, robot = twins
+    layouts, path, sensor = LayoutTable(), StatePath(robot), SensorPath(robot, 'torque', 'effort')
+    message = record(('winch',), position=[0.5], effort=[2.0])
+    layout = layouts.get(message.names, message.lengths)
+    path.update('driver', layout, message, (1, 0))
+    sensor.map(layout, message, np.zeros(len(robot.actuator_names)), (1, 0))
+    tuned = robot.with_parameters({'hoist.actuators.winch.torque_constant': 0.1})
+    path.use(tuned)
+    sensor.use(tuned)
+    state = path.joint_state()
+    assert state.effort.tolist() == pytest.approx([2.0 * 0.1 * 50.0])
+    assert state.position.tolist() == pytest.approx([0.5 * math.tau / 50.0 + 0.2])
+    assert sensor.measured()[robot.actuator_names.index('winch')] == pytest.approx(0.2)
+
+
 def test_units_make_no_number_implausible(twins):
     """Ratios are those of the mechanism, whatever a tick is."""
     assert [implausible_numbers(robot) for robot in twins] == [(), ()]
@@ -361,8 +386,7 @@ def test_partial_commands_of_few_motors_weigh_nothing_by_its_unit(robots):
         message = record(('x',), position=[0.3])
         layout = LayoutTable().get(message.names, message.lengths)
         (found,) = path.command(layout, message, np.zeros(3), (1, 0))
-        scales = 1.0 if robot.scales is None else robot.scales[0]
-        sent.append(found.position * scales)
+        sent.append(found.position * all_scales(robot)[0])
     np.testing.assert_allclose(sent[1], sent[0], rtol=1e-12)
 
 

@@ -20,14 +20,13 @@ URDF = """<robot name="r">
 <ros2_control name="b" type="system"><joint name="j"><command_interface name="position"/></joint>
 <transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
 <joint name="j" role="joint1"><mechanical_reduction>{ratio}</mechanical_reduction></joint>
-<actuator name="m" role="actuator1">{units}</actuator></transmission>
+<actuator name="m" role="actuator1"></actuator></transmission>
 {more}</ros2_control></robot>"""
-DEGREES = '<param name="position_unit">deg</param>'
 
 
-def maps(ratio, kind='continuous', units='', more=''):
+def maps(ratio, kind='continuous', more=''):
     """Return the maps of a robot of one joint."""
-    text = URDF.format(ratio=ratio, type=kind, units=units, more=more)
+    text = URDF.format(ratio=ratio, type=kind, more=more)
     return RobotTransmissions(load_description(text))
 
 
@@ -105,14 +104,11 @@ def test_noise_delay_and_backlash_hide_nothing():
     assert found(maps(50.0), 50.0 * joint, np.roll(joint, 1))
 
 
-def test_sliding_joints_and_units():
-    """A spindle's scale in metres; a driver in degrees at both."""
+def test_sliding_joints():
+    """A spindle's scale in metres."""
     slide = 0.1 * JOINT
     assert found(maps(1000.0, 'prismatic'), 1000.0 * slide, slide)
     assert not found(maps(1000.0, 'prismatic'), 1000.0 * slide, wrapped(1000.0 * slide))
-    robot = maps(50.0, units=DEGREES)
-    assert found(robot, np.degrees(50.0 * JOINT), np.degrees(JOINT))
-    assert not found(robot, np.degrees(50.0 * JOINT), np.degrees(wrapped(50.0 * JOINT)))
 
 
 SECOND = """<joint name="k"><state_interface name="position"/></joint><transmission name="u">

@@ -621,8 +621,7 @@ class Machine(RuleBasedStateMachine):
         for name in self.wrapped:
             if dice.random() < 0.7:
                 total = self.mechanics.readings[name][0]
-                motor = self.facts.motors[name]
-                positions[self.robot.actuator_names.index(name)] = total / motor.unit[0]
+                positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
         self.bridge.states.take_absolute(positions, self.now)
 

@@ -561,7 +561,7 @@ def test_greatest_speed_is_the_smaller_limit_of_actuator_and_joint(limit, veloci
     place = maps.actuator_names.index('a')
     bridge = Bridge(maps, {'a': 1.0}, timeout=5.0)
     absolute = np.full(2, np.nan)
-    absolute[place] = 3.25
+    absolute[place] = 3.25 * TURN
     bridge.states.take_absolute(absolute, 5.0)
     bridge.hear(a=0.25, pitch=0.0, now=5.0 + apart)
     assert np.isfinite(bridge.states.merged.values(5.0 + apart)[0, place]) == counts

@@ -179,10 +179,10 @@ def test_a_linkage_is_zeroed_from_numbers_in_the_units_of_its_driver(linkages):
         '<param name="joint">hip</param><param name="position_unit">turn</param>',
     )
     robot = RobotTransmissions(load_description(text, strict=True))
-    turns = 1.5
-    changes = zero(robot, {'hip': 0.1, 'knee': -0.2}, [turns, -3.0])
-    assert changes[0].new == pytest.approx(0.1 - 2.0 * np.pi * turns / 9.0)
-    found = applied(robot, changes).actuator_to_joint('position', [turns, -3.0])
+    turn, turns = 2.0 * np.pi, 1.5
+    changes = zero(robot, {'hip': 0.1, 'knee': -0.2}, [turn * turns, -3.0])
+    assert changes[0].new == pytest.approx(0.1 - turn * turns / 9.0)
+    found = applied(robot, changes).actuator_to_joint('position', [turn * turns, -3.0])
     assert found[[robot.joint_names.index(name) for name in ('hip', 'knee')]] == pytest.approx(
         [0.1, -0.2], abs=1e-9
     )

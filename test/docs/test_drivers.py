@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.units import CONSTANTS, UNITS
 
 #: A transmission, and behind it a table of what the joint does.
@@ -56,6 +58,7 @@ def test_each_driver_is_given_the_numbers_that_one_finds_by_hand(sections):
     """Position, velocity and effort by hand, as printed, and as the bridge maps them."""
     for name, transmission, table in sections:
         robot = robot_of(transmission)
+        units = DriverUnits(robot)
         rows = {kind: rest for kind, *rest in ROW.findall(table)}
         assert list(rows) == ['position', 'velocity', 'effort', 'power'], name
         sent = {}
@@ -65,13 +68,14 @@ def test_each_driver_is_given_the_numbers_that_one_finds_by_hand(sections):
             if kind == 'power':
                 assert by_hand == pytest.approx(float(at_joint), rel=1e-12)
                 continue
-            mapped = robot.joint_to_actuator(kind, [float(at_joint)])[0]
+            row, at_motor = FIELDS.index(kind), robot.joint_to_actuator(kind, [float(at_joint)])
+            mapped = units.of_drivers(at_motor, row)[0]
             assert mapped == pytest.approx(by_hand, rel=1e-12), (name, kind)
-            back = robot.actuator_to_joint(kind, [by_hand])[0]
+            back = robot.actuator_to_joint(kind, units.in_si(np.array([by_hand]), row))[0]
             assert back == pytest.approx(float(at_joint), rel=1e-12), (name, kind)
-            sent[kind] = mapped
+            sent[kind] = np.array(mapped)
         power = np.prod(
-            [robot.scales[row, 0] * sent[kind] for row, kind in ((1, 'velocity'), (2, 'effort'))]
+            [units.in_si(sent[kind], row, 0) for row, kind in ((1, 'velocity'), (2, 'effort'))]
         )
         assert power == pytest.approx(float(rows['power'][0]), rel=1e-12), name
 

@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'servo_arm'
 ROBOT = RobotTransmissions(load_description(EXAMPLE / 'servo_arm.urdf', strict=True))
+UNITS = DriverUnits(ROBOT)
 LIMITS = [joint.limits for joint in ROBOT.robot.joints if joint.is_scalar]
 
 #: Ticks per turn.
@@ -72,7 +74,7 @@ def test_nothing_is_odd_in_it():
 
 def test_servos_read_what_the_comments_say_at_joint_zero():
     """Offsets and signs are those of the comments, and the lift alone is reversed."""
-    ticks = ROBOT.joint_to_actuator('position', np.zeros(6))
+    ticks = UNITS.of_drivers(ROBOT.joint_to_actuator('position', np.zeros(6)), 0)
     np.testing.assert_allclose(ticks, AT_ZERO, rtol=1e-12)
     signs = np.sign(np.diag(ROBOT.jacobian(ticks)))
     assert dict(zip(ROBOT.joint_names, signs, strict=True)) == {
@@ -89,7 +91,7 @@ def test_every_joint_is_known_at_the_first_reading(shares):
             for each, part in zip(LIMITS, shares, strict=True)
         ]
     )
-    ticks = np.rint(ROBOT.joint_to_actuator('position', joints)) % TURN
+    ticks = np.rint(UNITS.of_drivers(ROBOT.joint_to_actuator('position', joints), 0)) % TURN
     states = StatePath(ROBOT, wrap_period=dict.fromkeys(ROBOT.actuator_names, TURN))
     record = JointStateRecord((1, 0), '', ROBOT.actuator_names, ticks, NOTHING, NOTHING)
     states.update('driver', LayoutTable().get(record.names, record.lengths), record, (1, 0))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ShapeError, TransmissionError, UnknownNameError
 from transmission_bridge.kinematics import actuator_gains
@@ -139,11 +140,12 @@ def test_gains_in_the_units_of_the_drivers(wrist):
     gains = actuator_gains(robot, [0.0] * 3, proportional=k, derivative=d)
     np.testing.assert_array_equal(gains.proportional, expected.proportional)
     away, speed = np.random.default_rng(0).normal(size=(2, 3))
-    effort = gains.driver_proportional @ (away / robot.scales[0])
-    np.testing.assert_allclose(effort * robot.scales[2], expected.proportional @ away, rtol=1e-12)
-    effort = gains.driver_derivative @ (speed / robot.scales[1])
-    np.testing.assert_allclose(effort * robot.scales[2], expected.derivative @ speed, rtol=1e-12)
-    assert gains.diagonal().driver_proportional[0, 0] == gains.driver_proportional[0, 0]
+    units = DriverUnits(robot)
+    position, velocity, effort_scale = units.scales
+    effort = units.gains(gains.proportional, 0) @ (away / position)
+    np.testing.assert_allclose(effort * effort_scale, expected.proportional @ away, rtol=1e-12)
+    effort = units.gains(gains.derivative, 1) @ (speed / velocity)
+    np.testing.assert_allclose(effort * effort_scale, expected.derivative @ speed, rtol=1e-12)
 
 
 def test_what_cannot_be_a_gain_is_refused(bent):

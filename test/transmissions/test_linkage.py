@@ -475,7 +475,6 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(
     linkage = binding.transmission
     assert isinstance(linkage, LinkageTransmission)
     n, report = linkage.n_actuators, MapReport()
-    scales = np.ones((3, n)) if transmissions.scales is None else transmissions.scales
     start = np.empty(n)
     for component, driven, _ in linkage.members():
         start[driven] = component.structure.start[list(component.structure.driven)]
@@ -487,13 +486,13 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(
     # The first sample is sought from the table, those after it are near the last solution.
     for driven in start + np.cumsum(random.uniform(-0.01, 0.01, (5, n)), axis=0):
         a, other = (
-            linkage.actuator_reduction * (each - linkage._offset) / scales[0]
+            linkage.actuator_reduction * (each - linkage._offset)
             for each in (driven, driven + 0.01)
         )
         given = np.array([a, *random.normal(size=(2, n))])
         joints = forward.map_state(given, report).copy()
         assert_maps(transmissions, ACTUATOR_TO_JOINT, joints, given, [a] * 3)
-        powers = given[1] * given[2] * scales[1] * scales[2]
+        powers = given[1] * given[2]
         found = joints[1] * joints[2]
         assert found[list(binding.joints)].sum() == pytest.approx(powers.sum(), rel=1e-7)
         # A driven joint that nobody commands has its motor's power, a passive one has none.
@@ -508,9 +507,7 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(
         rows[0] = joints[0]
         moved = back.map_state(rows, report)
         assert_maps(transmissions, JOINT_TO_ACTUATOR, moved, rows, [joints[0]] * 3)
-        assert np.nansum(rows[1] * rows[2]) == pytest.approx(
-            (moved[1] * moved[2] * scales[1] * scales[2]).sum(), rel=1e-7
-        )
+        assert np.nansum(rows[1] * rows[2]) == pytest.approx((moved[1] * moved[2]).sum(), rel=1e-7)
         measured = transmissions.actuator_to_joint('position', other)
         assert np.isfinite(measured).all()
         for row in (None, 0, 1, 2):

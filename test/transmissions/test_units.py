@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Units of drivers: the numbers of actuators as their drivers write them, folded into the maps."""
+"""Units of drivers: the numbers of actuators as their drivers write them, at the edge."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ from pathlib import Path
 import re
 from xml.sax.saxutils import escape, quoteattr
 
+from command_paths import Commands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
+from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.transmissions import (
     Domain,
-    MapReport,
     PositionDependentTransmission,
     Registry,
     RobotTransmissions,
     SimpleTransmission,
 )
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, FIELDS, interfaces_of
+from transmission_bridge.transmissions.interfaces import FIELDS, interfaces_of
 from transmission_bridge.transmissions.units import (
     read_units,
-    row_of,
     unit_meant,
     UNITS,
     units_from_text,
 )
+from transmission_bridge.types import EMPTY
 
 TURNING = {
     'position_unit': ('rad', 'deg', 'turn', 'tick', '0.5 turn'),
@@ -151,11 +154,10 @@ def samples(robot: RobotTransmissions, count: int, seed: int) -> dict[str, np.nd
     }
 
 
-def scale_of(robot: RobotTransmissions, interface: str) -> np.ndarray:
-    """Return SI for each number of the drivers."""
-    if robot.scales is None:
-        return np.ones(len(robot.actuator_names))
-    return robot.scales[row_of(interface)]
+def scales_of(robot: RobotTransmissions) -> np.ndarray:
+    """Return SI for each number of the drivers, rows position, velocity, effort."""
+    scales = DriverUnits(robot).scales
+    return np.ones((3, len(robot.actuator_names))) if scales is None else scales
 
 
 def motors_of(robot: RobotTransmissions, joints: np.ndarray) -> np.ndarray:
@@ -169,135 +171,59 @@ def close(found, expected) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
+def assert_the_same_bridge(plain: RobotTransmissions, robot: RobotTransmissions, joints) -> None:
+    """
+    Tell both bridges the same in their drivers' numbers, and compare joints and commands.
+
+    :param joints: Rows position, velocity, effort of each instant, shape ``(count, 3, n_joints)``.
+    """
+    scales = scales_of(robot)
+    states = [StatePath(each) for each in (plain, robot)]
+    commands = [Commands(each, limits='off') for each in (plain, robot)]
+    layouts = LayoutTable()
+    actuators, names = plain.actuator_names, plain.joint_names
+    for number, rows in enumerate(joints):
+        motors = motors_of(plain, rows)
+        motors[np.random.default_rng(number).random(motors.shape) < 0.1] = np.nan
+        found = []
+        for path, scale in zip(states, (1.0, scales), strict=True):
+            message = JointStateRecord((1, 0), '', actuators, *(motors / scale))
+            path.update('', layouts.get(actuators, message.lengths), message, (1, number))
+            found.append(path.joint_state())
+        assert found[1].names == found[0].names
+        for field in FIELDS:
+            close(getattr(found[1], field), getattr(found[0], field))
+        # One mode after the other, because coupled joints are commanded in one.
+        for row, field in enumerate(FIELDS):
+            values = [r if k == row else EMPTY for k, r in enumerate(rows)]
+            message = JointStateRecord((1, 0), '', names, *values)
+            layout = layouts.get(names, message.lengths)
+            (theirs,), (ours,) = (
+                path.command(layout, message, joints[0, 0], (1, 0)) for path in commands
+            )
+            assert ours.names == theirs.names
+            places = [actuators.index(name) for name in ours.names]
+            close(getattr(ours, field) * scales[row, places], getattr(theirs, field))
+
+
 @given(units=ALL_UNITS, alone=any_units(TURNING), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_every_map_is_the_si_map_between_scaled_numbers(mixed, units, alone, seed):
-    """Whatever the units, each interface maps as in SI with the drivers' numbers scaled."""
+def test_units_of_drivers_are_at_the_edge_of_the_bridge(mixed, units, alone, seed):
+    """Whatever the units, states and commands are those in SI; maps are SI to the last bit."""
     given_alone = set(alone) & set(UNITS)
     entry = {'alone': ', '.join(f'{k}:{v}' for k, v in alone.items())} if given_alone else {}
     plain = robot_of(mixed)
     robot = robot_of(with_units(mixed, units), actuator_units=entry)
     joints = samples(plain, 5, seed)
-    motors = {
-        name: plain.joint_to_actuator(
-            name, joints[name], at=joints['position'], rate=joints['velocity']
-        )
-        for name in joints
-    }
-    drivers = {name: motors[name] / scale_of(robot, name) for name in motors}
+    at = {'at': joints['position'], 'rate': joints['velocity']}
     for interface in interfaces_of('joint_to_actuator'):
-        name = interface if interface in joints else 'effort'
-        found = robot.joint_to_actuator(
-            interface, joints[name], at=joints['position'], rate=joints['velocity']
-        )
-        close(found * scale_of(robot, interface), motors[name])
-        back = robot.actuator_to_joint(
-            interface, drivers[name], at=drivers['position'], rate=drivers['velocity']
-        )
-        close(back, joints[name])
-    close(robot.actuator_to_joint('absolute_position', drivers['position']), joints['position'])
-    close(
-        robot.jacobian(drivers['position']),
-        plain.jacobian(motors['position']) * scale_of(robot, 'position'),
-    )
-    power = (scale_of(robot, 'velocity') * drivers['velocity']) * (
-        scale_of(robot, 'effort') * drivers['effort']
-    )
-    for got, expected in zip(
-        power.sum(axis=-1),
-        (joints['velocity'] * joints['effort']).sum(axis=-1),
-        strict=True,
-    ):
-        assert abs(got - expected) <= 1e-12 * max(np.abs(power).sum(), 1.0)
-
-
-@given(units=ALL_UNITS, seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
-def test_a_stream_maps_as_the_si_map_between_scaled_numbers(mixed, units, seed):
-    """States, commands and what is unknown go through one compiled function in any units."""
-    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
-    scales = np.ones((3, len(robot.actuator_names))) if robot.scales is None else robot.scales
-    joints = samples(plain, 6, seed)
-    random = np.random.default_rng(seed)
-    for direction in DIRECTIONS:
-        ours, theirs = robot.stream(direction), plain.stream(direction)
-        for instant in range(6):
-            rows = np.array([joints[name][instant] for name in FIELDS])
-            rows[random.random(rows.shape) < 0.1] = np.nan
-            if direction == 'joint_to_actuator':
-                measured = joints['position'][instant - 1]
-                expected = theirs.map_command(rows, measured, MapReport()).copy()
-                close(ours.map_command(rows, measured, MapReport()) * scales, expected)
-                expected = theirs.map_state(rows, MapReport()).copy()
-                close(ours.map_state(rows, MapReport()) * scales, expected)
-                continue
-            known = np.array([joints[name][instant] for name in FIELDS])
-            motors = np.array(
-                [
-                    plain.joint_to_actuator(f, row, at=known[0])
-                    for f, row in zip(FIELDS, known, strict=True)
-                ]
-            )
-            motors[random.random(motors.shape) < 0.1] = np.nan
-            expected = theirs.map_state(motors, MapReport()).copy()
-            close(ours.map_state(motors / scales, MapReport()), expected)
-
-
-def test_a_far_jump_is_solved_in_the_units_of_the_driver(mixed):
-    """What the compiled function leaves open, and looks at closely, is in the same units."""
-    units = {'upper': {'position_unit': 'deg'}, 'cylinder': {'position_unit': 'mm'}}
-    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
-    for direction in DIRECTIONS:
-        ours, theirs = robot.stream(direction), plain.stream(direction)
-        for pitch in (-0.8, 0.5, -0.8):
-            rows = np.zeros((3, len(plain.joint_names)))
-            rows[0] = [PLACES.get(name, 0.3) for name in plain.joint_names]
-            rows[0, plain.joint_names.index('pitch')] = pitch
-            scales = np.ones(rows.shape)
-            if direction == 'actuator_to_joint':
-                rows = np.array(
-                    [
-                        plain.joint_to_actuator(f, row, at=rows[0])
-                        for f, row in zip(FIELDS, rows, strict=True)
-                    ]
-                )
-                scales = robot.scales
-            expected = theirs.map_state(rows, MapReport()).copy()
-            found = ours.map_state(rows / scales, MapReport())
-            if direction == 'joint_to_actuator':
-                found = found * robot.scales
-            assert np.isfinite(expected).all()
-            close(found, expected)
-
-
-def test_units_of_si_are_the_robot_without_units_to_the_last_bit(mixed):
-    """Units that are SI change nothing, and no unit at all makes no second map."""
-    units = {'swivel_m': {'position_unit': 'rad', 'effort_unit': 'N m'},
-             'left': {'velocity_unit': 'rad/s'}, 'cylinder': {'position_unit': 'm'}}  # fmt: skip
-    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
-    assert plain.si_mapper is plain.mapper
-    joints = samples(plain, 50, 1)
-    for name in FIELDS:
-        for mapper in (robot.mapper, robot.si_mapper):
-            expected = plain.joint_to_actuator(name, joints[name], at=joints['position'])
-            found = mapper.map('joint_to_actuator', name, joints[name], at=joints['position'])
-            assert found.tobytes() == expected.tobytes()
-
-
-def test_maps_at_the_motors_stay_si(mixed):
-    """What belongs to the mechanism, such as its limits, is computed without units of drivers."""
-    units = {name: {'position_unit': 'deg'} for name in ('swivel_m', 'left', 'upper')}
-    plain, robot = robot_of(mixed), robot_of(with_units(mixed, units))
-    a = plain.joint_to_actuator('position', samples(plain, 1, 2)['position'][0])
-    np.testing.assert_array_equal(robot.si_mapper.jacobian(a), plain.jacobian(a))
-    for mapper, factor in ((robot.mapper, 180.0 / math.pi), (robot.si_mapper, 1.0)):
-        part = mapper.part(['bend'])
-        q = part.map('actuator_to_joint', 'position', [0.5 * factor, 0.7])
-        expected = plain.mapper.part(['bend']).map('actuator_to_joint', 'position', [0.5, 0.7])
-        close(q, expected)
-        places = dict(zip(robot.actuator_names, range(99), strict=False))
-        (coupling,) = (c for c in mapper.couplings if places['left'] in c.actuators)
-        close(coupling.mapper.map('actuator_to_joint', 'position', [0.5 * factor, 0.7]), expected)
+        values = joints.get(interface, joints['effort'])
+        theirs, ours = (each.joint_to_actuator(interface, values, **at) for each in (plain, robot))
+        assert ours.tobytes() == theirs.tobytes()
+    a = plain.joint_to_actuator('position', joints['position'])
+    assert robot.jacobian(a).tobytes() == plain.jacobian(a).tobytes()
+    rows = np.array([joints[name] for name in FIELDS]).swapaxes(0, 1)
+    assert_the_same_bridge(plain, robot, rows)
 
 
 def test_a_torque_constant_is_live(mixed):
@@ -305,12 +231,12 @@ def test_a_torque_constant_is_live(mixed):
     units = {'swivel_m': {'effort_unit': 'A', 'torque_constant': '0.08'}}
     robot = robot_of(with_units(mixed, units))
     place = robot.actuator_names.index('swivel_m')
-    assert robot.scales[2, place] == 0.08
+    assert scales_of(robot)[2, place] == 0.08
     tuned = robot.with_parameters({'swivel_t.actuators.swivel_m.torque_constant': 0.1})
-    assert tuned.scales[2, place] == 0.1
+    assert scales_of(tuned)[2, place] == 0.1
     assert tuned.units['swivel_m'].effort.text == 'A'
     again = tuned.with_parameters({'swivel_t.joints.swivel.offset': 0.0})
-    assert again.scales[2, place] == 0.1
+    assert scales_of(again)[2, place] == 0.1
     with pytest.raises(ParameterError, match=r'torque_constant cannot be accepted'):
         robot.with_parameters({'swivel_t.actuators.swivel_m.torque_constant': -0.1})
 
@@ -421,8 +347,11 @@ def shared(robots, first='', second='', reduction='10') -> RobotTransmissions:
 def test_units_of_a_shared_actuator_are_given_once(robots, place):
     """The units that one transmission gives hold in the others that read the same actuator."""
     robot = shared(robots, **{place: TURN})
-    q = robot.actuator_to_joint('position', [1.0])
-    close(q, [math.tau / 10.0, math.tau])
+    assert scales_of(robot)[0].tolist() == [math.tau]
+    path, layouts = StatePath(robot), LayoutTable()
+    message = JointStateRecord((1, 0), '', ('m',), np.array([1.0]), EMPTY, EMPTY)
+    path.update('', layouts.get(('m',), message.lengths), message, (1, 0))
+    close(path.joint_state().position, [math.tau / 10.0, math.tau])
 
 
 def test_units_given_by_two_transmissions_are_an_error(robots):
@@ -455,17 +384,21 @@ def test_a_linkage_is_solved_in_the_units_of_its_drivers(load):
     }
     robot = robot_of(with_units(text, units))
     n = len(plain.actuator_names)
-    random = np.random.default_rng(3)
-    for _ in range(5):
-        motors = 0.1 * random.normal(size=(3, n))
-        expected = plain.stream('actuator_to_joint').map_state(motors, MapReport()).copy()
-        assert np.isfinite(expected[0]).all()
-        found = robot.stream('actuator_to_joint').map_state(motors / robot.scales, MapReport())
-        close(found, expected)
-        joints = np.where(np.isnan(expected), 0.0, expected)
-        theirs = plain.stream('joint_to_actuator').map_command(joints, joints[0], MapReport())
-        ours = robot.stream('joint_to_actuator').map_command(joints, joints[0], MapReport())
-        close(ours * robot.scales, theirs)
+    motors = 0.1 * np.random.default_rng(3).normal(size=(5, n))
+    states = plain.actuator_to_joint('position', motors)
+    assert np.isfinite(states).all()
+    own = [place for each in plain.bindings for place in each.joints]
+    scales, layouts = scales_of(robot), LayoutTable()
+    for a, q in zip(motors, states, strict=True):
+        path = StatePath(robot)
+        message = JointStateRecord((1, 0), '', plain.actuator_names, a / scales[0], EMPTY, EMPTY)
+        path.update('', layouts.get(message.names, message.lengths), message, (1, 0))
+        close(path.joint_state().position, q)
+        names = tuple(plain.joint_names[place] for place in own)
+        message = JointStateRecord((1, 0), '', names, q[own], EMPTY, EMPTY)
+        layout = layouts.get(names, message.lengths)
+        (sent,) = Commands(robot, limits='off').command(layout, message, q, (1, 0))
+        close(sent.position * scales[0], plain.joint_to_actuator('position', q))
 
 
 class Twice(SimpleTransmission):
@@ -518,19 +451,12 @@ def test_plugins_are_called_in_si(robots):
     registry = Registry([Entry(Twice), Entry(Bow)])
     plain = robot_of(text, registry=registry)
     robot = robot_of(with_units(text, units), registry=registry)
-    random = np.random.default_rng(4)
-    forward, back = robot.stream('actuator_to_joint'), robot.stream('joint_to_actuator')
-    for _ in range(5):
-        motors = random.uniform(-1.5, 1.5, (3, 2))
-        joints = plain.stream('actuator_to_joint').map_state(motors, MapReport()).copy()
-        assert np.isfinite(joints).all()
-        close(forward.map_state(motors / robot.scales, MapReport()), joints)
-        close(back.map_state(joints, MapReport()) * robot.scales, motors)
-        close(back.map_command(joints, joints[0], MapReport()) * robot.scales, motors)
-        for row, name in enumerate(FIELDS):
-            near = motors[0] / robot.scales[0]
-            found = robot.joint_to_actuator(name, joints[row], at=joints[0], guess=near)
-            close(found * robot.scales[row], motors[row])
+    motors = np.random.default_rng(4).uniform(-1.5, 1.5, (5, 3, 2))
+    joints = [
+        [plain.actuator_to_joint(f, r, at=a[0]) for f, r in zip(FIELDS, a, strict=True)]
+        for a in motors
+    ]
+    assert_the_same_bridge(plain, robot, np.array(joints))
 
 
 # -- joints that pass through --------------------------------------------------------------------
@@ -540,8 +466,9 @@ def test_units_of_a_joint_that_passes_through_come_from_a_parameter(mixed):
     """They hold as those of an actuator element."""
     robot = robot_of(mixed, actuator_units={'alone': 'position_unit:turn, velocity_unit:rpm'})
     place = robot.actuator_names.index('alone')
-    np.testing.assert_allclose(robot.scales[:, place], [math.tau, math.tau / 60.0, 1.0])
-    assert robot.with_parameters({'swivel_t.joints.swivel.offset': 0.0}).scales is not None
+    np.testing.assert_allclose(scales_of(robot)[:, place], [math.tau, math.tau / 60.0, 1.0])
+    tuned = robot.with_parameters({'swivel_t.joints.swivel.offset': 0.0})
+    np.testing.assert_array_equal(scales_of(tuned), scales_of(robot))
 
 
 @pytest.mark.parametrize(
@@ -627,9 +554,8 @@ def test_any_units_in_a_description_are_findings_or_units(mixed, params, entries
     assert ('swivel' in robot.joint_names) or any(
         finding.severity == 'error' and finding.subject == 'swivel_t' for finding in robot.findings
     )
-    if robot.scales is not None:
-        assert (robot.scales > 0.0).all()
-        assert np.isfinite(robot.scales).all()
+    assert (scales_of(robot) > 0.0).all()
+    assert np.isfinite(scales_of(robot)).all()
     with suppress(ParameterError, UnknownNameError):
         RobotTransmissions(description, actuator_units=entries)
 

@@ -230,9 +230,8 @@ class CoupledJoints:
 def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
     zeros = np.zeros(len(robot.actuator_names))
-    # At the motors, so that no unit weighs more where there are too few of them.
     # Through the robot, which catches the errors of plugins.
-    mapper = robot.si_mapper
+    mapper = robot.mapper
     jacobian = mapper.jacobian(zeros)
     offset = mapper.map(ACTUATOR_TO_JOINT, 'position', zeros)
     return tuple(

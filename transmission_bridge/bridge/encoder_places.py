@@ -69,9 +69,6 @@ class EncoderPlaces:
         self._enough = np.array(
             [_SLIDING if joint in slides else _TURNING for *_, joint in self._names]
         )
-        self._scales = np.ones(len(judged))
-        if robot.scales is not None:
-            self._scales = robot.scales[0][self._places]
         self.reset()
 
     def reset(self) -> None:
@@ -87,14 +84,14 @@ class EncoderPlaces:
         """
         Use the absolute positions of a message.
 
-        :param absolute: In the units of the drivers, shape ``(n_actuators,)``, NaN where this
+        :param absolute: In SI, shape ``(n_actuators,)``, NaN where this
             message has none.
         :param position: Of the actuators at that time, likewise, NaN where unknown.
         """
         if not self._names:
             return
         is_given = np.isfinite(absolute[self._places])
-        pair = np.array([position[self._places], absolute[self._places]]) * self._scales
+        pair = np.array([position[self._places], absolute[self._places]])
         steps = pair - self._last
         steps[1] = np.remainder(steps[1] + math.pi, 2.0 * math.pi) - math.pi
         self._last[:, is_given] = pair[:, is_given]

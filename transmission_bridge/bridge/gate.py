@@ -4,6 +4,8 @@
 """
 The only way to the drivers: every message is made, checked and recorded here.
 
+Numbers are in SI until a message is made of them.
+
 The numbered promises at the top of docs/commands_and_states.md name the methods that keep them.
 """
 
@@ -23,6 +25,7 @@ from transmission_bridge.bridge.command_plan import (
     CommandPatterns,
     owned_actuators,
 )
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import JointError, Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
@@ -167,6 +170,7 @@ class Gate:
         """
         self._robot = robot
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
+        self._units = DriverUnits(robot)
         self.patterns = CommandPatterns(robot, merged=self._merged)
         self._following = [g for g in self.patterns.groups if g.underactuated is not None]
         self.actuator_limits = ActuatorLimits(robot, self._options.limits)
@@ -203,7 +207,7 @@ class Gate:
         :param command: Rows position, velocity, effort of complete groups of joints, shape ``(3,
             n_joints)``, within the limits of the joints; may be kept.
         :param effects: What these limits did to it.
-        :returns: The messages by the names of the URDF.
+        :returns: The messages by the names of the URDF, in the units of the drivers.
         :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``jumped``,
             ``unknown_turn``, ``unmapped``). An active velocity or effort that could not be mapped
             anew has ended.
@@ -227,7 +231,7 @@ class Gate:
         self.actuator_limits.apply(sent, effects)
         effects.count()
         self.ledger.record(command, sent, pattern, route, known.now)
-        records = pattern.records(sent, stamp)
+        records = pattern.records(self._units.of_drivers(sent), stamp)
         self._deliver(records, sent, known)
         return records
 
@@ -306,9 +310,7 @@ class Gate:
                 due[group.joints] = True
         if not np.isnan(ending).all():
             sent = self._map_ending(ending, due, known)
-            records = actuator_messages(
-                self._robot.actuator_names, sent, stamp, merged=self._merged
-            )
+            records = self._messages(sent, stamp)
             self._deliver(records, sent, known, ends=True)
         ledger.close(due, ending, sent)
         self._end_replaced_velocities(known)
@@ -349,7 +351,7 @@ class Gate:
         zeros = np.full(active.shape, np.nan)
         for row in self._ending_rows if self._options.on_stop == 'zero_rates' else ():
             zeros[row, active[row]] = 0.0
-        records = actuator_messages(self._robot.actuator_names, zeros, stamp, merged=self._merged)
+        records = self._messages(zeros, stamp)
         self._deliver(records, zeros, known, ends=True)
         if self._options.on_stop == 'zero_rates':
             self._end_replaced_velocities(known)
@@ -379,7 +381,7 @@ class Gate:
 
         :param read: Its waypoints with complete groups of joints, within the limits of these.
         :param start: When it starts [s].
-        :returns: What was sent, by the names of the URDF and in the turns of the drivers.
+        :returns: What was sent, by the names of the URDF, in the turns and units of the drivers.
         :raises MessageError: If it is rejected: as :meth:`send_command`.
         """
         robot, values, given, named = self._robot, read.values, read.given, read.named
@@ -429,6 +431,8 @@ class Gate:
         )
         if known.shift is not None:
             mapped[_POSITION] -= known.shift
+        for field, row in enumerate((_POSITION, _VELOCITY, _VELOCITY, _EFFORT)):
+            mapped[field] = self._units.of_drivers(mapped[field], row)
         record = _trajectory_record(trajectory, mapped, given, actuators, robot.actuator_names)
         self._send(
             [
@@ -478,6 +482,10 @@ class Gate:
 
     # -- what is sent ----------------------------------------------------------------------------
 
+    def _messages(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
+        names, numbers = self._robot.actuator_names, self._units.of_drivers(sent)
+        return actuator_messages(names, numbers, stamp, merged=self._merged)
+
     def _deliver(
         self,
         records: Sequence[JointStateRecord],
@@ -486,12 +494,17 @@ class Gate:
         *,
         ends: bool = False,
     ) -> None:
-        """Send records, in the turns and by the names of the drivers, and their arrays."""
+        """
+        Send records, in the turns and by the names of the drivers, and their arrays.
+
+        :param records: In the units of the drivers.
+        :param sent: Their numbers in SI, shape ``(3, n_actuators)``.
+        """
         outgoing: list[Outgoing] = []
         velocities: dict[str, Array] = {}
         for record in records:
             if known.shift is not None and len(record.position):
-                record = self._shifted(record, known.shift)
+                record = self._shifted(record, self._units.of_drivers(known.shift, _POSITION))
             outgoing += [
                 Outgoing('actuator_commands', namespace, part)
                 for namespace, part in self.drivers.commands(record)
@@ -505,6 +518,7 @@ class Gate:
                     else self._whole_array(row, order, known, f'{namespace}{topic}')
                 )
                 if values is not None:
+                    values = self._units.of_drivers(values, row, order)
                     outgoing.append(Outgoing(topic, namespace, values))
                     velocities[namespace] = values if row == _VELOCITY else 0.0 * values
         self._send(outgoing)

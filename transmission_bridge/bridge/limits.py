@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import CommandCounts, JointError
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
@@ -339,22 +339,22 @@ def _narrow(lower: Array, upper: Array, kind: str, value: float) -> None:
 
 class ActuatorLimits:
     """
-    Position bounds, velocity and effort magnitudes of every actuator, in the units of its driver.
+    Position bounds, velocity and effort magnitudes of every actuator, in SI.
 
     The last stage of a command. A position is clamped where one actuator moves one joint, else
     refused. The velocities of the actuators of one transmission are scaled together, so that
     their direction in joint space stays, and so are the efforts.
 
-    :param robot: Its transmissions give the limits, in SI.
+    :param robot: Its transmissions give the limits.
     :param policy: ``clamp``, ``reject`` (whatever is outside is refused) or ``off``.
-    :ivar bounds: As :func:`motor_bounds`, in the units of the drivers.
+    :ivar bounds: As :func:`motor_bounds`.
     """
 
     def __init__(self, robot: RobotTransmissions, policy: str) -> None:
         self._names = robot.actuator_names
-        self._units, self._scales = robot.units, robot.scales
+        self._texts, self._units = robot.units, DriverUnits(robot)
         self._policy = policy
-        self.bounds = convert(motor_bounds(robot), robot.scales, to_si=False)
+        self.bounds = motor_bounds(robot)
         groups = []
         for binding in robot.bindings:
             owned = np.array(binding.actuators, dtype=np.intp)[list(binding.owned)]
@@ -438,16 +438,18 @@ class ActuatorLimits:
         :param positions: Of the actuators, shape ``(n, n_actuators)``.
         """
         upper = self.bounds[1, _VELOCITY]
-        if self._scales is not None:  # a driver may have turns and rpm
-            upper = upper * self._scales[_VELOCITY] / self._scales[_POSITION]
         _check_mean_speed('actuator_limit', times, positions, upper, self._names)
 
     def _refuse(self, group: _Group, row: int, own: Array, outside: Mask) -> None:
-        lower, upper = self.bounds[:, row, group.actuators]
+        # A user knows the driver's numbers.
+        own, lower, upper = (
+            self._units.of_drivers(each, row, group.actuators)
+            for each in (own, *self.bounds[:, row, group.actuators])
+        )
         sentences = []
         for index in np.argwhere(outside):
             name = self._names[group.actuators[index[-1]]]
-            unit = self._units[name].units[row].text if name in self._units else ''
+            unit = self._texts[name].units[row].text if name in self._texts else ''
             sentences.append(
                 f'{name}: {own[tuple(index)]:g} is not in '
                 f'[{lower[index[-1]]:g}, {upper[index[-1]]:g}]{f" {unit}" if unit else ""}'

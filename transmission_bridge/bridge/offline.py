@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.robot import states_of
@@ -46,6 +47,7 @@ class ReverseStatePath:
         self._is_own = np.array([name in names for name in robot.actuator_names], dtype=bool)
         self.names = tuple(names[name] for name in robot.actuator_names if name in names)
         self._mapper = robot.stream(JOINT_TO_ACTUATOR)
+        self._units = DriverUnits(robot)
         self.merged = StateBuffer(robot.joint_names, driver_names=None, timeout=0.0)
         self.update = self.merged.update
         self.report = MapReport()
@@ -61,8 +63,9 @@ class ReverseStatePath:
         stamp = self.merged.stamp(now)
         if stamp is None:
             return None
-        mapped = self._mapper.map_state(self.merged.values(now), self.report)[:, self._is_own]
-        if self._mapper.all_finite and self.names:
+        mapped = self._mapper.map_state(self.merged.values(now), self.report)
+        mapped = self._units.of_drivers(mapped)[:, self._is_own]
+        if np.isfinite(mapped).all() and self.names:
             return encoder.encode_rows(self.names, stamp, mapped)
         # An overflow is unknown, too.
         mapped[~np.isfinite(mapped)] = np.nan

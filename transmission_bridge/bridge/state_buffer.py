@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import find_places, MOST_UNKNOWN, Places, PlanCache, Stamp
 from transmission_bridge.bridge.options import AUTO, split_topic
 from transmission_bridge.bridge.turns import TurnCounter
@@ -57,7 +58,7 @@ class _Source:
 
 class StateBuffer:
     """
-    The newest number of every actuator and interface, NaN where it is not known.
+    The newest number of every actuator and interface in SI, NaN where it is not known.
 
     A number becomes unknown when the driver that gave it leaves its interface out; numbers of
     other drivers stay. With a timeout, a number that is not given again in time is unknown until
@@ -68,6 +69,7 @@ class StateBuffer:
     :param driver_names: Driver's name to URDF name, where they differ; ``None`` where names
         are not translated. An entry ``source:name`` is for one source, which then has no other
         actuators.
+    :param units: Units of the numbers that drivers give; ``None``: all are SI.
     :param turns: Counts the turns of single-turn encoders; ``None``: there are none.
     :param timeout: Seconds; 0: never; -1: of each driver the larger of 1 s and five periods.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
@@ -94,6 +96,7 @@ class StateBuffer:
         names: tuple[str, ...],
         *,
         driver_names: Mapping[str, str] | None,
+        units: DriverUnits | None = None,
         turns: TurnCounter | None = None,
         timeout: float,
         stamp_hold: float = 0.0,
@@ -106,6 +109,7 @@ class StateBuffer:
             if name in self._lost:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
         self.names_hint = '' if driver_names is None else _NAMES_HINT
+        self._units = units
         self.turns = turns
         self.version = 0
         self._is_auto = timeout == AUTO
@@ -141,6 +145,14 @@ class StateBuffer:
         self._published: Stamp = (0, 0)
         self._older_since: float | None = None
 
+    def use(self, units: DriverUnits) -> None:
+        """Replace the units; what drivers said stays."""
+        assert self._units is not None  # else these are numbers of joints
+        one = np.ones_like(self._values)
+        self._values *= units.in_si(one) / self._units.in_si(one)
+        self._units = units
+        self.version += 1
+
     def names_of_driver(self, source: str = '') -> dict[str, str]:
         """
         Return the URDF name of each name that a driver may use.
@@ -175,13 +187,18 @@ class StateBuffer:
         if layout is not known.layout or self._contested:
             self._record_giver(known, layout, plan)
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
+        units = self._units
         if rows is not None:
-            values[:, places] = rows if picks is None else rows[:, picks]
+            given = rows if picks is None else rows[:, picks]
+            values[:, places] = given if units is None else units.in_si(given, places=places)
             self._heard[:, places] = now
         else:
             for row, numbers in enumerate((data.position, data.velocity, data.effort)):
                 if len(numbers):
-                    values[row, places] = numbers if picks is None else numbers[picks]
+                    given = numbers if picks is None else numbers[picks]
+                    values[row, places] = (
+                        given if units is None else units.in_si(given, row, places)
+                    )
                     self._heard[row, places] = now
         if not self._all_finite(self._watched):
             self._count_not_finite(layout, plan)

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.gate import Known
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.state_buffer import StateBuffer
@@ -216,7 +217,7 @@ def _undeclared(robot: RobotDescription, names: tuple[str, ...], choice: str) ->
 
 class StatePath:
     """
-    Merges actuator states by name and maps them to joint states.
+    Merges actuator states by name and maps them to joint states; messages are in drivers' units.
 
     Every number is the newest that a driver gave; NaN and inf mean unknown. A message is used
     whole or not at all. See :class:`~transmission_bridge.bridge.options.BridgeOptions` for the
@@ -255,6 +256,7 @@ class StatePath:
         self.merged = StateBuffer(
             robot.actuator_names,
             driver_names=actuator_names or {},
+            units=DriverUnits(robot),
             turns=TurnCounter(robot, wrap_period, unknown_turn) if wrap_period else None,
             lost=robot.lost_actuators,
             timeout=timeout,
@@ -269,6 +271,7 @@ class StatePath:
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self._mapper = robot.stream(ACTUATOR_TO_JOINT)
+        self.merged.use(DriverUnits(robot))
         if self.merged.turns is not None:
             self.merged.turns.use(robot)
         self._mapped_version = -1
@@ -298,7 +301,7 @@ class StatePath:
         """
         Use absolute positions of the actuators where it is not known in which turn they are.
 
-        :param positions: Shape ``(n_actuators,)``, NaN where this message has none.
+        :param positions: In SI, shape ``(n_actuators,)``, NaN where this message has none.
         :param now: Time of receipt [s], that of :meth:`update`: both count together only if they
             are of nearly the same time.
         """
@@ -432,6 +435,7 @@ class SensorPath:
         self._merged = StateBuffer(
             robot.actuator_names,
             driver_names=actuator_names or {},
+            units=DriverUnits(robot),
             lost=robot.lost_actuators,
             timeout=timeout,
         )
@@ -441,6 +445,7 @@ class SensorPath:
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
+        self._merged.use(DriverUnits(robot))
 
     def reset(self) -> None:
         """Forget all messages."""
@@ -460,8 +465,8 @@ class SensorPath:
 
         :param layout: Names and lengths of the message.
         :param data: The message; its numbers are copied.
-        :param actuator_position: Newest actuator positions, shape ``(n_actuators,)``, NaN where
-            unknown; position-dependent transmissions need them for torques.
+        :param actuator_position: Newest actuator positions in SI, shape ``(n_actuators,)``, NaN
+            where unknown; position-dependent transmissions need them for torques.
         :param stamp: Stamp of the message, never zero.
         :param now: Time of receipt [s].
         :param source: The driver, for example its topic.
@@ -490,7 +495,7 @@ class SensorPath:
         return self._mapped(self.measured(now, max_age), actuator_position)
 
     def measured(self, now: float = 0.0, max_age: float = math.inf) -> Array:
-        """Return the newest values at the actuators, shape ``(n_actuators,)``, likewise."""
+        """Return the newest values at the actuators in SI, shape ``(n_actuators,)``, likewise."""
         values = self._merged.values(now)[self._row]
         is_fresh = self._merged.ages(now)[self._row] <= max_age
         fresh: Array = np.where(is_fresh, values, np.nan)

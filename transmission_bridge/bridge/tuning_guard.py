@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -40,7 +41,7 @@ def check_tuning(
 
     :param before: The maps in use.
     :param after: The maps to be used; joints and actuators are the same.
-    :param position: Of the actuators in their drivers' units, shape ``(n_actuators,)``; where that
+    :param position: Of the actuators in SI, shape ``(n_actuators,)``; where that
         is unknown a ratio that depends on it is not compared.
     :param live: Which joints are commanded, shape ``(n_joints,)``.
     :param commands: Their commands, rows position, velocity, effort, shape ``(3, n_joints)``.
@@ -49,13 +50,11 @@ def check_tuning(
         factor of two, a torque constant does, or a position of a joint changes by more than
         0.1 rad or 0.05 m; if other limits of an actuator would do that to an active command.
     """
-    former = before.transmissions
+    former, units = before.transmissions, DriverUnits(after)
     # What the next equal command would send, by the limits before and after.
     sent = [
         _sent(after, commands, position, ActuatorLimits(each, policy)) for each in (before, after)
     ]
-    if after.scales is not None:
-        position = position * after.scales[0]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
     for binding in after.bindings:
         old = former[binding.spec.name]
@@ -78,7 +77,7 @@ def check_tuning(
             raise _refused(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)
         _check_units(binding, before, after)
-        _check_rates(binding, *sent)
+        _check_rates(binding, *(units.of_drivers(each) for each in sent))
         moved = np.fmax(moved, _shift(binding, sent, after))
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
@@ -108,7 +107,12 @@ def _shift(binding: Binding, sent: list[Array], robot: RobotTransmissions) -> Ar
 
 
 def _check_rates(binding: Binding, old: Array, new: Array) -> None:
-    """Refuse limits by which a velocity would grow, or an effort change, by a factor of two."""
+    """
+    Refuse limits by which a velocity would grow, or an effort change, by a factor of two.
+
+    :param old: As the driver would be sent it, rows position, velocity, effort.
+    :param new: Likewise.
+    """
     for row, is_less_dangerous in ((1, False), (2, True)):
         for place in binding.actuators:
             values = np.abs([old[row, place], new[row, place]])

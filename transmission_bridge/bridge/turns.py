@@ -20,6 +20,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.limits import motor_bounds
 from transmission_bridge.bridge.options import WRAP_PERIOD
 from transmission_bridge.description.effective_limits import effective_limits
@@ -32,7 +33,6 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Index, Mask
 
 #: More turns than an encoder makes; their sum still resolves 1e-7 of a turn.
@@ -365,6 +365,8 @@ class TurnCounter:
     measured far beyond its limits and another turn fits, and for good where the readings do not
     fit the period. As long as it is open, its position is unknown.
 
+    Positions and readings are in SI.
+
     :param robot: The maps; replaced by :meth:`use`.
     :param periods: Period by actuator, in the units of its driver.
     :param unknown_turn: ``resolve``, or ``first``: the first reading counts as it is, and a turn
@@ -379,7 +381,9 @@ class TurnCounter:
         unknown_turn: str = 'resolve',
     ) -> None:
         self._names = robot.actuator_names
-        self._periods: Array = np.array([periods.get(name, np.nan) for name in self._names])
+        self._units = DriverUnits(robot)
+        given = np.array([periods.get(name, np.nan) for name in self._names])
+        self._periods: Array = self._units.in_si(given, 0)
         self._wraps: Mask = np.isfinite(self._periods)
         self._unwrap = Unwrapper(self._periods)
         self._resolves = unknown_turn == 'resolve'
@@ -416,8 +420,7 @@ class TurnCounter:
         """Replace the maps; turns that are known stay."""
         self._robot = robot
         self._wrong.clear()
-        scale = None if robot.scales is None else robot.scales[0]
-        limits = convert(motor_bounds(robot)[1, FIELDS.index('velocity')], scale, to_si=False)
+        limits = motor_bounds(robot)[1, FIELDS.index('velocity')]
         #: The most periods a second, and those that a reading is from zero: a driver may count on
         #: from where it woke up.
         self._speeds: Array = _HASTE * limits / self._periods
@@ -509,18 +512,21 @@ class TurnCounter:
         has_jumped = gap > 0.0 and moved * period > most
         expected = ''
         if self._open[place] and abs(reading) > far:
-            expected = f'expected at most {far:.6g} from 0'
+            expected = f'expected at most {self._of_driver(far, place)} from 0'
         # Some drivers give zeros until they have read.
         elif has_jumped and not (self._woke_at_zero[place] and last == 0.0):
-            expected = (
-                f'{gap:.3g} s after {last:.6g}, expected at most {most:.6g} away but for turns'
-            )
+            before, away = (self._of_driver(each, place) for each in (last, most))
+            expected = f'{gap:.3g} s after {before}, expected at most {away} away but for turns'
         if expected:
-            words = f'{shown(self._names[place])} reads {reading:.6g}, {expected}, by the limits'
-            self._wrong.setdefault(place, f'{words} and wrap_period {period:.6g}')
+            found, wrap = (self._of_driver(each, place) for each in (reading, period))
+            words = f'{shown(self._names[place])} reads {found}, {expected}, by the limits'
+            self._wrong.setdefault(place, f'{words} and wrap_period {wrap}')
         if has_jumped or not moved + reach < 1.0:
             self._woke_at_zero[place] = reading == 0.0
             self._lose(np.arange(len(self._names)) == place)
+
+    def _of_driver(self, position: float, place: int) -> str:
+        return f'{self._units.of_drivers(np.array(position), 0, place):.6g}'
 
     def open_at(self, timeouts: Array, now: float) -> Mask | None:
         """

@@ -24,7 +24,6 @@ from transmission_bridge.errors import closest, MessageError, shown, Transmissio
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
-from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
 #: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
@@ -94,8 +93,8 @@ def zero_offsets(
     Return the new offsets.
 
     :param wanted: Joint to position [rad or m].
-    :param actuators: Present positions, velocities, efforts of the actuators in their drivers'
-        units, shape ``(3, n_actuators)``, NaN where unknown or stale.
+    :param actuators: Present positions, velocities, efforts of the actuators in SI, shape
+        ``(3, n_actuators)``, NaN where unknown or stale.
     :param held: Which joints hold a position command, shape ``(n_joints,)``.
     :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. Where the velocity of
         a joint is unknown, that of its actuators is compared, if it is known.
@@ -116,7 +115,6 @@ def zero_offsets(
     }
     position = robot.actuator_to_joint('position', actuators[0])
     velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
-    motor_position, motor_velocity = convert(actuators, robot.scales, to_si=True)[:2]
     changes = []
     for joint, target in wanted.items():
         if joint not in robot.joint_names:
@@ -133,7 +131,7 @@ def zero_offsets(
             transmission, path, old = places[joint]
         else:
             raise MessageError('no_offset', f'{joint} has no offset{_instead(robot, joint)}')
-        _check_at_rest(robot, transmission, joint, held, velocity, motor_velocity, max_velocity)
+        _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
         if joint in solved:
             continue
         present = float(position[robot.joint_names.index(joint)])
@@ -144,7 +142,7 @@ def zero_offsets(
         changes.append(OffsetChange(transmission, path, old, old + (target - present)))
     concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
     for binding in concerned.values():
-        changes += _solved_offsets(robot, binding, wanted, motor_position, position)
+        changes += _solved_offsets(robot, binding, wanted, actuators[0], position)
     _check_result(robot, wanted, solved, changes, actuators[0], position)
     return tuple(changes)
 

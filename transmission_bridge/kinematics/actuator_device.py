@@ -41,8 +41,8 @@ class ActuatorDevice:
     A :class:`~transmission_bridge.kinematics.device.JointDevice` in actuator coordinates.
 
     A configuration ``a`` holds one number per actuator, in the order of :attr:`actuator_names`
-    [rad or m], shape ``(..., m)`` with any leading batch axes. It is at the motors and in SI,
-    whatever units the drivers have. The actuators are those of every transmission that moves a
+    [rad or m], shape ``(..., m)`` with any leading batch axes. It is at the motors and in SI.
+    The actuators are those of every transmission that moves a
     joint of the device, and those of joints that pass through. With
     ``q = f(a)`` and the chain rule ``J_a = J_q ∂q/∂a``; by conservation of power efforts map with
     the transpose. Frames and Jacobians are those of the joint device, after RobWork.
@@ -65,7 +65,7 @@ class ActuatorDevice:
     def __init__(self, device: JointDevice, transmissions: RobotTransmissions) -> None:
         self._device = device
         moving = [joint.name for joint in device.joints if joint.n_dofs]
-        self._map = transmissions.si_mapper.part(moving)
+        self._map = transmissions.mapper.part(moving)
         self._companions = self._map.joint_names[len(moving) :]
         robot = transmissions.robot
         others = [joint_from_spec(robot.joint(name)) for name in self._companions]

@@ -37,8 +37,6 @@ class ActuatorGains:
     :param geometric: ``(∂Jᵀ/∂a) τ``, the part of ``K_a`` that a load makes, shape ``(m, m)``; zero
         where no load was given or the ratio is constant.
     :param jacobian: ``J = ∂q/∂a`` of ``joint_names``, shape ``(n, m)``.
-    :param scales: SI at the motors for each number of the drivers, shape ``(3, m)``, rows
-        position, velocity, effort.
     """
 
     actuator_names: tuple[str, ...]
@@ -47,17 +45,6 @@ class ActuatorGains:
     derivative: Array
     geometric: Array
     jacobian: Array
-    scales: Array
-
-    @property
-    def driver_proportional(self) -> Array:
-        """``K_a`` in the drivers' units: effort unit per position unit, shape ``(m, m)``."""
-        return self._of_driver(self.proportional, 0)
-
-    @property
-    def driver_derivative(self) -> Array:
-        """``D_a`` in the drivers' units: effort unit per velocity unit, shape ``(m, m)``."""
-        return self._of_driver(self.derivative, 1)
 
     @property
     def lost(self) -> tuple[float, float]:
@@ -95,10 +82,6 @@ class ActuatorGains:
         Shape ``(n, n)`` [N m s/rad, N s/m].
         """
         return self._at_joints(self.derivative)
-
-    def _of_driver(self, gains: Array, row: int) -> Array:
-        scaled: Array = gains * self.scales[row] / self.scales[2][:, np.newaxis]
-        return scaled
 
     def _at_joints(self, gains: Array) -> Array:
         inverse = np.linalg.pinv(self.jacobian)
@@ -139,7 +122,7 @@ def actuator_gains(
     :raises TransmissionError: If a gain is not finite, or the transmissions do not reach the set
         point or, where there is a load, do not map accelerations.
     """
-    names, mapper = robot.joint_names, robot.si_mapper
+    names, mapper = robot.joint_names, robot.mapper
     passive = {place for binding in robot.bindings for place in binding.passive}
     commanded = [place for place in range(len(names)) if place not in passive]
     q = _of_all('position', position, names, commanded, 1)
@@ -159,7 +142,6 @@ def actuator_gains(
         damping,
         geometric,
         jacobian[commanded],
-        np.ones((3, len(a))) if robot.scales is None else robot.scales,
     )
 
 
@@ -179,7 +161,7 @@ def _geometric(robot: RobotTransmissions, a: Array, load: Array) -> Array:
     unit = np.eye(len(a))
     rates = np.array([unit[:, np.newaxis] + unit, unit[:, np.newaxis] - unit])
     at, still = np.broadcast_to(a, rates.shape), np.zeros(rates.shape)
-    bent = robot.si_mapper.map(ACTUATOR_TO_JOINT, 'acceleration', still, at=at, rate=rates) @ load
+    bent = robot.mapper.map(ACTUATOR_TO_JOINT, 'acceleration', still, at=at, rate=rates) @ load
     if not np.isfinite(bent).all():
         raise TransmissionError(
             'a transmission does not map accelerations here, so that what a load does to its '

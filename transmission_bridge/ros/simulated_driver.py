@@ -21,6 +21,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.errors import (
     clipped,
     DescriptionError,
@@ -166,7 +167,7 @@ class SimulatedDriver(Node):
             if finding.severity == 'error':
                 self.get_logger().warning(clipped(str(finding)))
         self._robot_actuators = frozenset(transmissions.actuator_names)
-        scales = transmissions.scales
+        scales = DriverUnits(transmissions).scales
         if scales is not None:
             scales = scales[:, [transmissions.actuator_names.index(name) for name in names]]
         self._driver = Driver(names, self._settings, now=self._now(), scales=scales)

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.limits import ActuatorLimits
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import (
@@ -26,6 +27,11 @@ from transmission_bridge.tools.cli import (
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.tools.units import interface_units
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions.interfaces import (
+    ACTUATOR_TO_JOINT,
+    JOINT_TO_ACTUATOR,
+    quantity_of,
+)
 from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array
 
@@ -65,7 +71,8 @@ def map_values(
 
     :param transmissions: The maps of the robot.
     :param to: ``joint`` or ``actuator``.
-    :param values: Texts ``name=value`` in the other space.
+    :param values: Texts ``name=value`` in the other space; actuators have the units of their
+        drivers.
     :param at: Positions in that space, where a ratio depends on position.
     :param rate: Velocities in that space.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
@@ -76,22 +83,30 @@ def map_values(
     names = {'joint': transmissions.joint_names, 'actuator': transmissions.actuator_names}
     lost = transmissions.lost_joints if what == 'joint' else transmissions.lost_actuators
 
-    def read(pairs: Sequence[str]) -> list[float]:
-        return in_order(named_values(pairs, names[what], what, lost), names[what])
+    quantity_of(interface, ACTUATOR_TO_JOINT if to == 'joint' else JOINT_TO_ACTUATOR)
+    units, row = DriverUnits(transmissions), row_of(interface)
+
+    def read(pairs: Sequence[str], row: int) -> Array:
+        given = np.array(in_order(named_values(pairs, names[what], what, lost), names[what]))
+        return units.in_si(given, row) if what == 'actuator' else given
 
     to_other = (
         transmissions.actuator_to_joint if to == 'joint' else transmissions.joint_to_actuator
     )
-    arguments = {'at': read(at) if at else None, 'rate': read(rate) if rate else None}
+    arguments = {'at': read(at, 0) if at else None, 'rate': read(rate, 1) if rate else None}
     report = MapReport()
     # An overflow becomes infinite, and is treated as unknown.
     with np.errstate(all='ignore'):
         try:
-            mapped = to_other(interface, read(values), **arguments, report=report)
+            mapped = to_other(interface, read(values, row), **arguments, report=report)
         except TransmissionError as error:
             raise UsageError(
                 f'{error.message}: give positions with --at, velocities with --rate'
             ) from None
+    beyond = {}
+    if to == 'actuator':
+        beyond = _beyond(transmissions, units, interface, mapped)
+        mapped = units.of_drivers(mapped, row)
     return MappedValues(
         dict(zip(names[to], mapped.tolist(), strict=True)),
         dict(
@@ -99,18 +114,19 @@ def map_values(
         ),
         tuple(f'{name}: {reason}' for name, reason in report.counts),
         sum(finding.severity == 'error' for finding in transmissions.findings),
-        _beyond(transmissions, interface, mapped) if to == 'actuator' else {},
+        beyond,
     )
 
 
 def _beyond(
-    robot: RobotTransmissions, interface: str, mapped: Array
+    robot: RobotTransmissions, units: DriverUnits, interface: str, mapped: Array
 ) -> dict[str, tuple[float, float]]:
     if interface == 'acceleration':
         return {}
     row = row_of(interface)
     lower, upper = ActuatorLimits(robot, 'clamp').bounds[:, row]
     places = np.flatnonzero((mapped < lower) | (mapped > upper))
+    lower, upper = (units.of_drivers(each, row) for each in (lower, upper))
     return {robot.actuator_names[at]: (float(lower[at]), float(upper[at])) for at in places}
 
 

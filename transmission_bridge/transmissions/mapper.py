@@ -35,7 +35,6 @@ from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.stream import Step, Stream
 from transmission_bridge.transmissions.transmission import as_values
-from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array, Index
 
 
@@ -45,19 +44,15 @@ class Mapper:
 
     :param layout: Places of joints and actuators, and what connects them.
     :param by_role: Names of transmissions with the interfaces that pass by role, unmapped.
-    :param scales: Numbers in SI at the motors for each of the drivers', rows position, velocity,
-        effort, shape ``(3, n_actuators)``; ``None``: numbers of actuators are SI.
     """
 
     def __init__(
         self,
         layout: RobotLayout,
         by_role: frozenset[tuple[str, str]],
-        scales: Array | None = None,
     ) -> None:
         self._layout = layout
         self._by_role = by_role
-        self._scales = scales
         #: Compiled when they are first asked for: a part of a robot needs few of them.
         self._maps: dict[tuple[Direction, str], InterfaceMap] = {}
 
@@ -84,7 +79,7 @@ class Mapper:
         """
         found = self._maps.get((direction, interface))
         if found is None:
-            found = _compile(self._layout, interface, direction, self._by_role, self._scales)
+            found = _compile(self._layout, interface, direction, self._by_role)
             self._maps[direction, interface] = found
         return found
 
@@ -133,14 +128,12 @@ class Mapper:
 
         :param actuator_position: Shape ``(..., n_actuators)``.
         :param report: Collects the exceptions of plugins.
-        :returns: Shape ``(..., n_joints, n_actuators)``, for each unit of an actuator's position;
+        :returns: Shape ``(..., n_joints, n_actuators)``;
             zero where a joint does not depend on an actuator, NaN where a plugin raises or gives
             another shape.
         :raises ShapeError: If the last axis has another length.
         """
         position = as_values('actuator_position', actuator_position, len(self.actuator_names))
-        if self._scales is not None:
-            position = position * self._scales[0]
         jacobian = np.zeros(
             (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
         )
@@ -160,7 +153,7 @@ class Mapper:
                 jacobian[..., rows, columns] = np.nan
                 if report is not None:
                     report.of(binding.spec.name).add_exception()
-        return jacobian if self._scales is None else jacobian * self._scales[0]
+        return jacobian
 
     def stream(self, direction: Direction) -> Stream:
         """Return what maps position, velocity and effort of one instant after the other."""
@@ -182,14 +175,11 @@ class Mapper:
             Coupling(
                 np.array(joints, dtype=np.intp),
                 np.array(actuators, dtype=np.intp),
-                Mapper(own, self._by_role, self._scales_at(actuators)),
+                Mapper(own, self._by_role),
                 count,
             )
             for joints, actuators, own, count in found
         )
-
-    def _scales_at(self, actuators: Sequence[int]) -> Array | None:
-        return None if self._scales is None else self._scales[:, list(actuators)]
 
     def part(self, joint_names: Sequence[str]) -> Mapper:
         """
@@ -202,9 +192,7 @@ class Mapper:
 
         :raises UnknownNameError: If a joint is moved by no transmission and does not pass through.
         """
-        part = _part(self._layout, joint_names)
-        places = [self.actuator_names.index(name) for name in part.actuator_names]
-        return Mapper(part, self._by_role, self._scales_at(places))
+        return Mapper(_part(self._layout, joint_names), self._by_role)
 
 
 class Coupling(NamedTuple):
@@ -308,14 +296,12 @@ def _compile(
     interface: str,
     direction: Direction,
     by_role: frozenset[tuple[str, str]],
-    scales: Array | None,
 ) -> InterfaceMap:
     """
     Compile one interface in one direction.
 
     :param layout: Places of joints and actuators.
     :param by_role: Names of transmissions with the interfaces that pass by role, unmapped.
-    :param scales: Units of the actuators, see :class:`Mapper`.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
     """
     quantity = quantity_of(interface, direction)
@@ -344,9 +330,6 @@ def _compile(
                 after[outputs] = bias_out[selected]
         else:
             guesses = np.array(binding.moved if forward else binding.actuators, dtype=np.intp)
-            own = None if scales is None else scales[:, list(binding.actuators)]
-            if own is not None and (own == 1.0).all():
-                own = None
             steps.append(
                 Step(
                     binding.spec.name,
@@ -355,18 +338,8 @@ def _compile(
                     outputs,
                     selected,
                     guesses,
-                    scale_in=own if forward else None,
-                    scale_out=None if forward else own,
                 )
             )
-    if scales is not None:
-        scale = scales[row_of(interface)]
-        if forward:
-            matrix *= scale
-            before /= scale
-        else:
-            matrix /= scale[:, np.newaxis]
-            after /= scale
     return InterfaceMap(AffineMap(matrix, before=before, after=after), tuple(steps))
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 import math
 from typing import Any, NamedTuple, TypeAlias
 
@@ -48,8 +47,6 @@ class _Mechanism(NamedTuple):
     :param n_numbers: How many numbers it has.
     :param n_start: How many numbers the start of a solution has.
     :param n_table: How many numbers its table has.
-    :param scales_in: How many scales its inputs have, none where they are SI.
-    :param scales_out: How many its outputs have.
     """
 
     near: Any
@@ -60,8 +57,6 @@ class _Mechanism(NamedTuple):
     n_numbers: int
     n_start: int
     n_table: int
-    scales_in: int
-    scales_out: int
 
 
 class _Affine(NamedTuple):
@@ -104,13 +99,6 @@ class RobotFunction:
             places = dict(zip(step.selected.tolist(), step.outputs.tolist(), strict=True))
             for part in step.transmission.parts(direction):  # type: ignore[attr-defined]
                 selected = [k for k, place in enumerate(part.outputs) if place in places]
-                scales = [
-                    [] if scale is None else scale[:, list(own)].reshape(-1).tolist()
-                    for scale, own in (
-                        (step.scale_in, part.inputs),
-                        (step.scale_out, part.outputs),
-                    )
-                ]
                 mechanisms.append(
                     _Mechanism(
                         part.near,
@@ -121,12 +109,10 @@ class RobotFunction:
                         n_numbers=len(part.numbers),
                         n_start=part.n_start,
                         n_table=len(part.table),
-                        scales_in=len(scales[0]),
-                        scales_out=len(scales[1]),
                     )
                 )
                 self.steps.append(step)
-                numbers += [*part.numbers, *scales[0], *scales[1]]
+                numbers += part.numbers
                 tables.append(part.table)
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS
         structure = _affine_structure(affine)
@@ -210,29 +196,19 @@ def _compiled(
     kind: Any = ca.SX if is_written_out else ca.MX
     copies = 1 + commands
     taken = sum(map(len, affine.terms)) + len(affine.before) + len(affine.after)
-    widths = [each.n_numbers + each.scales_in + each.scales_out for each in mechanisms]
     values = kind.sym('values', _ROWS * n_in)
     places = kind.sym('places', 2 * n_in)
     start = kind.sym('start', copies * sum(each.n_start for each in mechanisms))
-    numbers = kind.sym('numbers', taken + sum(widths))
+    numbers = kind.sym('numbers', taken + sum(each.n_numbers for each in mechanisms))
     tables = [kind.sym('table', each.n_table) for each in mechanisms]
     mapped = _linear(affine, values, numbers[:taken])
     status, following = [], []
     doubt, began = kind(0.0), 0
-    for each, function, table, width in zip(mechanisms, functions, tables, widths, strict=True):
-        ends = np.cumsum([taken, each.n_numbers, each.scales_in, each.scales_out]).tolist()
-        own, *scales = (numbers[low:high] for low, high in pairwise(ends))
-        scales_in, scales_out = (ca.vertsplit(scale) for scale in scales)
-        taken += width
-        picks = list(each.inputs)
-        rows = [
-            _scaled(values[[row * n_in + place for place in picks]], scales_in, row)
-            for row in range(_ROWS)
-        ]
-        at = [
-            _scaled(places[[row * n_in + place for place in picks]], scales_in, 0)
-            for row in range(2)
-        ]
+    for each, function, table in zip(mechanisms, functions, tables, strict=True):
+        own = numbers[taken : taken + each.n_numbers]
+        taken += each.n_numbers
+        rows = [values[[row * n_in + place for place in each.inputs]] for row in range(_ROWS)]
+        at = [places[[row * n_in + place for place in each.inputs]] for row in range(2)]
         begins = [
             start[began + k * each.n_start : began + (k + 1) * each.n_start] for k in range(copies)
         ]
@@ -242,12 +218,8 @@ def _compiled(
         found = map_sample.command(rows, at, begins) if commands else map_sample(rows, *begins)
         *outputs, after, said, retry = found
         for row, vector in enumerate(outputs):
-            n = each.scales_out // _ROWS
             for output, selected in zip(each.outputs, each.selected, strict=True):
-                value = vector[selected]
-                mapped[row * n_out + output] = (
-                    value / scales_out[row * n + selected] if n else value
-                )
+                mapped[row * n_out + output] = vector[selected]
         status.append(said)
         following.append(after)
         doubt = doubt + ca.if_else(retry, -1e9, said)
@@ -299,12 +271,6 @@ class _Sample:
             ca.fmax(ca.if_else(is_moving, one[4], 0.0), ca.if_else(is_pushed, other[4], 0.0)),
             ca.logic_or(ca.logic_and(is_moving, one[5]), ca.logic_and(is_pushed, other[5])),
         ]
-
-
-def _scaled(values: Expression, scales: Sequence[Expression], row: int) -> Expression:
-    """Return inputs in SI."""
-    n = len(scales) // _ROWS
-    return values * ca.vertcat(*scales[row * n : (row + 1) * n]) if n else values
 
 
 def _linear(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:

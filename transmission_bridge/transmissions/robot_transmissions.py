@@ -33,7 +33,7 @@ from transmission_bridge.transmissions.stream import Stream
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.tuning import passed_by_role, rebuilt, resolved
-from transmission_bridge.transmissions.units import ActuatorUnits, scales_of, units_from_text
+from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
 from transmission_bridge.types import Array
 
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
@@ -50,8 +50,8 @@ class RobotTransmissions:
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` in the order of
     :attr:`actuator_names` and :attr:`joint_names`, any leading axes are a batch, results are new
-    float64 arrays. A NaN or inf touches only the outputs that depend on it. Units are SI; of an
-    actuator whose ``<actuator>`` gives others, those of its driver: see :attr:`units`.
+    float64 arrays. A NaN or inf touches only the outputs that depend on it. Units are SI, also of
+    an actuator whose driver has others: see :attr:`units`.
 
     :param robot: The description.
     :param pass_through: Whether joints without a transmission pass through.
@@ -61,11 +61,7 @@ class RobotTransmissions:
         commands: ``all``, ``no_balls`` or ``none``.
     :param actuator_units: Units of actuators of joints that pass through, by name, as
         ``position_unit:turn, velocity_unit:rpm``.
-    :ivar mapper: The maps to and from the drivers' numbers.
-    :ivar si_mapper: The maps to and from SI at the motors; the same object where no actuator has
-        other units.
-    :ivar scales: The number in SI at the motor for each of the driver's, rows position, velocity
-        (and acceleration), effort, shape ``(3, n_actuators)``; ``None`` where all are SI.
+    :ivar mapper: The maps.
     :raises UnknownNameError: If ``actuator_units`` name no actuator of the robot.
     :raises ParameterError: If they cannot be used, or name an actuator of a transmission.
     """
@@ -103,11 +99,7 @@ class RobotTransmissions:
         self._layout = lay_out(robot, built, pass_through=pass_through)
         self._units = {name: units for item in built for name, units in item.units.items()}
         self._units |= self._pass_through_units()
-        self.scales = scales_of(self._units, self.actuator_names)
-        self.mapper = Mapper(self._layout, by_role, self.scales)
-        self.si_mapper = self.mapper
-        if self.scales is not None:
-            self.si_mapper = Mapper(self._layout, by_role)
+        self.mapper = Mapper(self._layout, by_role)
 
     def _pass_through_units(self) -> dict[str, ActuatorUnits]:
         found = {}

@@ -16,7 +16,6 @@ from transmission_bridge.transmissions.interfaces import Direction, FIELDS
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.status import count_status
 from transmission_bridge.transmissions.transmission import Transmission
-from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array, Index
 
 if TYPE_CHECKING:
@@ -33,9 +32,6 @@ class Step:
     :param outputs: Places in the robot's array of the outputs that the robot takes.
     :param selected: Which of the transmission's outputs these are.
     :param results: Places of all of its outputs, taken or not.
-    :param scale_in: From the numbers of drivers to those of the transmission, where its inputs are
-        actuators with units: rows position, velocity, effort, shape ``(3, n_inputs)``.
-    :param scale_out: The same where its outputs are, shape ``(3, n_results)``.
     """
 
     name: str
@@ -44,13 +40,6 @@ class Step:
     outputs: Index
     selected: Index
     results: Index
-    scale_in: Array | None = None
-    scale_out: Array | None = None
-
-    def inputs_of(self, values: Array, row: int) -> Array:
-        """Return its inputs among the robot's, in SI; ``row`` as of the scales."""
-        own = values[..., self.inputs]
-        return own if self.scale_in is None else own * self.scale_in[row]
 
     def call(
         self,
@@ -69,23 +58,20 @@ class Step:
         :param guess: The transmission's outputs, taken or not, shape ``(..., n_results)``.
         :returns: All outputs of the transmission; NaN if it raises.
         """
-        row, part = row_of(interface), (report or MapReport()).of(self.name)
-        if guess is not None and self.scale_out is not None:
-            guess = guess * self.scale_out[0]
+        part = (report or MapReport()).of(self.name)
         try:
-            found = self.transmission.map(
+            return self.transmission.map(
                 direction,
                 interface,
-                self.inputs_of(values, row),
-                at=None if at is None else self.inputs_of(at, 0),
-                rate=None if rate is None else self.inputs_of(rate, 1),
+                values[..., self.inputs],
+                at=None if at is None else at[..., self.inputs],
+                rate=None if rate is None else rate[..., self.inputs],
                 guess=guess,
                 report=part,
             )
         except (Exception, SystemExit):  # whatever a third party raises
             part.add_exception()
             return np.full((*values.shape[:-1], len(self.results)), np.nan)
-        return found if self.scale_out is None else found / self.scale_out[row]
 
 
 class Stream:

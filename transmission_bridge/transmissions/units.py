@@ -11,16 +11,13 @@ Accelerations are in the unit of velocity per second.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import math
 
-import numpy as np
-
 from transmission_bridge.description.values import is_near, parse_number
 from transmission_bridge.errors import closest, TransmissionError
-from transmission_bridge.transmissions.interfaces import FIELDS, INTERFACES, Quantity
-from transmission_bridge.types import Array
+from transmission_bridge.transmissions.interfaces import INTERFACES, Quantity
 
 _TURN = 2.0 * math.pi
 
@@ -70,7 +67,7 @@ _SCALES = 1e-12, 1e12
 #: Smallest constant.
 SMALLEST = 1e-9
 
-#: The row of a state, and so of scales, that an interface has.
+#: The row of a state, and so of units, that an interface has.
 _ROWS = dict(zip(Quantity, (0, 0, 1, 1, 2), strict=True))
 
 
@@ -231,35 +228,6 @@ def _refused(name: str, message: str, expected: str, found: str = 'none') -> Tra
     return TransmissionError(message, parameter=name, expected=expected, found=found)
 
 
-# -- Of all actuators ----------------------------------------------------------------------------
-
-
 def row_of(interface: str) -> int:
-    """Return the row of scales for an interface, 0: position, 1: velocity, 2: effort."""
+    """Return the row of a state for an interface, 0: position, 1: velocity, 2: effort."""
     return _ROWS[INTERFACES[interface]]
-
-
-def scales_of(units: Mapping[str, ActuatorUnits], names: Sequence[str]) -> Array | None:
-    """
-    Return the number in SI at the motor for each of the drivers'.
-
-    :param units: By actuator, those that have any.
-    :param names: The actuators.
-    :returns: Rows position, velocity, effort, shape ``(3, n_actuators)``; ``None`` where all are
-        SI.
-    """
-    if not units:
-        return None
-    scales = np.ones((len(FIELDS), len(names)))
-    for place, name in enumerate(names):
-        if name in units:
-            scales[:, place] = [unit.scale for unit in units[name].units]
-    return scales
-
-
-def convert(values: Array, scale: Array | None, *, to_si: bool) -> Array:
-    """Return numbers of a driver in SI, or the reverse; unchanged where ``scale`` is ``None``."""
-    if scale is None:
-        return values
-    converted: Array = values * scale if to_si else values / scale
-    return converted

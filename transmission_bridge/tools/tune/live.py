@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions, pairs, PREFIX
 from transmission_bridge.bridge.robot import robot_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
@@ -26,7 +27,6 @@ from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.tools.watch_state import ACTIVE, JOINT_STATES, WatchState
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Mask
 
 __all__ = ['BridgeRobot']
@@ -201,6 +201,7 @@ class BridgeRobot(RosClient):
         else:
             self.model, self.visuals, self._options = model, data, options
             self.generation += 1
+        self._buffers.use(self.model.robot)
         self._follow(options)
 
     def _watch_state(self) -> str:
@@ -269,7 +270,7 @@ class BridgeRobot(RosClient):
                     'position', sent if shift is None else sent + shift
                 )
         return RobotState(
-            convert(actuators.values(now), robot.scales, to_si=True),
+            actuators.values(now),
             joints.values(now),
             now - actuators.newest(),
             now - joints.newest(),
@@ -359,6 +360,7 @@ class _Buffers:
             return StateBuffer(
                 members,
                 driver_names=names if of_drivers else None,
+                units=DriverUnits(robot) if of_drivers else None,
                 turns=turns,
                 timeout=timeout,
                 lost=robot.lost_actuators if of_drivers else None,
@@ -369,6 +371,11 @@ class _Buffers:
             'joints': buffer(robot.joint_names, None, options.state_timeout),
             'commands': buffer(robot.actuator_names, None, 0.0),
         }
+
+    def use(self, robot: RobotTransmissions) -> None:
+        """Replace the units of the drivers."""
+        for kind in ('actuators', 'commands'):
+            self.of[kind].use(DriverUnits(robot))
 
 
 class _Services:

@@ -32,7 +32,6 @@ from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
-from transmission_bridge.transmissions.units import convert
 from transmission_bridge.types import Array, Mask
 
 __all__ = ['Number', 'Preview', 'Proposal', 'Saved', 'Shift', 'TuneModel', 'Turn']
@@ -260,12 +259,9 @@ class TuneModel:
             tuned = self.robot.with_parameters(by_number(values))
         except TransmissionBridgeError as error:
             return Preview(None, reason=str(error))
-        # What drivers say stays the same, also where a unit of theirs changes.
-        scales = self.robot.scales
-        of_drivers = position if scales is None else position / scales[0]
         with np.errstate(all='ignore'):
             before, after = (
-                each.actuator_to_joint('position', of_drivers) for each in (self.robot, tuned)
+                each.actuator_to_joint('position', position) for each in (self.robot, tuned)
             )
         shifts: list[Shift] = []
         turns: list[Turn] = []
@@ -352,9 +348,8 @@ class TuneModel:
         """
         title = f'Set where {shortened(list(wanted), show=str)} is'
         try:
-            of_drivers = convert(actuators, self.robot.scales, to_si=False)
             changes = zero_offsets(
-                self.robot, wanted, of_drivers, held=held, max_velocity=max_velocity
+                self.robot, wanted, actuators, held=held, max_velocity=max_velocity
             )
         except TransmissionBridgeError as error:
             return Proposal(title, {}, str(error))

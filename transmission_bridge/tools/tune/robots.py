@@ -18,7 +18,6 @@ from transmission_bridge.description.specs import JointLimits
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.types import Array, Mask
 
 __all__ = ['FileRobot', 'Robot', 'RobotState', 'start_position']
@@ -93,7 +92,7 @@ def start_position(robot: RobotTransmissions) -> Array:
     limits = {joint.name: joint.limits for joint in robot.robot.joints}
     wanted = [_nearest_zero(limits.get(name)) for name in robot.joint_names]
     with np.errstate(all='ignore'):
-        position = robot.si_mapper.map(JOINT_TO_ACTUATOR, 'position', wanted)
+        position = robot.joint_to_actuator('position', wanted)
     return np.nan_to_num(position, posinf=0.0, neginf=0.0)
 
 
@@ -142,7 +141,7 @@ class FileRobot:
         actuators[0] = self._position
         joints = np.full((_ROWS, len(robot.joint_names)), np.nan)
         with np.errstate(all='ignore'):
-            joints[0] = robot.si_mapper.map(ACTUATOR_TO_JOINT, 'position', self._position)
+            joints[0] = robot.actuator_to_joint('position', self._position)
         return RobotState(
             actuators,
             joints,

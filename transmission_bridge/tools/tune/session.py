@@ -20,7 +20,6 @@ from transmission_bridge.tools.tune.robots import Done, Robot, RobotState
 from transmission_bridge.tools.tune.scene import COMMANDED, RobotScene, WOULD_BE
 from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.view import View
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT
 
 __all__ = ['Session', 'Settings']
 
@@ -149,7 +148,7 @@ class Session:
         if self._ghost is not None and (tuned := self._ghost[1].robot) is not None:
             with np.errstate(all='ignore'):
                 at_motors = state.actuators[0]
-                would = tuned.si_mapper.map(ACTUATOR_TO_JOINT, 'position', at_motors).tolist()
+                would = tuned.actuator_to_joint('position', at_motors).tolist()
             self._scene.show(positions, _instead(positions, names, would), WOULD_BE)
         elif np.isfinite(state.target).any():
             target = _instead(positions, names, state.target.tolist())

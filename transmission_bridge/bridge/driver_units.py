@@ -1,0 +1,69 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The units of drivers: where numbers enter and leave. Everything inside is SI."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, Index
+
+Places: TypeAlias = Index | list[int] | slice | int
+
+_ALL = slice(None)
+
+
+class DriverUnits:
+    """
+    What the numbers of a robot's drivers are in SI at the motors.
+
+    A driver's number times its scale is the number in SI. Rows are position, velocity (and
+    acceleration), effort.
+
+    :param robot: Names the actuators and their units.
+    :ivar scales: Shape ``(3, n_actuators)``; ``None`` where all are SI.
+    """
+
+    def __init__(self, robot: RobotTransmissions) -> None:
+        scales = np.ones((len(FIELDS), len(robot.actuator_names)))
+        for name, units in robot.units.items():
+            place = robot.actuator_names.index(name)
+            scales[:, place] = [unit.scale for unit in units.units]
+        self.scales: Array | None = None if (scales == 1.0).all() else scales
+
+    def in_si(self, values: Array, rows: int | slice = _ALL, places: Places = _ALL) -> Array:
+        """
+        Return numbers of drivers in SI; the same array where all are.
+
+        :param values: All rows, or those of ``rows``, of the actuators at ``places``, which are
+            the last axis.
+        """
+        if self.scales is None:
+            return values
+        found: Array = values * self.scales[rows, places]
+        return found
+
+    def of_drivers(self, values: Array, rows: int | slice = _ALL, places: Places = _ALL) -> Array:
+        """Return numbers in SI as the drivers have them; as :meth:`in_si`."""
+        if self.scales is None:
+            return values
+        found: Array = values / self.scales[rows, places]
+        return found
+
+    def gains(self, gains: Array, row: int) -> Array:
+        """
+        Return gains of motors as drivers have them, effort unit for each unit of ``row``.
+
+        :param gains: SI at the motors, shape ``(n_actuators, n_actuators)``; see
+            :class:`~transmission_bridge.kinematics.gains.ActuatorGains`.
+        :param row: 0: of position (proportional), 1: of velocity (derivative).
+        """
+        if self.scales is None:
+            return gains
+        found: Array = gains * self.scales[row] / self.scales[2][:, np.newaxis]
+        return found
