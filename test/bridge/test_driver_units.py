@@ -347,6 +347,30 @@ def test_a_torque_constant_changes_between_two_commands(twins):
         assert sent.effort.tolist() == pytest.approx([5.0 / 50.0 / constant])
 
 
+@pytest.mark.filterwarnings('ignore:overflow')
+def test_what_is_too_large_in_the_driver_s_unit_is_refused(robots):
+    """Millimetres overflow where metres do not: a driver is never sent infinity."""
+    text = """<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="a" role="actuator1"><param name="position_unit">mm</param></actuator>
+  <joint name="x" role="joint1"/></transmission>"""
+    robot = RobotTransmissions(load_description(robots.urdf(('x', 'y'), text)))
+    units = {'y': 'position_unit:deg'}
+    robot = RobotTransmissions(robot.robot, actuator_units=units)
+    path = Commands(robot, limits='off')
+    for name in ('x', 'y'):
+        message = record((name,), position=[1e308])
+        layout = LayoutTable().get(message.names, message.lengths)
+        with pytest.raises(MessageError, match='cannot be mapped') as error:
+            path.command(layout, message, np.zeros(2), (1, 0))
+        assert error.value.reason == 'unmapped'
+        point = Waypoint((1, 0), np.array([1e308]), EMPTY, EMPTY, EMPTY)
+        with pytest.raises(MessageError, match='cannot be mapped'):
+            Trajectories(robot, path).map(
+                TrajectoryRecord((0, 0), '', (name,), (point,)), np.zeros(2)
+            )
+    assert path.sent == []
+
+
 def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
     """States and torque sensors of before count by the constant that is set afterwards."""
     _, robot = twins

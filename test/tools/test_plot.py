@@ -104,7 +104,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(run, leg, tmp_path, monk
 def test_the_curves_are_those_of_the_transmission():
     """Positions, ratios and limits are the transmission's own, over all of its domain."""
     robot = tb.RobotTransmissions(tb.load_description(CRANK))
-    (binding,) = robot.bindings
+    binding = robot.bindings[0]
     (curves,) = curves_of(robot.robot, binding)
     transmission = binding.transmission
     assert (curves.moved, curves.names, curves.limits) == ('knee', ('cylinder',), (-0.5, 0.4))

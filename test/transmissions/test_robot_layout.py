@@ -44,6 +44,16 @@ def test_joints_without_a_transmission_pass_through(make_spec, make_robot):
     assert without.with_parameters({}).joint_names == ('b',)
 
 
+def test_a_joint_that_passes_through_has_a_binding_of_its_own_name(make_spec, make_robot):
+    """An identity stands behind the transmissions, of a name that none of these has."""
+    robot = make_robot(make_spec('b', 'simple', ('a',), ('m',)), joints=('b', 'a', 'c'))
+    t = RobotTransmissions(robot)
+    found = [(each.spec.name, each.joints, each.actuators) for each in t.bindings]
+    assert found == [('b', (1,), (0,)), ("b'", (0,), (1,)), ('c', (2,), (2,))]
+    assert t.pass_through == ('b', 'c')
+    assert list(t.transmissions) == list(t.tunables) == ['b']
+
+
 def test_a_mimic_joint_with_a_transmission_is_driven(make_spec, make_robot):
     """A joint that mimics another but has a transmission is driven by it."""
     robot = make_robot(make_spec('t', 'simple', ('j',), ('m',)))

@@ -374,9 +374,6 @@ def commanded_actuators(robot: RobotTransmissions, joints: Mask) -> Mask:
     :returns: Shape ``(..., n_actuators)``.
     """
     actuators: Mask = np.zeros((*joints.shape[:-1], len(robot.actuator_names)), dtype=bool)
-    for name in robot.pass_through:
-        joint, actuator = robot.joint_names.index(name), robot.actuator_names.index(name)
-        actuators[..., actuator] = joints[..., joint]
     for binding in robot.bindings:
         own = joints[..., list(binding.joints)].any(axis=-1, keepdims=True)
         actuators[..., owned_actuators(binding)] |= own

@@ -489,6 +489,8 @@ def transmission_statuses(
     loaded = []
     for binding in robot.bindings:
         name = binding.spec.name
+        if name not in robot.transmissions:
+            continue
         loaded.append(
             _loaded(
                 robot,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -220,18 +220,17 @@ class Gate:
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._repair(command, sent, pattern)
             if lost:
-                self._end_unmapped(lost, command, known, stamp)
-                raise MessageError(
-                    'unmapped',
-                    f'a command cannot be mapped by {shortened([b.spec.name for b in lost])}: out '
-                    'of its domain, singular, too large, or its position is unknown',
-                )
+                self._refuse_unmapped(lost, command, known, stamp)
         if known.open_turns is not None:
             self._check_turns(sent[_POSITION], known.open_turns)
         self.actuator_limits.apply(sent, effects)
+        numbers = self._units.of_drivers(sent)
+        if numbers is not sent and np.isinf(numbers).any():  # too large in the driver's unit
+            lost = [b for b in self._robot.bindings if np.isinf(numbers[:, b.actuators]).any()]
+            self._refuse_unmapped(lost, command, known, stamp)
         effects.count()
         self.ledger.record(command, sent, pattern, route, known.now)
-        records = pattern.records(self._units.of_drivers(sent), stamp)
+        records = pattern.records(numbers, stamp)
         self._deliver(records, sent, known)
         return records
 
@@ -266,16 +265,21 @@ class Gate:
         np.isfinite(sent, self._finite)
         return lost
 
-    def _end_unmapped(
+    def _refuse_unmapped(
         self, lost: list[Binding], command: Array, known: Known, stamp: Stamp
-    ) -> None:
-        """End active rates that a command was to replace, if it cannot be mapped."""
+    ) -> NoReturn:
+        """Refuse a command that cannot be mapped, and end active rates that it was to replace."""
         over = np.zeros(command.shape[1], dtype=bool)
         for binding in lost:
             joints = list(binding.joints)
             over[joints] = not np.isnan(command[_VELOCITY:, joints]).all()
         self.ledger.cancel(over)
         self.end_expired(known, stamp)
+        raise MessageError(
+            'unmapped',
+            f'a command cannot be mapped by {shortened([b.spec.name for b in lost])}: out '
+            'of its domain, singular, too large, or its position is unknown',
+        )
 
     def _check_turns(self, positions: Array, open_turns: Mask) -> None:
         """Reject positions for actuators in an unknown turn: they could be whole turns away."""
@@ -397,8 +401,9 @@ class Gate:
         values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
         moved = [b for b in robot.bindings if named[list(b.joints)].any()]
+        is_finite = np.isfinite(self._waypoints_of_drivers(mapped))
         for binding in moved:
-            lost = given & ~np.isfinite(mapped[:, :, owned_actuators(binding)]).all(axis=-1)
+            lost = given & ~is_finite[:, :, owned_actuators(binding)].all(axis=-1)
             if lost.any():
                 field, point = np.argwhere(lost)[0]
                 raise MessageError(
@@ -431,9 +436,8 @@ class Gate:
         )
         if known.shift is not None:
             mapped[_POSITION] -= known.shift
-        for field, row in enumerate((_POSITION, _VELOCITY, _VELOCITY, _EFFORT)):
-            mapped[field] = self._units.of_drivers(mapped[field], row)
-        record = _trajectory_record(trajectory, mapped, given, actuators, robot.actuator_names)
+        numbers = self._waypoints_of_drivers(mapped)
+        record = _trajectory_record(trajectory, numbers, given, actuators, robot.actuator_names)
         self._send(
             [
                 Outgoing('actuator_trajectory', namespace, part)
@@ -455,6 +459,10 @@ class Gate:
                     report=self.report,
                 )
         return mapped
+
+    def _waypoints_of_drivers(self, mapped: Array) -> Array:
+        rows = zip(mapped, (_POSITION, _VELOCITY, _VELOCITY, _EFFORT), strict=True)
+        return np.array([self._units.of_drivers(values, row) for values, row in rows])
 
     def _check_mean_speed(
         self, trajectory: TrajectoryRecord, joints: Array, actuators: Array

@@ -152,7 +152,7 @@ def _numbers(
     members: dict[tuple[str, ...], TransmissionEnd] = {
         (side, member.name): member for side, ends in sides.items() for member in ends
     }
-    for tunable in robot.tunables[binding.spec.name]:
+    for tunable in robot.tunables.get(binding.spec.name, ()):
         yield tunable, members.get(tunable.path[:2])
 
 

@@ -50,14 +50,14 @@ def check_tuning(
         factor of two, a torque constant does, or a position of a joint changes by more than
         0.1 rad or 0.05 m; if other limits of an actuator would do that to an active command.
     """
-    former, units = before.transmissions, DriverUnits(after)
+    units = DriverUnits(after)
     # What the next equal command would send, by the limits before and after.
     sent = [
         _sent(after, commands, position, ActuatorLimits(each, policy)) for each in (before, after)
     ]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
-    for binding in after.bindings:
-        old = former[binding.spec.name]
+    for former, binding in zip(before.bindings, after.bindings, strict=True):
+        old = former.transmission
         if old is binding.transmission or not live[list(binding.joints)].any():
             continue
         at = position[list(binding.actuators)]

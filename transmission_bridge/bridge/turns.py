@@ -184,15 +184,14 @@ class _Group:
     Transmissions that share actuators: a turn of one decides about the joints of all.
 
     :param robot: The maps.
-    :param actuators: All actuators of the transmissions, or that of a joint that passes through.
+    :param actuators: All actuators of the transmissions.
     :param periods: Of all actuators of the robot, NaN where one does not wrap.
     """
 
     def __init__(self, robot: RobotTransmissions, actuators: list[int], periods: Array) -> None:
         bindings = [each for each in robot.bindings if each.actuators[0] in actuators]
-        joints = sorted({joint for each in bindings for joint in each.joints})
         self._robot, self.actuators = robot, actuators
-        self.joints = joints or [robot.joint_names.index(robot.actuator_names[actuators[0]])]
+        self.joints = sorted({joint for each in bindings for joint in each.joints})
         self._wraps: Mask = np.isfinite(periods)
         self._scales = np.where(self._wraps, periods, 1.0)
         self._is_constant = all(each.transmission.is_constant for each in bindings)

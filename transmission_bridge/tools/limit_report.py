@@ -510,7 +510,7 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
         for member in binding.spec.actuators:
             values = [
                 tunable.value
-                for tunable in robot.tunables[binding.spec.name]
+                for tunable in robot.tunables.get(binding.spec.name, ())
                 if tunable.path[:-1] == ('actuators', member.name, 'limit')
             ]
             if values:

@@ -42,6 +42,8 @@ def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
     """
     if binding.transmission.actuators_turn:
         return 'rad'
+    if not binding.spec.type:  # nothing is between it and its joint
+        return joint_unit(robot, binding.spec.joints[0].name)
     units = {joint_unit(robot, member.name) for member in binding.spec.joints}
     return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
 
@@ -67,8 +69,6 @@ def _driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
         return units.units[row].text
     if units is not None and units.slides is not None:
         found = {'m' if units.slides else 'rad'}
-    elif name in robot.pass_through:
-        found = {joint_unit(robot.robot, name)}
     else:
         found = {
             actuator_unit(robot.robot, binding)

@@ -5,14 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
+from transmission_bridge.description.specs import (
+    Finding,
+    JointSpec,
+    RobotDescription,
+    TransmissionEnd,
+    TransmissionSpec,
+)
 from transmission_bridge.transmissions.linkage.tree import linkage_joints
+from transmission_bridge.transmissions.simple import SimpleTransmission
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.units import ActuatorUnits
+
+_IDENTITY = SimpleTransmission(1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +69,8 @@ class RobotLayout:
     """
     The order of a robot's joints and actuators.
 
-    :param pass_through: Pairs (joint index, actuator index) of joints without a transmission,
-        whose actuator has the joint's name.
+    :param bindings: The transmissions of the description, then the identities of joints without
+        one, which pass through to an actuator of their name.
     :param withheld: Joints without a transmission that do not pass through, because a refused one
         may be meant for them, with its name.
     """
@@ -69,7 +78,6 @@ class RobotLayout:
     joint_names: tuple[str, ...]
     actuator_names: tuple[str, ...]
     bindings: tuple[Binding, ...]
-    pass_through: tuple[tuple[int, int], ...]
     withheld: dict[str, str]
     findings: tuple[Finding, ...]
 
@@ -91,11 +99,6 @@ def lay_out(
     :param pass_through: Whether scalar joints without a transmission (and without ``<mimic>``)
         get an actuator of their own name.
     """
-    driven = [member.name for item in built for member in item.spec.joints]
-    driven += [name for item in built for name in item.transmission.passive_joints]
-    actuators = list(
-        dict.fromkeys(member.name for item in built for member in item.spec.actuators)
-    )
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
     # The joints of a linkage move with its motors, whether it can be used or not.
@@ -122,21 +125,33 @@ def lay_out(
         passed.append(joint.name)
     withheld, reasons = _withheld(robot, passed)
     findings += reasons
-    passed = [name for name in passed if name not in withheld]
-    bridged = {*driven, *passed}
-    in_urdf = [joint.name for joint in robot.joints if joint.name in bridged]
-    joints = list(dict.fromkeys([*in_urdf, *driven]))
-    actuators += passed
+    names = {spec.name for spec in robot.transmissions}
+    names.update(rejected.name for rejected in robot.rejected)
+    built += tuple(_identity(robot.joint(name), names) for name in passed if name not in withheld)
+    driven = [member.name for item in built for member in item.spec.joints]
+    driven += [name for item in built for name in item.transmission.passive_joints]
+    in_urdf = [joint.name for joint in robot.joints if joint.name in driven]
+    joints = dict.fromkeys([*in_urdf, *driven])
+    actuators = dict.fromkeys(member.name for item in built for member in item.spec.actuators)
     joint_index = {name: place for place, name in enumerate(joints)}
     actuator_index = {name: place for place, name in enumerate(actuators)}
     return RobotLayout(
         joint_names=tuple(joints),
         actuator_names=tuple(actuators),
         bindings=_bind(built, joint_index, actuator_index),
-        pass_through=tuple((joint_index[name], actuator_index[name]) for name in passed),
         withheld=withheld,
         findings=tuple(findings),
     )
+
+
+def _identity(joint: JointSpec, names: Collection[str]) -> Built:
+    """Return the transmission of a joint that passes through, of a name that no other has."""
+    name = joint.name
+    while name in names:
+        name += "'"
+    end = (TransmissionEnd(joint.name, line=joint.line, path=joint.path),)
+    spec = TransmissionSpec(name, '', 'ros2_control', end, end, line=joint.line, path=joint.path)
+    return Built(spec, _IDENTITY)
 
 
 def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str], list[Finding]]:

@@ -137,8 +137,6 @@ class Mapper:
         jacobian = np.zeros(
             (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
         )
-        for joint, actuator in self._layout.pass_through:
-            jacobian[..., joint, actuator] = 1.0
         for binding in self._layout.bindings:
             rows = np.array(binding.moved)[:, np.newaxis]
             columns = np.array(binding.actuators)
@@ -162,24 +160,20 @@ class Mapper:
 
     @cached_property
     def couplings(self) -> tuple[Coupling, ...]:
-        """Each transmission, and each joint that passes through, by itself."""
-        layout, found = self._layout, []
-        for each in layout.bindings:
+        """Each transmission by itself."""
+        found = []
+        for each in self._layout.bindings:
             owned = replace(each, owned=(True,) * len(each.actuators))
-            own = _restricted(layout, each.moved, each.actuators, [owned], [])
-            found.append((each.moved, each.actuators, own, len(each.joints)))
-        for pair in layout.pass_through:
-            own = _restricted(layout, pair[:1], pair[1:], [], [pair])
-            found.append((pair[:1], pair[1:], own, 1))
-        return tuple(
-            Coupling(
-                np.array(joints, dtype=np.intp),
-                np.array(actuators, dtype=np.intp),
-                Mapper(own, self._by_role),
-                count,
+            own = _restricted(self._layout, each.moved, each.actuators, [owned])
+            found.append(
+                Coupling(
+                    np.array(each.moved, dtype=np.intp),
+                    np.array(each.actuators, dtype=np.intp),
+                    Mapper(own, self._by_role),
+                    len(each.joints),
+                )
             )
-            for joints, actuators, own, count in found
-        )
+        return tuple(found)
 
     def part(self, joint_names: Sequence[str]) -> Mapper:
         """
@@ -190,7 +184,7 @@ class Mapper:
         the order that they have here. Of several transmissions that read an actuator the one that
         commands it gives its position, or else the first of those here.
 
-        :raises UnknownNameError: If a joint is moved by no transmission and does not pass through.
+        :raises UnknownNameError: If a joint is moved by no transmission.
         """
         return Mapper(_part(self._layout, joint_names), self._by_role)
 
@@ -219,13 +213,9 @@ def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
             raise UnknownNameError('joint', name, known)
     wanted = [known.index(name) for name in names]
     bindings = [each for each in layout.bindings if not set(wanted).isdisjoint(each.moved)]
-    passed = [pair for pair in layout.pass_through if pair[0] in wanted]
     moved = dict.fromkeys(place for each in bindings for place in each.moved)
     joints = [*wanted, *(place for place in moved if place not in wanted)]
-    actuators = sorted(
-        {place for each in bindings for place in each.actuators}
-        | {actuator for _, actuator in passed}
-    )
+    actuators = sorted({place for each in bindings for place in each.actuators})
     owners: dict[int, int] = {}
     for number, each in enumerate(bindings):
         for place, is_owned in zip(each.actuators, each.owned, strict=True):
@@ -235,7 +225,7 @@ def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
         replace(each, owned=tuple(owners[place] == number for place in each.actuators))
         for number, each in enumerate(bindings)
     ]
-    return _restricted(layout, joints, actuators, owned, passed)
+    return _restricted(layout, joints, actuators, owned)
 
 
 def _restricted(
@@ -243,7 +233,6 @@ def _restricted(
     joints: Sequence[int],
     actuators: Sequence[int],
     bindings: Sequence[Binding],
-    passed: Sequence[tuple[int, int]],
 ) -> RobotLayout:
     """Return a layout of some joints and actuators, and what connects them, in this order."""
     return replace(
@@ -259,7 +248,6 @@ def _restricted(
             )
             for each in bindings
         ),
-        pass_through=tuple((joints.index(one), actuators.index(other)) for one, other in passed),
     )
 
 
@@ -310,8 +298,6 @@ def _compile(
     matrix = np.zeros(shape if forward else shape[::-1])
     before = np.zeros(matrix.shape[1])
     after = np.zeros(matrix.shape[0])
-    for joint, actuator in layout.pass_through:
-        matrix[(joint, actuator) if forward else (actuator, joint)] = 1.0
     steps = []
     for binding in layout.bindings:
         inputs, outputs, selected = _places(binding, direction)

@@ -159,7 +159,8 @@ class RobotTransmissions:
     @property
     def pass_through(self) -> tuple[str, ...]:
         """Names of the joints that pass through."""
-        return tuple(self.joint_names[joint] for joint, _ in self._layout.pass_through)
+        loaded, bindings = self.transmissions, self._layout.bindings
+        return tuple(b.spec.joints[0].name for b in bindings if b.spec.name not in loaded)
 
     @property
     def withheld(self) -> dict[str, str]:
@@ -219,7 +220,11 @@ class RobotTransmissions:
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """Each loaded transmission with the places of its joints and actuators."""
+        """
+        Each transmission with the places of its joints and actuators.
+
+        The loaded ones, then an identity for each joint that passes through, of the joint's name.
+        """
         return self._layout.bindings
 
     @property

@@ -67,7 +67,7 @@ def calibrate_robot(
     :returns: One result per transmission, in the order of the robot.
     :raises UsageError: If a pattern matches no number of the robot.
     """
-    chosen = [b for b in robot.bindings if not only or b.spec.name in only]
+    chosen = [b for b in robot.bindings if b.spec.name in (only or robot.transmissions)]
     _check_patterns(fixed, robot)
 
     def is_fixed(transmission: str) -> Callable[[str], bool]:

@@ -282,9 +282,6 @@ class BridgeRobot(RosClient):
         commanded: Mask = np.zeros(len(robot.joint_names), dtype=bool)
         for binding in robot.bindings:
             commanded[list(binding.joints)] |= live[list(binding.actuators)].any()
-        for joint in robot.pass_through:
-            place = robot.joint_names.index(joint)
-            commanded[place] = live[robot.actuator_names.index(joint)]
         return commanded
 
     def sentences(self) -> tuple[str, ...]:

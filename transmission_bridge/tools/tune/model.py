@@ -186,14 +186,14 @@ class TuneModel:
         """The parameters of all numbers."""
         return tuple(self._places)
 
-    def binding(self, transmission: str) -> Binding | None:
-        """Return a transmission with its members, ``None`` where there is none of the name."""
-        return self._binding.get(transmission)
+    def binding(self, transmission: str) -> Binding:
+        """Return a transmission with its members."""
+        return self._binding[transmission]
 
     def transmission_of(self, joint: str) -> str:
-        """Return the transmission of a joint, empty where it passes through."""
-        for name, binding in self._binding.items():
-            if any(member.name == joint for member in binding.spec.joints):
+        """Return the transmission of a joint, empty where there is none."""
+        for name in self.robot.transmissions:
+            if any(member.name == joint for member in self._binding[name].spec.joints):
                 return name
         return ''
 

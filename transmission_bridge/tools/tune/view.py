@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 import math
@@ -14,6 +14,7 @@ from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
+from transmission_bridge.description.specs import TransmissionSpec
 from transmission_bridge.description.values import INFINITE, parse_number
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.cli import UsageError
@@ -51,14 +52,6 @@ _NO_PARAMETERS = (
 )
 
 _CARE = 'A changed number can move a joint with its next command.'
-
-
-@dataclass(frozen=True)
-class _Item:
-    """Something to choose: a transmission, or a joint that passes through."""
-
-    name: str
-    is_joint: bool
 
 
 @dataclass
@@ -106,8 +99,9 @@ class View:
         self._gui = client.gui
         self._session = session
         self._units = Units()
-        self._chosen: _Item | None = None
-        self._choices: dict[str, _Item] = {}
+        #: The name of a transmission.
+        self._chosen: str | None = None
+        self._choices: dict[str, str] = {}
         self._filter = ''
         self._fields: dict[str, _Field] = {}
         self._draft: dict[str, float] = {}
@@ -208,38 +202,28 @@ class View:
         self._make_panel()
         self.refresh()
 
-    def _items(self) -> Iterator[_Item]:
-        if self._model is None:
-            return
-        for binding in self._model.robot.bindings:
-            yield _Item(binding.spec.name, is_joint=False)
-        for joint in self._model.robot.pass_through:
-            yield _Item(joint, is_joint=True)
-
-    def _matches(self, item: _Item) -> bool:
+    def _matches(self, spec: TransmissionSpec) -> bool:
         wanted = self._filter.lower()
-        if not wanted or wanted in item.name.lower():
-            return True
-        binding = None if item.is_joint or self._model is None else self._model.binding(item.name)
-        members = () if binding is None else (*binding.spec.joints, *binding.spec.actuators)
-        return any(wanted in member.name.lower() for member in members)
+        members = (*spec.joints, *spec.actuators)
+        return any(wanted in name.lower() for name in (spec.name, *(m.name for m in members)))
 
     def _offer(self) -> None:
         """Fill the list to choose from."""
-        items = [item for item in self._items() if self._matches(item)]
+        bindings = () if self._model is None else self._model.robot.bindings
+        items = [binding.spec for binding in bindings if self._matches(binding.spec)]
         self._choices = {}
         for item in items[:_MOST_OFFERED]:
-            text = label(item.name) + (' (passes through)' if item.is_joint else '')
+            text = label(item.name) + ('' if item.type else ' (passes through)')
             while text in self._choices:
                 text += ' '
-            self._choices[text] = item
+            self._choices[text] = item.name
         left = len(items) - len(self._choices)
         self._more.content = note(f'{left} more: narrow the search' if left else '', 'dim')
         options = tuple(self._choices) or ('-',)
         if options != self._offered:
             self._offered = options
             self._selector.options = options
-        chosen = next((text for text, item in self._choices.items() if item == self._chosen), None)
+        chosen = next((text for text, name in self._choices.items() if name == self._chosen), None)
         if chosen is None:
             chosen = options[0]
             self._chosen = self._choices.get(chosen)
@@ -279,8 +263,8 @@ class View:
         model, chosen = self._model, self._chosen
         if model is None or chosen is None:
             return
-        binding = None if chosen.is_joint else model.binding(chosen.name)
-        self._limits = _limits(model, chosen, binding)
+        binding = model.binding(chosen)
+        self._limits = _limits(model, binding)
         gui = self._gui
         with self._tune_tab:
             # Enter in a field applies.
@@ -289,27 +273,22 @@ class View:
             self._live = gui.add_html('')
             if self._may_change:
                 if not self._session.robot.is_live:
-                    self._add_motors(model, chosen, binding)
-                if binding is not None and model.numbers(binding.spec.name):
+                    self._add_motors(model, binding)
+                if model.numbers(chosen):
                     self._add_actions(binding)
                     self._add_numbers(model, binding)
-                elif binding is not None:
+                elif binding.spec.type:
                     gui.add_html(note(_NO_PARAMETERS, 'care'))
         if self._may_change:
             self._panel.on_submit(self._posted(self._apply))
 
-    def _add_motors(self, model: TuneModel, chosen: _Item, binding: Binding | None) -> None:
+    def _add_motors(self, model: TuneModel, binding: Binding) -> None:
         """Add sliders for the actuators of a robot from a file."""
         gui, robot = self._gui, model.robot
-        names = (
-            [chosen.name]
-            if binding is None
-            else [member.name for member in binding.spec.actuators]
-        )
         gui.add_html(note('move the motors', 'dim'))
         state = self._session.robot.state()
-        for name in names:
-            place = robot.actuator_names.index(name)
+        for place in binding.actuators:
+            name = robot.actuator_names[place]
             low, high, unit = self._limits.get(f'actuator {name}', (-math.inf, math.inf, 'rad'))
             value = float(state.actuators[0, place])
             low, high = _finite_span(low, high, value)
@@ -451,7 +430,7 @@ class View:
         model, state, chosen = self._model, self._session.state, self._chosen
         if model is None or state is None or chosen is None:
             return ()
-        binding = model.binding(chosen.name)
+        binding = model.binding(chosen)
         places = () if binding is None else binding.joints
         return tuple(model.robot.joint_names[p] for p in places if state.commanded[p])
 
@@ -521,7 +500,7 @@ class View:
         elif what == 'Redo':
             self._session.redo(lambda reason: self._after_step(reason, 'made again'))
         elif model is not None and self._chosen is not None:
-            self._propose(model.as_described(self._chosen.name))
+            self._propose(model.as_described(self._chosen))
 
     def _after_step(self, reason: str, words: str) -> None:
         self._say(reason, words)
@@ -707,17 +686,12 @@ class View:
     def _live_html(self, model: TuneModel, state: RobotState) -> str:
         chosen, robot = self._chosen, model.robot
         assert chosen is not None
-        binding = None if chosen.is_joint else model.binding(chosen.name)
-        if binding is None:
-            joints: tuple[int, ...] = (robot.joint_names.index(chosen.name),)
-            actuators: tuple[int, ...] = (robot.actuator_names.index(chosen.name),)
-            heading = note('passes through: no transmission, no numbers', 'dim')
-        else:
-            joints, actuators = binding.joints, binding.actuators
-            heading = note(binding.spec.type, 'dim')
+        binding = model.binding(chosen)
+        joints, actuators = binding.joints, binding.actuators
+        heading = binding.spec.type or 'passes through: no transmission, no numbers'
         commanded = [robot.joint_names[p] for p in joints if state.commanded[p]]
         return (
-            heading
+            note(heading, 'dim')
             + texts.bars(
                 'actuator',
                 self._rows(
@@ -763,7 +737,7 @@ class View:
         unknown = [names[place] for place in np.flatnonzero(np.isnan(state.joints[0]))]
         changed = model.changed()
         parts = [
-            note(f'{len(names)} joints, {len(model.robot.bindings)} transmissions', 'dim'),
+            note(f'{len(names)} joints, {len(model.robot.transmissions)} transmissions', 'dim'),
             note(f'{len(changed)} numbers differ from the URDF', 'care' if changed else 'dim'),
         ]
         if unknown:
@@ -830,18 +804,8 @@ def _range_text(number: Number) -> str:
     return f'Range {low} to {high}{unit}{", not zero" if tunable.nonzero else ""}.'
 
 
-def _limits(
-    model: TuneModel, chosen: _Item, binding: Binding | None
-) -> dict[str, tuple[float, float, str]]:
+def _limits(model: TuneModel, binding: Binding) -> dict[str, tuple[float, float, str]]:
     """Return least and greatest position and the unit of each member, by kind and name."""
-    if binding is None:
-        unit = joint_unit(model.robot.robot, chosen.name)
-        limits = next(
-            (each.limits for each in model.robot.robot.joints if each.name == chosen.name), None
-        )
-        low = -math.inf if limits is None or limits.lower is None else limits.lower
-        high = math.inf if limits is None or limits.upper is None else limits.upper
-        return {f'{kind} {chosen.name}': (low, high, unit) for kind in ('joint', 'actuator')}
     found = transmission_limits(model.robot, binding)
     return {
         f'{kind} {each.name}': (each.lower, each.upper, each.unit)
