@@ -29,18 +29,22 @@ def test_every_number_has_a_name(robot):
     """Names say transmission and path, and what a robot can be given it has."""
     found = parameter_names(robot)
     assert found.findings == ()
-    assert found.places['transmissions.wrist.joints.roll.offset'] == (
-        'wrist',
-        ('joints', 'roll', 'offset'),
-    )
-    assert 'transmissions.wrist.ignore_absolute_encoder' in found.places
-    numbers = [
-        (transmission, tunable.path)
-        for transmission, tunables in robot.tunables.items()
-        for tunable in tunables
-    ]
-    flags = [place for place in found.places.values() if len(place[1]) == 1]
-    assert sorted(found.places.values()) == sorted([*numbers, *flags])
+    offset = found.tunables['transmissions.wrist.joints.roll.offset']
+    assert (offset.transmission, offset.path) == ('wrist', ('joints', 'roll', 'offset'))
+    assert robot.parameters[offset.name] is offset
+    assert found.tunables['transmissions.wrist.ignore_absolute_encoder'].is_flag
+    numbers = [each for each in found.tunables.values() if not each.is_flag]
+    assert numbers == [each for tunables in robot.tunables.values() for each in tunables]
+
+
+def test_parameters_have_the_values_in_use(robot):
+    """A number and a flag by name, before and after they are changed."""
+    values = {'wrist.joints.roll.offset': 0.1, 'wrist.ignore_absolute_encoder': True}
+    before = {name: robot.parameters[name].value for name in values}
+    assert before != values
+    tuned = robot.with_parameters(values)
+    assert {name: tuned.parameters[name].value for name in values} == values
+    assert {name: robot.parameters[name].value for name in values} == before
 
 
 def test_a_name_of_two_numbers_is_none():
@@ -48,18 +52,18 @@ def test_a_name_of_two_numbers_is_none():
     robot = robot_with(('t', 'x.joints.j'), ('t.joints.x', 'j'))
     found = parameter_names(robot)
     name = 'transmissions.t.joints.x.joints.j.offset'
-    assert name not in found.places
+    assert name not in found.tunables
     (finding,) = (each for each in found.findings if name in each.message)
     assert (finding.severity, finding.line, finding.subject) == ('warning', 3, 't.joints.x')
     assert 'dots' in finding.message
-    assert 'transmissions.t.actuators.m0.mechanical_reduction' in found.places
+    assert 'transmissions.t.actuators.m0.mechanical_reduction' in found.tunables
 
 
 def test_a_name_that_no_file_can_hold_is_none():
     """A space in a name costs the parameters that would have it, and no others."""
     found = parameter_names(robot_with(('s', 'with space'), ('u', 'plain')))
-    assert 'transmissions.u.joints.plain.offset' in found.places
-    assert not [name for name in found.places if ' ' in name]
+    assert 'transmissions.u.joints.plain.offset' in found.tunables
+    assert not [name for name in found.tunables if ' ' in name]
     named = [each for each in found.findings if "s.joints.with space.offset'" in each.message]
     assert [each.line for each in named] == [2]
     assert {each.subject for each in found.findings} == {'s'}
@@ -77,8 +81,8 @@ def test_each_number_has_a_name_of_its_own_or_a_finding(members):
     robot = robot_with(*members)
     found = parameter_names(robot)
     lost = {finding.message.split("'")[1] for finding in found.findings}
-    assert lost.isdisjoint(found.places)
+    assert lost.isdisjoint(found.tunables)
     for transmission, tunables in robot.tunables.items():
         for tunable in tunables:
             name = '.'.join(('transmissions', transmission, *tunable.path))
-            assert name in lost or found.places[name] == (transmission, tunable.path)
+            assert name in lost or found.tunables[name] is tunable

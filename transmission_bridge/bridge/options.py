@@ -14,7 +14,7 @@ from typing import Any
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath
+from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 
 # One table: the node declares its parameters from it, and the documentation is tested against it.
 
@@ -424,11 +424,11 @@ class ParameterNames:
     """
     The parameters of a robot.
 
-    :param places: Transmission and path of each, by name.
+    :param tunables: Each by its name, that of the library behind :data:`PREFIX`.
     :param findings: A warning for each number whose name cannot be a parameter.
     """
 
-    places: Mapping[str, tuple[str, ParameterPath]]
+    tunables: Mapping[str, Tunable]
     findings: tuple[Finding, ...]
 
 
@@ -465,34 +465,28 @@ def parameter_names(robot: RobotTransmissions) -> ParameterNames:
     A name that a parameter file cannot contain is left out, and so is one that two numbers would
     share, because a value for it could be meant for either.
     """
-    places: dict[str, tuple[str, ParameterPath]] = {}
-    reasons: dict[str, str] = {}
-    transmissions = robot.transmissions
-    for transmission, tunables in robot.tunables.items():
-        paths = [tunable.path for tunable in tunables]
-        built = transmissions[transmission]
-        if built.n_joints == built.n_actuators:
-            paths += [(name,) for name in BY_ROLE]
-        for path in paths:
-            name = parameter_name(transmission, path)
-            if name in places:
-                reasons[name] = 'two numbers would have it; rename what has dots in its name'
-            elif _NAME.fullmatch(name) is None:
-                reasons[name] = 'parameter files allow letters, digits, _, -, . and / only'
-            places[name] = transmission, path
-    specs = {spec.name: spec for spec in robot.robot.transmissions}
-    findings = []
-    for name, reason in sorted(reasons.items()):
-        spec = specs[places[name][0]]
+    has_flags = {name: t.n_joints == t.n_actuators for name, t in robot.transmissions.items()}
+    tunables, findings = {}, []
+    for name, found in robot.named.items():
+        found = [each for each in found if not each.is_flag or has_flags[each.transmission]]
+        if not found:
+            continue
+        reason = ''
+        if len(found) > 1:
+            reason = 'two numbers would have it; rename what has dots in its name'
+        elif _NAME.fullmatch(name) is None:
+            reason = 'parameter files allow letters, digits, _, -, . and / only'
+        else:
+            tunables[PREFIX + name] = found[0]
+            continue
+        spec = robot.robot.transmission(found[-1].transmission)
         findings.append(
             Finding(
                 'warning',
-                f"'{name}' cannot be a parameter: {reason}",
+                f"'{PREFIX}{name}' cannot be a parameter: {reason}",
                 line=spec.line,
                 path=spec.path,
                 subject=spec.name,
             )
         )
-    return ParameterNames(
-        {name: place for name, place in places.items() if name not in reasons}, tuple(findings)
-    )
+    return ParameterNames(tunables, tuple(sorted(findings, key=lambda each: each.message)))

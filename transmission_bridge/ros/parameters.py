@@ -41,7 +41,7 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.rclpy_internals import given_names, given_values
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
+from transmission_bridge.transmissions.tunable import Tunable
 
 __all__ = [
     'LiveParameters',
@@ -313,7 +313,7 @@ class LiveParameters:
         self._apply = apply
         self._guard = guard
         self._robot: RobotTransmissions | None = None
-        self._places: dict[str, tuple[str, ParameterPath]] = {}
+        self._tunables: Mapping[str, Tunable] = {}
         self._set_since_start: dict[str, float | bool] = {}
         self.urdf_values: dict[str, float | bool] = {}
         self.given: frozenset[str] = frozenset()
@@ -334,12 +334,15 @@ class LiveParameters:
         :param in_tuned_file: Returns those of ``tuned_file``, given those of the URDF.
         :raises ParameterError: If a value cannot be used; nothing is declared then.
         """
-        declarations = self._declarations(robot)
-        self.urdf_values = {name: default for name, (default, _) in declarations.items()}
-        given = given_values(self._node, declarations)
+        names = parameter_names(robot)
+        for finding in names.findings:
+            self._node.get_logger().warning(finding.text)
+        tunables = self._tunables = names.tunables
+        self.urdf_values = {name: tunable.value for name, tunable in tunables.items()}
+        given = given_values(self._node, tunables)
         self.given = frozenset(given)
         from_file: dict[str, float | bool] = {
-            name: checked_type(name, value, declarations[name][0])
+            name: checked_type(name, value, tunables[name].value)
             for name, value in given.items()
             if name not in self._set_since_start
         }
@@ -348,27 +351,23 @@ class LiveParameters:
         tuned = robot.with_parameters(by_number(values))
         self._declaring = True
         try:
-            for name, (default, tunable) in declarations.items():
-                value = values.get(name, default)
+            for name, tunable in tunables.items():
+                value = values.get(name, tunable.value)
                 self._node.declare_parameter(
                     name, value, _descriptor(tunable, value), ignore_override=True
                 )
         finally:
             self._declaring = False
         self._robot = tuned
-        self._tell_differences(declarations, from_file)
+        self._tell_differences(from_file)
         return tuned
 
-    def _tell_differences(
-        self,
-        declarations: Mapping[str, tuple[float | bool, Tunable | None]],
-        from_file: Mapping[str, float | bool],
-    ) -> None:
+    def _tell_differences(self, from_file: Mapping[str, float | bool]) -> None:
         """Log the numbers of the file that override others of the URDF, which may be newer."""
         differences = [
-            f'{name.removeprefix(PREFIX)} {_digits(value)} (URDF {_digits(declarations[name][0])})'
+            f'{name.removeprefix(PREFIX)} {_digits(value)} (URDF {_digits(urdf)})'
             for name, value in from_file.items()
-            if value != declarations[name][0]
+            if value != (urdf := self.urdf_values[name])
         ]
         if differences:
             one = len(differences) == 1
@@ -389,7 +388,7 @@ class LiveParameters:
         """
         kept: dict[str, float | bool] = {}
         for transmission in robot.transmissions:
-            names = [name for name, place in self._places.items() if place[0] == transmission]
+            names = [n for n, each in self._tunables.items() if each.transmission == transmission]
             ours = {
                 name: self._set_since_start[name]
                 for name in names
@@ -413,10 +412,10 @@ class LiveParameters:
 
     def cleanup(self) -> None:
         """Undeclare the parameters; what was set is remembered for the next configure."""
-        for name in self._places:
+        for name in self._tunables:
             if self._node.has_parameter(name):
                 self._node.undeclare_parameter(name)
-        self._places = {}
+        self._tunables = {}
         self._robot = None
         self._checked = None
 
@@ -487,41 +486,13 @@ class LiveParameters:
         return {
             parameter.name: parameter.value
             for parameter in parameters
-            if parameter.name in self._places
-        }
-
-    def _declarations(
-        self, robot: RobotTransmissions
-    ) -> dict[str, tuple[float | bool, Tunable | None]]:
-        """
-        Return default and tunable of every parameter, and remember what its name refers to.
-
-        The tunable of the one parameter that is not a number is ``None``.
-        """
-        names = parameter_names(robot)
-        for finding in names.findings:
-            self._node.get_logger().warning(finding.text)
-        self._places = dict(names.places)
-        return {
-            name: _default(robot, transmission, path)
-            for name, (transmission, path) in self._places.items()
+            if parameter.name in self._tunables
         }
 
 
-def _default(
-    robot: RobotTransmissions, transmission: str, path: ParameterPath
-) -> tuple[float | bool, Tunable | None]:
-    if path[0] in BY_ROLE:
-        return (transmission, BY_ROLE[path[0]]) in robot.by_role, None
-    (tunable,) = (each for each in robot.tunables[transmission] if each.path == path)
-    return tunable.value, tunable
-
-
-def _descriptor(tunable: Tunable | None, value: float) -> ParameterDescriptor:
-    if tunable is None:
-        return ParameterDescriptor(
-            description='Whether the sensors are at the joints: values pass by role, unmapped.'
-        )
+def _descriptor(tunable: Tunable, value: float) -> ParameterDescriptor:
+    if tunable.is_flag:
+        return ParameterDescriptor(description=tunable.description)
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
     widest = max(widest, abs(tunable.default), abs(value))
     if tunable.may_be_infinite:

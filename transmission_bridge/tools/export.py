@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import re
 import sys
 
-from transmission_bridge.bridge.options import by_number, parameter_name, PREFIX
+from transmission_bridge.bridge.options import by_number, PREFIX
 from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.description.specs import ParameterSpec
@@ -21,7 +21,7 @@ from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
-from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
+from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 
 __all__ = ['Change', 'Exported', 'export', 'run', 'write_number']
 
@@ -147,83 +147,65 @@ def export(
         or a number cannot be written.
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
-    wanted = _places(robot, values)
+    wanted = {name: _wanted(robot, name.removeprefix(PREFIX)) for name in values}
     tuned = robot.with_parameters(by_number(values))
     editor = NumberEditor(data)
-    specs = {binding.spec.name: binding.spec for binding in robot.bindings}
     changes = []
 
-    def write(transmission: str, path: ParameterPath) -> None:
-        if not write_number(editor, specs[transmission], tuned.tunables[transmission], path):
-            name = parameter_name(transmission, path)
+    def write(each: Tunable) -> None:
+        spec = robot.robot.transmission(each.transmission)
+        if not write_number(editor, spec, tuned.tunables[spec.name], each.path):
+            name = PREFIX + each.name
             raise ParameterError(f'{name} cannot be written: it has no place in the description')
 
-    for name, (transmission, path) in wanted.items():
-        if path[0] in BY_ROLE:
-            if (transmission, BY_ROLE[path[0]]) in tuned.by_role ^ robot.by_role:
-                raise ParameterError(f'{path[0]} is not written by this command')
+    for name, before in wanted.items():
+        after = tuned.parameters[before.name]
+        if before.value == after.value:
             continue
-        before, after = (_value(each, transmission, path) for each in (robot, tuned))
-        if before == after:
-            continue
-        changes.append(Change(name, before, after))
-        write(transmission, path)
+        if before.is_flag:
+            raise ParameterError(f'{before.path[0]} is not written by this command')
+        changes.append(Change(name, before.value, after.value))
+        write(after)
     n_same = len(wanted) - len(changes)
     # What is not in the description may follow what is, as the rods of a linkage do.
-    for transmission, path in _differing(editor.result(), tuned, aliases):
-        after = _value(tuned, transmission, path)
-        changes.append(Change(parameter_name(transmission, path), after, after))
-        write(transmission, path)
+    for each in _differing(editor.result(), tuned, aliases):
+        changes.append(Change(PREFIX + each.name, each.value, each.value))
+        write(each)
     result = editor.result()
-    for transmission, path in _differing(result, tuned, aliases):
+    for each in _differing(result, tuned, aliases):
         raise ParameterError(
-            f'{parameter_name(transmission, path)} cannot be written: its plugin reads it in a '
-            'way of its own'
+            f'{PREFIX}{each.name} cannot be written: its plugin reads it in a way of its own'
         )
     return Exported(result, tuple(changes), n_same)
 
 
-def _places(
-    robot: RobotTransmissions, values: Mapping[str, float | bool]
-) -> dict[str, tuple[str, ParameterPath]]:
+def _wanted(robot: RobotTransmissions, name: str) -> Tunable:
     """
-    Return transmission and path of each name.
+    Return the number of a name.
 
-    :raises ParameterError: If a name is unknown or ambiguous.
+    :raises ParameterError: If there is none, or more than one.
     """
-    places: dict[str, list[tuple[str, ParameterPath]]] = {}
-    for transmission, tunables in robot.tunables.items():
-        paths = [*(tunable.path for tunable in tunables), *((name,) for name in BY_ROLE)]
-        for path in paths:
-            places.setdefault(parameter_name(transmission, path), []).append((transmission, path))
-    rejected = {each.name for each in robot.robot.rejected}
-    for name in values:
-        found = places.get(name, [])
-        if len(found) == 1:
-            continue
-        reason = 'two numbers have this name, because names contain dots'
-        if not found:
-            lost = [each for each in rejected if each and name.startswith(f'{PREFIX}{each}.')]
-            reason = (
-                f"the transmission '{lost[0]}' is refused (see 'transmission_bridge check')"
-                if lost
-                else 'the description has no such number'
-            )
-        raise ParameterError(f'{name} cannot be written: {reason}')
-    return {name: places[name][0] for name in values}
-
-
-def _value(robot: RobotTransmissions, transmission: str, path: ParameterPath) -> float:
-    return next(each.value for each in robot.tunables[transmission] if each.path == path)
+    if name in robot.parameters:
+        return robot.parameters[name]
+    reason = 'two numbers have this name, because names contain dots'
+    if name not in robot.named:
+        rejected = {each.name for each in robot.robot.rejected}
+        lost = [each for each in rejected if each and name.startswith(f'{each}.')]
+        reason = (
+            f"the transmission '{lost[0]}' is refused (see 'transmission_bridge check')"
+            if lost
+            else 'the description has no such number'
+        )
+    raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
 
 
 def _differing(
     data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]
-) -> list[tuple[str, ParameterPath]]:
-    """Return transmission and path of the numbers that a description does not give."""
+) -> list[Tunable]:
+    """Return the numbers that a description does not give."""
     read = RobotTransmissions(load_description(data), aliases=aliases)
     return [
-        (transmission, each.path)
+        each
         for transmission, tunables in tuned.tunables.items()
         for found in [{own.path: own.value for own in read.tunables.get(transmission, ())}]
         for each in tunables

@@ -158,9 +158,9 @@ class BridgeSetup:
             self.periods(robot)
         except (ParameterError, UnknownNameError) as error:
             raise UsageError(f"'{self.file}': {error}") from None
-        places = parameter_names(robot).places
-        known = {name: value for name, value in self.numbers.items() if name in places}
-        unknown = [name for name in self.numbers if name not in places]
+        tunables = parameter_names(robot).tunables
+        known = {name: value for name, value in self.numbers.items() if name in tunables}
+        unknown = [name for name in self.numbers if name not in tunables]
         notes = [finding.text for finding in self._left_out(robot.lost_actuators)]
         if unknown:
             names = shortened(unknown)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -31,12 +32,14 @@ from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.stream import Stream
 from transmission_bridge.transmissions.transmission import Transmission
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.tunable import BY_ROLE, Tunable
 from transmission_bridge.transmissions.tuning import passed_by_role, rebuilt, resolved
 from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
 from transmission_bridge.types import Array
 
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
+
+_FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
 
 
 class RobotTransmissions:
@@ -237,6 +240,30 @@ class RobotTransmissions:
         """The live numbers of each transmission, by its name."""
         return {item.spec.name: item.tunables for item in self._built}
 
+    @cached_property
+    def parameters(self) -> dict[str, Tunable]:
+        """
+        The live numbers and flags by their full names, ``wrist.joints.roll.offset``.
+
+        Without those that share a name, as those of members with dots in their names may.
+        """
+        return {name: found[0] for name, found in self.named.items() if len(found) == 1}
+
+    @cached_property
+    def named(self) -> dict[str, list[Tunable]]:
+        """All live numbers and flags by full names, several where they share one."""
+        found: dict[str, list[Tunable]] = {}
+        for item in self._built:
+            name = item.spec.name
+            flags = (
+                Tunable((flag,), value, value, _FLAG, transmission=name)
+                for flag, interface in BY_ROLE.items()
+                for value in [(name, interface) in self.by_role]
+            )
+            for each in (*item.tunables, *flags):
+                found.setdefault(each.name, []).append(each)
+        return found
+
     @property
     def ignore_absolute_encoder(self) -> frozenset[str]:
         """Transmissions whose absolute positions pass from actuator to joint by role."""
@@ -293,7 +320,7 @@ class RobotTransmissions:
         """
         items = {item.spec.name: item for item in self._built}
         by_role = set(self.by_role)
-        numbers, flags = resolved(items, parameters)
+        numbers, flags = resolved(items, self.named, parameters)
         for place, flag in flags.items():
             (by_role.add if flag else by_role.discard)(place)
         for name, values in numbers.items():

@@ -336,7 +336,7 @@ class SpecReader:
         self, path: ParameterPath, default: float, description: str, **bounds: Any
     ) -> float:
         value = self._overrides.get(path, default)
-        tunable = Tunable(path, value, default, description, **bounds)
+        tunable = Tunable(path, value, default, description, transmission=self.spec.name, **bounds)
         self._tunables[path] = tunable
         return tunable.check(value, transmission=self.spec.name)
 

@@ -22,15 +22,16 @@ BY_ROLE = {'ignore_absolute_encoder': 'absolute_position', 'ignore_torque_sensor
 @dataclass(frozen=True, slots=True)
 class Tunable:
     """
-    A number of a transmission that can be changed while it is in use.
+    A number of a transmission that can be changed while it is in use, or one of :data:`BY_ROLE`.
 
     :param path: Where it stands below the transmission.
-    :param value: The value in use.
+    :param value: The value in use; true or false of a flag.
     :param default: The value of the description.
     :param minimum: Smallest value allowed, ``None``: open.
     :param maximum: Largest value allowed, ``None``: open.
     :param nonzero: Whether zero is refused.
     :param may_be_infinite: Whether infinity is accepted: no limit.
+    :param transmission: Name of the transmission.
     """
 
     path: ParameterPath
@@ -41,6 +42,17 @@ class Tunable:
     maximum: float | None = None
     nonzero: bool = False
     may_be_infinite: bool = False
+    transmission: str = ''
+
+    @property
+    def name(self) -> str:
+        """Its full name, ``wrist.joints.roll.offset``."""
+        return '.'.join((self.transmission, *self.path))
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is true or false: one of :data:`BY_ROLE`."""
+        return self.path[0] in BY_ROLE
 
     @property
     def unit(self) -> str:

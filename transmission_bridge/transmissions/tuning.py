@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import math
 from numbers import Real
 from typing import Any
@@ -22,35 +22,33 @@ RATIOS = 1e-6, 1e6
 
 
 def resolved(
-    items: Mapping[str, Built], parameters: Mapping[str, Any]
+    items: Mapping[str, Built],
+    named: Mapping[str, Sequence[Tunable]],
+    parameters: Mapping[str, Any],
 ) -> tuple[dict[str, dict[ParameterPath, float]], dict[tuple[str, str], bool]]:
     """
     Return the numbers of each transmission by path, and which interfaces pass by role or do not.
 
     :param items: The transmissions by name.
+    :param named: Their numbers and flags by full name.
     :param parameters: For example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may
         be a mapping of its own, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
     :raises UnknownNameError: If there is no such transmission.
     :raises ParameterError: If a name is no parameter, or could mean two, or if a value has the
         wrong type or cannot be accepted.
     """
-    known: dict[str, list[tuple[str, ParameterPath, Tunable | None]]] = {}
-    for name, item in items.items():
-        tunables = {tunable.path: tunable for tunable in item.tunables}
-        for path in (*tunables, *((each,) for each in BY_ROLE)):
-            place = (name, path, tunables.get(path))
-            known.setdefault('.'.join((name, *path)), []).append(place)
     numbers: dict[str, dict[ParameterPath, float]] = {}
     by_role: dict[tuple[str, str], bool] = {}
     for keys, value in _leaves((), parameters):
-        found = known.get('.'.join(keys), [])
+        found = named.get('.'.join(keys), ())
         if len(found) > 1:
             # Names in the description may have dots in them: said in parts it is one of them.
-            found = [place for place in found if (place[0], *place[1]) == keys]
+            found = [each for each in found if (each.transmission, *each.path) == keys]
         if len(found) != 1:
             raise _unknown(items, keys, value)
-        ((name, path, tunable),) = found
-        if tunable is None:
+        (tunable,) = found
+        name, path = tunable.transmission, tunable.path
+        if tunable.is_flag:
             by_role[name, BY_ROLE[path[0]]] = _flag(items[name], path[0], value)
         else:
             numbers.setdefault(name, {})[path] = _number(items[name], tunable, value)

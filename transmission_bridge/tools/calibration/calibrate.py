@@ -100,11 +100,7 @@ def calibrate_robot(
 
 
 def _check_patterns(fixed: Sequence[str], robot: RobotTransmissions) -> None:
-    names = [
-        f'{transmission}.{".".join(tunable.path)}'
-        for transmission, tunables in robot.tunables.items()
-        for tunable in tunables
-    ]
+    names = [name for name, tunable in robot.parameters.items() if not tunable.is_flag]
     for pattern in fixed:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise UsageError(

@@ -19,7 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from transmission_bridge.bridge.options import by_number, parameter_names
+from transmission_bridge.bridge.options import (
+    by_number,
+    parameter_name,
+    parameter_names,
+    PREFIX,
+)
 from transmission_bridge.bridge.zeroing import joints_with_offset, zero_offsets
 from transmission_bridge.errors import (
     shortened,
@@ -31,7 +36,7 @@ from transmission_bridge.tools.parameter_files import parameters_yaml
 from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
+from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.types import Array, Mask
 
 __all__ = ['Number', 'Preview', 'Proposal', 'Saved', 'Shift', 'TuneModel', 'Turn']
@@ -165,14 +170,14 @@ class TuneModel:
         self.robot = robot
         self._description = description
         self._aliases = dict(aliases or {})
-        self._places = {
-            name: place
-            for name, place in parameter_names(robot).places.items()
-            if place[1][0] not in BY_ROLE
+        self._described = {
+            name: tunable
+            for name, tunable in parameter_names(robot).tunables.items()
+            if not tunable.is_flag
         }
         self._of: dict[str, list[str]] = {}
-        for name, (transmission, _) in self._places.items():
-            self._of.setdefault(transmission, []).append(name)
+        for name, tunable in self._described.items():
+            self._of.setdefault(tunable.transmission, []).append(name)
         #: What differs from the description, ``None`` until it is asked for again.
         self._changed: dict[str, tuple[float, float]] | None = None
         self._binding = {binding.spec.name: binding for binding in robot.bindings}
@@ -184,7 +189,7 @@ class TuneModel:
     @property
     def names(self) -> tuple[str, ...]:
         """The parameters of all numbers."""
-        return tuple(self._places)
+        return tuple(self._described)
 
     def binding(self, transmission: str) -> Binding:
         """Return a transmission with its members."""
@@ -199,12 +204,14 @@ class TuneModel:
 
     def numbers(self, transmission: str) -> tuple[Number, ...]:
         """Return the numbers of a transmission, with the values in use."""
-        tunables = {each.path: each for each in self.robot.tunables.get(transmission, ())}
         return tuple(
-            Number(name, transmission, self._unit(tunables[path]), tunables[path])
+            Number(name, transmission, self._unit(tunable), tunable)
             for name in self._of.get(transmission, ())
-            for path in [self._places[name][1]]
+            for tunable in [self._tunable(name)]
         )
+
+    def _tunable(self, name: str) -> Tunable:
+        return self.robot.parameters[name.removeprefix(PREFIX)]
 
     def _unit(self, tunable: Tunable) -> str:
         unit = tunable.unit
@@ -214,35 +221,23 @@ class TuneModel:
 
     def place_of(self, name: str) -> str:
         """Return the transmission that a parameter belongs to."""
-        return self._places[name][0]
+        return self._described[name].transmission
 
     def value(self, name: str) -> float:
         """Return the value in use of a parameter."""
-        return self._value(self.robot, name)
+        return self._tunable(name).value
 
     def described(self, name: str) -> float:
         """Return the value of a parameter in the description."""
-        return self._value(self.original, name)
-
-    def _value(self, robot: RobotTransmissions, name: str) -> float:
-        transmission, path = self._places[name]
-        return next(each.value for each in robot.tunables[transmission] if each.path == path)
+        return self._described[name].value
 
     def changed(self) -> dict[str, tuple[float, float]]:
         """Return the numbers that differ from the description: those before and those in use."""
         if self._changed is None:
-            before, after = (
-                {
-                    (transmission, each.path): each.value
-                    for transmission in self._of
-                    for each in robot.tunables[transmission]
-                }
-                for robot in (self.original, self.robot)
-            )
             self._changed = {
-                name: (before[place], after[place])
-                for name, place in self._places.items()
-                if before[place] != after[place]
+                name: (described.value, self.value(name))
+                for name, described in self._described.items()
+                if described.value != self.value(name)
             }
         return self._changed
 
@@ -265,7 +260,7 @@ class TuneModel:
             )
         shifts: list[Shift] = []
         turns: list[Turn] = []
-        for name in dict.fromkeys(self._places[each][0] for each in values):
+        for name in dict.fromkeys(map(self.place_of, values)):
             binding = self._binding[name]
             try:
                 ratios = [_jacobian(each, binding, position) for each in (self.robot, tuned)]
@@ -287,7 +282,7 @@ class TuneModel:
         :param values: By parameter; what is not a number of this robot is ignored.
         :raises TransmissionBridgeError: If they cannot be accepted.
         """
-        ours = {name: value for name, value in values.items() if name in self._places}
+        ours = {name: value for name, value in values.items() if name in self._described}
         if any(self.value(name) != value for name, value in ours.items()):
             self.robot = self.robot.with_parameters(by_number(ours))
             self._changed = None
@@ -353,10 +348,8 @@ class TuneModel:
             )
         except TransmissionBridgeError as error:
             return Proposal(title, {}, str(error))
-        names = {place: name for name, place in self._places.items()}
-        return Proposal(
-            title, {names[change.transmission, change.path]: change.new for change in changes}
-        )
+        names = (parameter_name(change.transmission, change.path) for change in changes)
+        return Proposal(title, dict(zip(names, (each.new for each in changes), strict=True)))
 
     def flip(self, joint: str, position: Array) -> Proposal:
         """
@@ -389,7 +382,7 @@ class TuneModel:
 
     def _signs(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return the numbers whose signs may be the wrong ones, likeliest first."""
-        paths = {name: self._places[name][1] for name in self._of.get(transmission, ())}
+        paths = {name: self._described[name].path for name in self._of.get(transmission, ())}
         reductions = [name for name, path in paths.items() if path[-1] == _REDUCTION]
         own = [name for name in reductions if paths[name][:2] == ('joints', joint)]
         entries = [
@@ -454,7 +447,7 @@ class TuneModel:
                 ],
             )
             for transmission, names in self._of.items()
-            for group in [[(name, self._places[name][1]) for name in names]]
+            for group in [[(name, self._described[name].path) for name in names]]
         ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
         return parameters_yaml(entries, heading)
