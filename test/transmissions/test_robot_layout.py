@@ -146,6 +146,11 @@ def test_an_actuator_is_commanded_by_the_one_that_may(make_spec, make_robot, rea
     assert commands.tolist() == [30.0]
     owned = {binding.spec.name: binding.owned for binding in t.bindings}
     assert owned == {'drive': (True,), 'gauge': (False,)}
+    moves = dict(zip(t.joint_names, t.moves.tolist(), strict=True))
+    assert moves == {'joint': [True], 'needle': [False]}
+    joint = np.array([name == 'joint' for name in t.joint_names])
+    assert t.joints_of(np.array([True])).tolist() == joint.tolist()
+    assert t.actuators_of(np.array([joint, ~joint])).tolist() == [[True], [False]]
 
 
 def test_a_reader_gives_what_nobody_commands(make_spec, make_robot):

@@ -337,7 +337,7 @@ class CommandPatterns:
             if not mine[commanded].all():
                 partial.append(group)
                 complete[:, group.joints] = commanded[:, np.newaxis]
-        result = commanded_actuators(self._robot, complete)
+        result = self._robot.actuators_of(complete)
         following = [
             joint
             for group in partial
@@ -363,20 +363,6 @@ class CommandPatterns:
 def owned_actuators(binding: Binding) -> Index:
     """Return the indices of the actuators that are commanded through a transmission."""
     actuators: Index = np.array(binding.actuators, dtype=np.intp)[np.array(binding.owned)]
-    return actuators
-
-
-def commanded_actuators(robot: RobotTransmissions, joints: Mask) -> Mask:
-    """
-    Return which actuators move some of the joints commanded.
-
-    :param joints: Shape ``(..., n_joints)``.
-    :returns: Shape ``(..., n_actuators)``.
-    """
-    actuators: Mask = np.zeros((*joints.shape[:-1], len(robot.actuator_names)), dtype=bool)
-    for binding in robot.bindings:
-        own = joints[..., list(binding.joints)].any(axis=-1, keepdims=True)
-        actuators[..., owned_actuators(binding)] |= own
     return actuators
 
 

@@ -117,7 +117,7 @@ class CommandPath:
         self, command: Array, known: Known, stamp: Stamp, source: str
     ) -> list[JointStateRecord]:
         """Send a command; joints that are rejected alone end, and the others are sent."""
-        ledger = self._gate.ledger
+        ledger, robot = self._gate.ledger, self._robot
         over: Mask | None = None
         try:
             while True:
@@ -130,7 +130,7 @@ class CommandPath:
                         ledger.note_rejection(named)
                         raise
                     # All joints of the transmission, named or not.
-                    mine = error.joints | ledger.joints_of(ledger.actuators_of(error.joints))
+                    mine = error.joints | robot.joints_of(robot.actuators_of(error.joints))
                     assert (named & mine).any(), 'else this would have no end'
                     ledger.note_rejection(mine)
                     over = mine if over is None else over | mine

@@ -20,7 +20,6 @@ import numpy as np
 
 from transmission_bridge.bridge.command_plan import (
     actuator_messages,
-    commanded_actuators,
     CommandPattern,
     CommandPatterns,
     owned_actuators,
@@ -188,7 +187,8 @@ class Gate:
         """Update the ledger by what is known now; before anything else of a message."""
         self.ledger.update_clock(known.now)
         if known.returned is not None:
-            self.ledger.forget_positions(self.ledger.joints_of(known.returned), known.returned)
+            joints = self._robot.joints_of(known.returned)
+            self.ledger.forget_positions(joints, known.returned)
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ class Gate:
                 'unknown_turn',
                 f'it is not known in which turn {shortened(names)} is, if it was heard at all, so '
                 'that no position can be sent there: see diagnostics',
-                self.ledger.joints_of(places),
+                self._robot.joints_of(places),
             )
 
     # -- ends ------------------------------------------------------------------------------------
@@ -400,9 +400,10 @@ class Gate:
         self._stop_outward(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
-        moved = [b for b in robot.bindings if named[list(b.joints)].any()]
         is_finite = np.isfinite(self._waypoints_of_drivers(mapped))
-        for binding in moved:
+        for binding in robot.bindings:
+            if not named[list(binding.joints)].any():
+                continue
             lost = given & ~is_finite[:, :, owned_actuators(binding)].all(axis=-1)
             if lost.any():
                 field, point = np.argwhere(lost)[0]
@@ -417,14 +418,11 @@ class Gate:
             self.actuator_limits.apply_row(mapped[field], row, effects)
         self._check_mean_speed(trajectory, values[_POSITION], mapped[_POSITION])
         effects.count()
-        actuators = commanded_actuators(robot, named)
-        joints = named.copy()
-        for binding in moved:
-            joints[list(binding.joints)] = True
+        actuators = robot.actuators_of(named)
         self.ledger.record_trajectory(
             TrajectoryEnd(
                 named=named,
-                joints=joints,
+                joints=named | robot.joints_of(actuators),
                 joint_command=_left_command(values, given),
                 actuators=actuators,
                 actuator_command=_left_command(mapped, given),
@@ -566,7 +564,7 @@ class Gate:
         former = self.ledger.joints
         command = former.copy()
         self.limits.stop_outward(command, known.position, known.velocity, LimitEffects())
-        stopped = self.ledger.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
+        stopped = self._robot.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
         return np.where(stopped & ~np.isnan(values), 0.0, values)
 
     def _end_replaced_velocities(self, known: Known) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import commanded_actuators, CommandPattern
+from transmission_bridge.bridge.command_plan import CommandPattern
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
 from transmission_bridge.transmissions import RobotTransmissions
@@ -70,8 +70,8 @@ class Ledger:
         self._n_actuators = len(robot.actuator_names)
         given = np.asarray(timeouts, dtype=float)
         self._timeouts: Array = np.where(given > 0.0, given, np.inf)
-        #: Which actuators each joint moves, shape ``(n_joints, n_actuators)``.
-        self._moves = commanded_actuators(robot, np.eye(len(self._names), dtype=bool))
+        #: Members stay when numbers change.
+        self._robot = robot
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.reset()
 
@@ -109,7 +109,7 @@ class Ledger:
         """
         if not self._has_trajectories:
             return self.joints
-        moving = self._moves[:, self.under_way(now)].any(axis=1)
+        moving = self._robot.joints_of(self.under_way(now))
         return np.where(moving, np.nan, self.joints)
 
     def step_origin(self, known: Array, now: float) -> Array:
@@ -239,7 +239,7 @@ class Ledger:
         upcoming = []
         for end in self.upcoming:
             kept = end.joints & ~joints
-            actuators = end.actuators & self._moves[kept].any(axis=0)
+            actuators = end.actuators & self._robot.actuators_of(kept)
             if kept.any():
                 named = end.named & kept
                 upcoming.append(replace(end, named=named, joints=kept, actuators=actuators))
@@ -294,16 +294,6 @@ class Ledger:
         for end in self.upcoming:
             end.joint_command[_POSITION, joints] = np.nan
             end.actuator_command[_POSITION, actuators] = np.nan
-
-    def actuators_of(self, joints: Mask) -> Mask:
-        """Return the actuators that move some of these joints, shape ``(..., n_actuators)``."""
-        actuators: Mask = (joints[..., np.newaxis] & self._moves).any(axis=-2)
-        return actuators
-
-    def joints_of(self, actuators: Mask | Index) -> Mask:
-        """Return the joints that some of these actuators move."""
-        joints: Mask = self._moves[:, actuators].any(axis=1)
-        return joints
 
     def keep_actuators(self, robot: RobotTransmissions) -> None:
         """Hold joints at the positions that their actuators have by new maps."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.description.specs import (
@@ -35,7 +36,7 @@ from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import BY_ROLE, Tunable
 from transmission_bridge.transmissions.tuning import passed_by_role, rebuilt, resolved
 from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Index, Mask
 
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
 
@@ -229,6 +230,29 @@ class RobotTransmissions:
         The loaded ones, then an identity for each joint that passes through, of the joint's name.
         """
         return self._layout.bindings
+
+    @cached_property
+    def moves(self) -> Mask:
+        """Which actuators a command to a joint reaches, shape ``(n_joints, n_actuators)``."""
+        moves = np.zeros((len(self.joint_names), len(self.actuator_names)), dtype=bool)
+        for binding in self.bindings:
+            moves[np.ix_(binding.joints, binding.actuators)] |= binding.owned
+        return moves
+
+    def actuators_of(self, joints: Mask) -> Mask:
+        """
+        Return the actuators that commands to some of these joints reach.
+
+        :param joints: Shape ``(..., n_joints)``.
+        :returns: Shape ``(..., n_actuators)``.
+        """
+        actuators: Mask = (joints[..., np.newaxis] & self.moves).any(axis=-2)
+        return actuators
+
+    def joints_of(self, actuators: Mask | Index) -> Mask:
+        """Return the joints by whose commands some of these actuators are reached."""
+        joints: Mask = self.moves[:, actuators].any(axis=1)
+        return joints
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -27,7 +27,6 @@ from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.tools.watch_state import ACTIVE, JOINT_STATES, WatchState
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Mask
 
 __all__ = ['BridgeRobot']
 
@@ -274,15 +273,9 @@ class BridgeRobot(RosClient):
             joints.values(now),
             now - actuators.newest(),
             now - joints.newest(),
-            self._commanded(robot, now - newest < _LIVE),
+            robot.joints_of(now - newest < _LIVE),
             target,
         )
-
-    def _commanded(self, robot: RobotTransmissions, live: Mask) -> Mask:
-        commanded: Mask = np.zeros(len(robot.joint_names), dtype=bool)
-        for binding in robot.bindings:
-            commanded[list(binding.joints)] |= live[list(binding.actuators)].any()
-        return commanded
 
     def sentences(self) -> tuple[str, ...]:
         """Return what is missing, also while there is no model."""
