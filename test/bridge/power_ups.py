@@ -17,6 +17,7 @@ import sys
 
 import numpy as np
 
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -276,7 +277,8 @@ def run(count, seed=0, each=25):
     for number in range(count // each):
         kind = KINDS[number % len(KINDS)]
         robot = make(kind, rng)
-        path = StatePath(robot.maps, wrap_period=robot.periods)
+        periods = tuple(f'{name}={period}' for name, period in robot.periods.items())
+        path = StatePath(robot.maps, BridgeOptions(state_timeout=0.0, wrap_period=periods))
         for _ in range(each):
             power_up(robot, path, rng, counts[kind])
     return counts

@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 )
 import numpy as np
 import pytest
+from state_paths import state_path
 
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import LayoutTable
@@ -125,7 +125,7 @@ class Bridge:
     def __init__(self, robot=ROBOT, state_timeout=0.0, **options):
         self.robot = robot
         self.now = 100.0
-        self.states = StatePath(robot, timeout=state_timeout, stamp_hold=reference.STAMP_HOLD)
+        self.states = state_path(robot, timeout=state_timeout, stamp_hold=reference.STAMP_HOLD)
         self.commands = Commands(robot, **options)
         numbers = reference.Numbers()
         self.model_states = reference.ReferenceStates(numbers, timeout=state_timeout)

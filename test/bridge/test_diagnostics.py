@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from state_paths import state_path
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (
@@ -348,7 +349,7 @@ def fed(robot, feed):
     """Return a function that makes a state path that has taken these messages."""
 
     def make(*messages, **options):
-        states = StatePath(robot, **options)
+        states = state_path(robot, **options)
         for message in messages:
             feed(states, message, now=1.0)
         return states

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from state_paths import state_path
 
 from transmission_bridge.bridge.diagnostics import actuator_status
 from transmission_bridge.bridge.driver_units import DriverUnits
@@ -249,7 +250,7 @@ def test_a_period_is_a_number_of_the_driver(twins):
     """An encoder that starts again at 4096 ticks is unwrapped before the map."""
     _, robot = twins
     layouts = LayoutTable()
-    path = StatePath(robot, wrap_period={'left': 4096.0}, unknown_turn='first')
+    path = state_path(robot, wrap_period={'left': 4096.0}, unknown_turn='first')
     for reading in (4000.0, 100.0):
         message = record(('left', 'right'), position=[reading, 0.0])
         path.update('driver', layouts.get(message.names, message.lengths), message, (1, 0))

@@ -10,6 +10,7 @@ import math
 from command_paths import Commands, Trajectories
 import numpy as np
 import pytest
+from state_paths import state_path
 
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
@@ -65,7 +66,7 @@ def joint_state(followers, feed):
     """
 
     def published(**options):
-        path = StatePath(followers, **options)
+        path = state_path(followers, **options)
         feed(path, message(('motor',), [6.0], [2.0], [3.0]))
         found = path.joint_state()
         assert path.encoded(JointStateEncoder()) == JointStateEncoder().encode(found)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from state_paths import state_path
 
 import transmission_bridge as tb
 from transmission_bridge.bridge.offline import OfflineConverter
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
     JointStateEncoder,
@@ -124,7 +124,7 @@ def refuse(data):
 
 def live(robot, recorded, **choices):
     """Return what the live bridge publishes, message by message."""
-    path, encoder, readers = StatePath(robot, **choices), JointStateEncoder(), JointStateReader()
+    path, encoder, readers = state_path(robot, **choices), JointStateEncoder(), JointStateReader()
     published = []
     for message in recorded:
         try:
@@ -238,20 +238,14 @@ def test_options_of_the_bridge_count_in_a_recording_to_the_last_bit(name, data):
         'unknown_turn': data.draw(st.sampled_from(['resolve', 'first'])),
         'unknown_joints': data.draw(st.sampled_from(['omit', 'nan'])),
         'unknown_rates': data.draw(st.sampled_from(['nan', 'zero'])),
-        'undeclared': data.draw(st.sampled_from(['auto', 'publish', 'hide'])),
+        'undeclared_interfaces': data.draw(st.sampled_from(['auto', 'publish', 'hide'])),
+        'actuator_names': tuple(f'{driver}={actuator}' for driver, actuator in names.items()),
+        'wrap_period': tuple(f'{name}={period!r}' for name, period in periods.items()),
     }
-    options = BridgeOptions(
-        unknown_turn=choices['unknown_turn'],
-        unknown_joints=choices['unknown_joints'],
-        unknown_rates=choices['unknown_rates'],
-        undeclared_interfaces=choices['undeclared'],
-        actuator_state_topics=('/one', 'two'),
-        actuator_names=tuple(f'{driver}={actuator}' for driver, actuator in names.items()),
-        wrap_period=tuple(f'{actuator}={period!r}' for actuator, period in periods.items()),
-    )
+    options = BridgeOptions(actuator_state_topics=('/one', 'two'), **choices)
     recorded = data.draw(recordings((*robot.actuator_names, *'ABC')))
     with np.errstate(all='ignore'):
-        expected = live(robot, recorded, actuator_names=names, wrap_period=periods, **choices)
+        expected = live(robot, recorded, actuator_state_topics=('one', 'two'), **choices)
         assert offline(robot, recorded, options=options) == expected
 
 

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 import pytest
+from state_paths import state_path
 
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions import RobotTransmissions
@@ -67,7 +67,7 @@ ALL = [[1.0] * 5, [2.0] * 5, [3.0] * 5]
 def published(feed, plugin, choice, **options):
     """Return the three arrays for joints at 1, that turn at 2, with an effort of 3."""
     robot = RobotTransmissions(load_description(URDF.format(plugin=plugin), strict=True))
-    path = StatePath(robot, undeclared=choice, **options)
+    path = state_path(robot, undeclared_interfaces=choice, **options)
     feed(path, JointStateRecord((1, 0), '', NAMES, *np.array(ALL)))
     found = path.joint_state()
     assert found.names == NAMES
@@ -99,7 +99,7 @@ def test_hidden_is_not_filled(feed, plugin):
 def test_nothing_but_hidden_numbers_is_no_state(feed):
     """A message without a number would only say that the joint exists."""
     robot = RobotTransmissions(load_description(URDF.format(plugin=OTHER), strict=True))
-    path = StatePath(robot, undeclared='hide', unknown_joints='nan')
+    path = state_path(robot, undeclared_interfaces='hide', unknown_joints='nan')
     feed(path, JointStateRecord((1, 0), '', ('part',), (), (2.0,), ()))
     assert path.joint_state() is None
     feed(path, JointStateRecord((1, 0), '', ('part',), (1.0,), (2.0,), ()))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from state_paths import state_path
 
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
@@ -50,7 +51,7 @@ class Driver:
     """Feeds a path and the reference model, and compares them after every message."""
 
     def __init__(self, reference, robot, unknown_joints='omit', names=None):
-        self.path = StatePath(
+        self.path = state_path(
             robot,
             unknown_joints=unknown_joints,
             actuator_names={} if names is None else names,
@@ -135,14 +136,14 @@ def test_driver_names(reference, robot, data):
 def test_name_of_another_actuator(robot):
     """A driver's name that another actuator keeps is refused: two would be commanded by it."""
     with pytest.raises(ParameterError, match='two actuators') as caught:
-        StatePath(robot, actuator_names={'left': 'right'})
+        state_path(robot, actuator_names={'left': 'right'})
     assert caught.value.parameter == 'actuator_names'
     for names in (
         {'left': 'right', 'right': 'left'},
         {'left': 'left'},
         {'l': 'left', 'm': 'left'},
     ):
-        StatePath(robot, actuator_names=names)
+        state_path(robot, actuator_names=names)
 
 
 def test_same_layout_is_refused_again(reference, driver):
@@ -179,7 +180,7 @@ def test_too_large_is_unknown(feed, unknown_rates):
     robot = plain.with_parameters(
         {transmission: {'joints': {joint: {'mechanical_reduction': 1e-3}}}}
     )
-    states = StatePath(robot, unknown_rates=unknown_rates)
+    states = state_path(robot, unknown_rates=unknown_rates)
     rows = np.array([[1.0], [1e308], [1e308]])
     feed(states, JointStateRecord((1, 0), '', robot.actuator_names, *rows))
     with np.errstate(over='ignore'):
@@ -204,7 +205,7 @@ def test_message_of_strangers(reference, driver):
 
 def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
     """The stamp of a driver that timed out, its clock ahead, counts for a second at most."""
-    path = StatePath(robot, timeout=1.0, stamp_hold=reference.STAMP_HOLD)
+    path = state_path(robot, timeout=1.0, stamp_hold=reference.STAMP_HOLD)
 
     def update(source, names, stamp, now):
         message = reference.Message(names, position=(1.0,) * len(names), stamp=stamp)
@@ -221,7 +222,7 @@ def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
 
 def test_a_lone_driver_that_timed_out_has_no_stamp(reference, robot, feed):
     """What was looked up in between changes nothing for the message that ends the silence."""
-    path = StatePath(robot, timeout=2.0, stamp_hold=1.0)
+    path = state_path(robot, timeout=2.0, stamp_hold=1.0)
     for stamp, now in (((3, 0), 0.0), ((2, 0), 0.25)):
         feed(path, reference.Message(('winch',), position=(1.0,), stamp=stamp), now=now)
         assert path.joint_state(now).stamp == (3, 0)
@@ -318,7 +319,7 @@ class Drivers:
     """Feeds a path with a timeout of half a second."""
 
     def __init__(self, reference, robot, feed):
-        self.path = StatePath(robot, timeout=0.5)
+        self.path = state_path(robot, timeout=0.5)
         self._message = reference.Message
         self._feed = feed
 

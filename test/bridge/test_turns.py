@@ -12,10 +12,10 @@ from pathlib import Path
 from command_paths import Commands, Trajectories
 import numpy as np
 import pytest
+from state_paths import state_path
 
 from transmission_bridge.bridge.diagnostics import actuator_status, ERROR, OK, WARN
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -65,7 +65,7 @@ class Bridge:
     def __init__(self, maps, periods=None, *, timeout=1.0, **options):
         self.maps = maps
         periods = dict.fromkeys(maps.actuator_names, TURN) if periods is None else periods
-        self.states = StatePath(maps, wrap_period=periods, timeout=timeout, **options)
+        self.states = state_path(maps, wrap_period=periods, timeout=timeout, **options)
         self.commands = Commands(maps)
         self.layouts = LayoutTable()
 

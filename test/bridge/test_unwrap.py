@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from state_paths import state_path
 
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.turns import Unwrapper, wrap_periods
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -40,7 +40,7 @@ class Driver:
     """Sends positions to a state path that takes the first reading as it is."""
 
     def __init__(self, robot, wrap_period, **options):
-        self.path = StatePath(robot, wrap_period=wrap_period, unknown_turn='first', **options)
+        self.path = state_path(robot, wrap_period=wrap_period, unknown_turn='first', **options)
         self._layouts = LayoutTable()
 
     def send(self, source='driver', now=0.0, **positions):

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from state_paths import state_path
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'servo_arm'
@@ -92,7 +92,7 @@ def test_every_joint_is_known_at_the_first_reading(shares):
         ]
     )
     ticks = np.rint(UNITS.of_drivers(ROBOT.joint_to_actuator('position', joints), 0)) % TURN
-    states = StatePath(ROBOT, wrap_period=dict.fromkeys(ROBOT.actuator_names, TURN))
+    states = state_path(ROBOT, wrap_period=dict.fromkeys(ROBOT.actuator_names, TURN))
     record = JointStateRecord((1, 0), '', ROBOT.actuator_names, ticks, NOTHING, NOTHING)
     states.update('driver', LayoutTable().get(record.names, record.lengths), record, (1, 0))
     found = states.joint_motion()[0]

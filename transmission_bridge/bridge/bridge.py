@@ -14,7 +14,7 @@ from transmission_bridge.bridge.gate import Gate, Outgoing
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.outputs import DriverNames
-from transmission_bridge.bridge.robot import states_of
+from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
@@ -48,9 +48,7 @@ class Bridge:
     ) -> None:
         self.robot = robot
         self._options = options
-        self.states = states_of(
-            robot, options, timeout=options.state_timeout, stamp_hold=stamp_hold
-        )
+        self.states = StatePath(robot, options, stamp_hold=stamp_hold)
         names = pairs('actuator_names', options.actuator_names)
         drivers = DriverNames(names, robot.actuator_names)
         self.gate = Gate(robot, options, drivers=drivers, send=send)

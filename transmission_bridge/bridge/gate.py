@@ -144,9 +144,7 @@ class Gate:
         self._merged = options.mixed_commands == 'nan'
         self.timeouts = command_timeouts(robot, options.command_timeout)
         self.ledger = Ledger(robot, self.timeouts)
-        self.limits = CommandLimits(
-            robot, options.limits, options.zero_max_velocity, options.max_step
-        )
+        self.limits = CommandLimits(robot, options)
         self.report = MapReport()
         self._ending_rows = [_VELOCITY, _EFFORT] if options.zero_effort else [_VELOCITY]
         names, order = robot.actuator_names, options.command_actuators

@@ -16,6 +16,7 @@ import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import CommandCounts, JointError
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.transmissions import RobotTransmissions
@@ -97,17 +98,13 @@ class CommandLimits:
     Position bounds, velocity and effort magnitudes of every joint.
 
     :param robot: Gives the joints and, through its description, their limits.
-    :param policy: ``clamp``, ``reject`` or ``off``.
-    :param moving: Speed [rad/s or m/s] above which a joint counts as moving.
-    :param max_step: What becomes of a step that is too large: ``off``, ``warn`` or ``reject``.
+    :param options: Of these ``limits``, ``zero_max_velocity`` and ``max_step`` count.
     """
 
-    def __init__(
-        self, robot: RobotTransmissions, policy: str, moving: float = 0.0, max_step: str = 'off'
-    ) -> None:
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self._names = robot.joint_names
-        self._policy, self._max_step = policy, max_step
-        self._moving = moving
+        self._policy, self._max_step = options.limits, options.max_step
+        self._moving = options.zero_max_velocity
         limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
         bounds: Array = np.array(
             [

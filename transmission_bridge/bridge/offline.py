@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.robot import states_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.states import known_or_empty, StatePath
 from transmission_bridge.errors import MessageError
@@ -107,7 +107,7 @@ class OfflineConverter:
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         # In both directions, because it checks the options.
-        path = states_of(robot, options)
+        path = StatePath(robot, replace(options, state_timeout=0.0))
         self.path: StatePath | ReverseStatePath = path
         self.names = path.view.names
         if direction == JOINT_TO_ACTUATOR:

@@ -14,14 +14,18 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.gate import Known
 from transmission_bridge.bridge.inputs import Stamp
+from transmission_bridge.bridge.options import BridgeOptions, pairs
 from transmission_bridge.bridge.state_buffer import StateBuffer
-from transmission_bridge.bridge.turns import TurnCounter
+from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
+
+#: Of recordings, in which no time passes.
+_RECORDED = BridgeOptions(state_timeout=0.0)
 
 # -- When the joint states are published ---------------------------------------------------------
 
@@ -90,21 +94,17 @@ class JointView:
     Adds followers to joint states and hides interfaces that must not be published.
 
     :param robot: The maps.
-    :param unknown_rates: ``nan`` or ``zero``: published for an unknown velocity or effort.
-    :param undeclared: ``publish``: publish everything; ``hide``: of a joint in ``<ros2_control>``
-        blocks only the state interfaces that it declares there; ``auto``: as ``hide`` for joints
-        of blocks whose hardware plugin is topic-based, because that fails when it is given an
-        undeclared one, else as ``publish``.
+    :param options: Of these ``unknown_rates`` and ``undeclared_interfaces`` count.
     :ivar names: The joints, then their followers.
     :ivar hidden: What is never published, shape ``(3, n)``; ``None`` where everything is.
     """
 
-    def __init__(self, robot: RobotTransmissions, unknown_rates: str, undeclared: str) -> None:
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self._followers = _followers(robot)
-        self._fills = unknown_rates == 'zero'
+        self._fills = options.unknown_rates == 'zero'
         followers = self._followers.names if self._followers is not None else ()
         self.names = (*robot.joint_names, *followers)
-        self.hidden = _undeclared(robot.robot, self.names, undeclared)
+        self.hidden = _undeclared(robot.robot, self.names, options.undeclared_interfaces)
 
     @property
     def is_plain(self) -> bool:
@@ -220,49 +220,38 @@ class StatePath:
     Merges actuator states by name and maps them to joint states; messages are in drivers' units.
 
     Every number is the newest that a driver gave; NaN and inf mean unknown. A message is used
-    whole or not at all. See :class:`~transmission_bridge.bridge.options.BridgeOptions` for the
-    choices.
+    whole or not at all.
 
     :param robot: The maps; replaced by :meth:`use`.
-    :param unknown_joints: ``omit`` or ``nan``.
-    :param unknown_rates: ``nan`` or ``zero``.
-    :param undeclared: ``auto``, ``publish`` or ``hide``.
-    :param actuator_names: Driver's name to URDF name, where they differ.
-    :param wrap_period: Period of single-turn encoders by actuator, in its driver's unit.
-    :param unknown_turn: ``resolve`` or ``first``, see :class:`TurnCounter`.
-    :param timeout: Seconds after which a number that did not come again is unknown; 0: never;
-        -1: the larger of 1 s and five periods of its driver.
+    :param options: The choices of the user; by default the defaults, and numbers stay known.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
         for recordings: at once.
     :ivar merged: The newest numbers of all drivers.
     :ivar view: The joints and interfaces that are published.
     :ivar report: What became NaN in position-dependent transmissions, and why.
+    :raises TransmissionBridgeError: If an option does not fit the robot.
     """
 
     def __init__(
         self,
         robot: RobotTransmissions,
+        options: BridgeOptions = _RECORDED,
         *,
-        unknown_joints: str = 'omit',
-        unknown_rates: str = 'nan',
-        undeclared: str = 'auto',
-        actuator_names: Mapping[str, str] | None = None,
-        wrap_period: Mapping[str, float] | None = None,
-        unknown_turn: str = 'resolve',
-        timeout: float = 0.0,
         stamp_hold: float = 0.0,
     ) -> None:
-        self._omit = unknown_joints == 'omit'
+        self._omit = options.unknown_joints == 'omit'
+        lost, entries = robot.lost_actuators, pairs('wrap_period', options.wrap_period)
+        periods = wrap_periods(entries, robot.actuator_names, lost)
         self.merged = StateBuffer(
             robot.actuator_names,
-            driver_names=actuator_names or {},
+            driver_names=pairs('actuator_names', options.actuator_names),
             units=DriverUnits(robot),
-            turns=TurnCounter(robot, wrap_period, unknown_turn) if wrap_period else None,
-            lost=robot.lost_actuators,
-            timeout=timeout,
+            turns=TurnCounter(robot, periods, options.unknown_turn) if periods else None,
+            lost=lost,
+            timeout=options.state_timeout,
             stamp_hold=stamp_hold,
         )
-        self.view = JointView(robot, unknown_rates, undeclared)
+        self.view = JointView(robot, options)
         self._is_plain = self.view.is_plain
         self.report = MapReport()
         self.use(robot)

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from state_paths import state_path
 
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
 from transmission_bridge.transmissions import RobotTransmissions
@@ -135,7 +135,7 @@ def live(messages, numbers=None, **choices):
     :param choices: Those of the state path.
     """
     robot = RobotTransmissions(load_description(URDF)).with_parameters(numbers or {})
-    path = StatePath(robot, **choices)
+    path = state_path(robot, **choices)
     encoder, readers = JointStateEncoder(), {}
     published = []
     for source, time, data in messages:

@@ -264,7 +264,11 @@ def test_drivers_that_use_the_same_names_are_told_apart(run, bags, tmp_path, rob
     result = run('convert', robot_file, source, joints, *options, *forward)
     assert (result.code, result.err) == (0, '')
     before = bags.read(source).messages
-    expected = bags.live([(n[1:], *m) for n, *m in before], actuator_names=names)
+    expected = bags.live(
+        [(n[1:], *m) for n, *m in before],
+        actuator_state_topics=(left, right),
+        actuator_names=names,
+    )
     assert [m[1:] for m in bags.read(joints).messages] == expected
     reader = JointStateReader()
     for driver, drivers_names in ((left, ('M1',)), (right, ('M1', 'M2'))):
