@@ -114,7 +114,7 @@ def cycles(rounds: int, _: int) -> tuple[Figures, Figures]:
         robot, inputs = prepared(joints, 1)
         rows = [array[0] for array in inputs]
         lists = [row.tolist() for row in rows]
-        affine = [robot.mapper.map_of(name, DIRECTION).affine for name in INTERFACES]
+        affine = [robot.map_of(name, DIRECTION).affine for name in INTERFACES]
         workspaces = [each.workspace() for each in affine]
         outputs = [np.empty(joints) for _ in INTERFACES]
         stacked = AffineMap.stacked(affine)

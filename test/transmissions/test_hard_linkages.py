@@ -128,7 +128,7 @@ def streamed(
     columns = slice(None) if forward else [inputs.index(str(name))]
     rows[:, :, columns] = 1.0
     rows[:, 0, columns] = values.reshape(len(values), -1)
-    stream, found, reasons = robot.mapper.stream(direction), [], []
+    stream, found, reasons = robot.stream(direction), [], []
     for each in rows:
         report = MapReport()
         found.append(stream.map_state(each, report).copy())
@@ -481,7 +481,7 @@ def test_a_platform_comes_back_elsewhere_after_an_absence(absent: int, times: in
     """No joint is that of another assembly or a turn away, however long nothing was in reach."""
     robot = platform()
     assert list(map(str, robot.findings)) == []
-    stream, report = robot.mapper.stream(ACTUATOR_TO_JOINT), MapReport()
+    stream, report = robot.stream(ACTUATOR_TO_JOINT), MapReport()
     random = np.random.default_rng(absent)
     speed, push = random.normal(size=(2, 3))
     lost = wrong = turns = 0

@@ -529,7 +529,7 @@ def assert_maps(
 ) -> None:
     """Hold rows of a stream against the map of each interface by itself."""
     for row, (interface, place) in enumerate(zip(FIELDS, places, strict=True)):
-        expected = transmissions.mapper.map(direction, interface, given[row], at=place)
+        expected = transmissions.map(direction, interface, given[row], at=place)
         assert found[row] == pytest.approx(expected, rel=1e-8, abs=1e-10, nan_ok=True), interface
 
 
@@ -749,7 +749,7 @@ def test_a_robot_answers_its_linkage_beside_all_else(
             for row, (name, values) in enumerate(
                 (('position', at), ('velocity', rates), ('effort', efforts))
             ):
-                alone_found = transmissions.mapper.map(direction, name, values, at=at)
+                alone_found = transmissions.map(direction, name, values, at=at)
                 assert found[row] == pytest.approx(alone_found, rel=1e-8, abs=1e-8)
         assert not report.counts
 

@@ -163,7 +163,7 @@ def test_a_linkage_is_the_one_that_mujoco_closes(
     speed, push, force = random.normal(size=(3, COUNT, 2))
 
     def mapped(interface: str, values: Array, **options: Array) -> Array:
-        return transmissions.mapper.map(ACTUATOR_TO_JOINT, interface, values, **options)[:, order]
+        return transmissions.map(ACTUATOR_TO_JOINT, interface, values, **options)[:, order]
 
     q, rate = mapped('position', a), mapped('velocity', speed, at=a)
     acceleration = mapped('acceleration', push, at=a, rate=speed)
@@ -176,7 +176,7 @@ def test_a_linkage_is_the_one_that_mujoco_closes(
     for interface, given, expected in (('velocity', rate, speed), ('effort', effort, force)):
         values = np.full((COUNT, len(names)), np.nan)
         values[:, order] = given
-        found = transmissions.mapper.map(JOINT_TO_ACTUATOR, interface, values, **at)
+        found = transmissions.map(JOINT_TO_ACTUATOR, interface, values, **at)
         assert np.abs(found - expected).max() <= TOLERANCE * np.abs(values[0]).max()
     for k in range(COUNT):
         residual, jacobian = model.constraints(q[k])

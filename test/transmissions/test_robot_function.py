@@ -804,9 +804,9 @@ def test_the_affine_part_is_that_of_the_affine_map(robots, robot_of, data) -> No
     nonlinear = robot_of(Crank)
     places = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     for direction in DIRECTIONS:
-        maps = [linear.mapper.map_of(interface, direction).affine for interface in FIELDS]
+        maps = [linear.map_of(interface, direction).affine for interface in FIELDS]
         stacked = AffineMap.stacked([_beside(each) for each in maps])
-        (step,) = nonlinear.mapper.map_of('position', direction).steps
+        (step,) = nonlinear.map_of('position', direction).steps
         function = robot_function.RobotFunction(stacked, [step], direction, commands=False)
         for scale in (1.0, 1e-300, 1e300):
             values = scale * places.normal(size=(3, stacked.n_in // 3))

@@ -22,7 +22,7 @@ from transmission_bridge.messages.joint_state import (
 )
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
+from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
 
 # -- Actuator commands as messages ---------------------------------------------------------------
@@ -231,9 +231,8 @@ def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
     zeros = np.zeros(len(robot.actuator_names))
     # Through the robot, which catches the errors of plugins.
-    mapper = robot.mapper
-    jacobian = mapper.jacobian(zeros)
-    offset = mapper.map(ACTUATOR_TO_JOINT, 'position', zeros)
+    jacobian = robot.jacobian(zeros)
+    offset = robot.actuator_to_joint('position', zeros)
     return tuple(
         CoupledJoints(
             binding.spec.name,

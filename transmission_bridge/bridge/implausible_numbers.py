@@ -57,7 +57,7 @@ def implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
         if joint.is_scalar
     }
     # The robot's, which is NaN where a plugin raises.
-    whole = robot.mapper.jacobian(np.zeros(len(robot.actuator_names)))
+    whole = robot.jacobian(np.zeros(len(robot.actuator_names)))
     findings: list[Finding] = []
     for binding in robot.bindings:
         extreme = list(_reductions(robot, binding))

@@ -65,7 +65,7 @@ class ActuatorDevice:
     def __init__(self, device: JointDevice, transmissions: RobotTransmissions) -> None:
         self._device = device
         moving = [joint.name for joint in device.joints if joint.n_dofs]
-        self._map = transmissions.mapper.part(moving)
+        self._map = transmissions.part(moving)
         self._companions = self._map.joint_names[len(moving) :]
         robot = transmissions.robot
         others = [joint_from_spec(robot.joint(name)) for name in self._companions]

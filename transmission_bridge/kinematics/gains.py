@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, shortened, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.types import Array
 
 #: By name, others zero; or an array of the commanded joints or of all, in the robot's order.
@@ -122,16 +121,16 @@ def actuator_gains(
     :raises TransmissionError: If a gain is not finite, or the transmissions do not reach the set
         point or, where there is a load, do not map accelerations.
     """
-    names, mapper = robot.joint_names, robot.mapper
+    names = robot.joint_names
     passive = {place for binding in robot.bindings for place in binding.passive}
     commanded = [place for place in range(len(names)) if place not in passive]
     q = _of_all('position', position, names, commanded, 1)
-    a = mapper.map(JOINT_TO_ACTUATOR, 'position', q)
-    jacobian = mapper.jacobian(a)
+    a = robot.joint_to_actuator('position', q)
+    jacobian = robot.jacobian(a)
     if not np.isfinite(jacobian).all():
         raise TransmissionError('the transmissions do not reach this set point')
     geometric = np.zeros((len(a), len(a)))
-    if load is not None and not mapper.is_constant:
+    if load is not None and not robot.is_constant:
         geometric = _geometric(robot, a, _of_all('load', load, names, commanded, 1))
     stiffness = jacobian.T @ _matrix('proportional', proportional, names, commanded) @ jacobian
     damping = jacobian.T @ _matrix('derivative', derivative, names, commanded) @ jacobian
@@ -161,7 +160,7 @@ def _geometric(robot: RobotTransmissions, a: Array, load: Array) -> Array:
     unit = np.eye(len(a))
     rates = np.array([unit[:, np.newaxis] + unit, unit[:, np.newaxis] - unit])
     at, still = np.broadcast_to(a, rates.shape), np.zeros(rates.shape)
-    bent = robot.mapper.map(ACTUATOR_TO_JOINT, 'acceleration', still, at=at, rate=rates) @ load
+    bent = robot.actuator_to_joint('acceleration', still, at=at, rate=rates) @ load
     if not np.isfinite(bent).all():
         raise TransmissionError(
             'a transmission does not map accelerations here, so that what a load does to its '

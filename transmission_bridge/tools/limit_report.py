@@ -230,7 +230,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
 def _constant(
     robot: RobotTransmissions, binding: Binding, names: Sequence[str]
 ) -> tuple[MemberLimits, ...]:
-    mapper = robot.mapper.part(names)
+    mapper = robot.part(names)
     joints = [effective_limits(robot.robot, name) for name in mapper.joint_names]
     lower, upper, velocity, effort = _columns(joints)
     anywhere = np.zeros(len(mapper.actuator_names))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from transmission_bridge.description.specs import (
     Finding,
@@ -64,8 +65,7 @@ class Binding:
         return (*self.joints, *self.passive)
 
 
-@dataclass(frozen=True, slots=True)
-class RobotLayout:
+class RobotLayout(NamedTuple):
     """
     The order of a robot's joints and actuators.
 

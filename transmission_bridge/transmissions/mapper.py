@@ -23,7 +23,7 @@ from transmission_bridge.errors import (
     UnknownNameError,
 )
 from transmission_bridge.transmissions.affine_map import AffineMap
-from transmission_bridge.transmissions.binding import Binding, RobotLayout
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -42,34 +42,32 @@ class Mapper:
     """
     Every interface in both directions, compiled.
 
-    :param layout: Places of joints and actuators, and what connects them.
+    :param joint_names: The joints, in their order.
+    :param actuator_names: The actuators, likewise.
+    :param bindings: What connects them.
     :param by_role: Names of transmissions with the interfaces that pass by role, unmapped.
     """
 
     def __init__(
         self,
-        layout: RobotLayout,
+        joint_names: tuple[str, ...],
+        actuator_names: tuple[str, ...],
+        bindings: tuple[Binding, ...],
         by_role: frozenset[tuple[str, str]],
     ) -> None:
-        self._layout = layout
-        self._by_role = by_role
+        self.joint_names = joint_names
+        self.actuator_names = actuator_names
+        #: Each transmission with the places of its joints and actuators.
+        self.bindings = bindings
+        #: Transmissions with the interfaces that pass from actuator to joint by role, unmapped.
+        self.by_role = by_role
         #: Compiled when they are first asked for: a part of a robot needs few of them.
         self._maps: dict[tuple[Direction, str], InterfaceMap] = {}
 
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        """The joints, in their order."""
-        return self._layout.joint_names
-
-    @property
-    def actuator_names(self) -> tuple[str, ...]:
-        """The actuators, in their order."""
-        return self._layout.actuator_names
-
-    @property
     def is_constant(self) -> bool:
         """Whether the Jacobian is the same everywhere."""
-        return all(binding.transmission.is_constant for binding in self._layout.bindings)
+        return all(binding.transmission.is_constant for binding in self.bindings)
 
     def map_of(self, interface: str, direction: Direction) -> InterfaceMap:
         """
@@ -79,7 +77,7 @@ class Mapper:
         """
         found = self._maps.get((direction, interface))
         if found is None:
-            found = _compile(self._layout, interface, direction, self._by_role)
+            found = _compile(self, interface, direction)
             self._maps[direction, interface] = found
         return found
 
@@ -137,7 +135,7 @@ class Mapper:
         jacobian = np.zeros(
             (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
         )
-        for binding in self._layout.bindings:
+        for binding in self.bindings:
             rows = np.array(binding.moved)[:, np.newaxis]
             columns = np.array(binding.actuators)
             shape = (*position.shape[:-1], len(rows), len(columns))
@@ -162,14 +160,14 @@ class Mapper:
     def couplings(self) -> tuple[Coupling, ...]:
         """Each transmission by itself."""
         found = []
-        for each in self._layout.bindings:
+        for each in self.bindings:
             owned = replace(each, owned=(True,) * len(each.actuators))
-            own = _restricted(self._layout, each.moved, each.actuators, [owned])
+            own = self._restricted(each.moved, each.actuators, [owned])
             found.append(
                 Coupling(
                     np.array(each.moved, dtype=np.intp),
                     np.array(each.actuators, dtype=np.intp),
-                    Mapper(own, self._by_role),
+                    own,
                     len(each.joints),
                 )
             )
@@ -186,7 +184,44 @@ class Mapper:
 
         :raises UnknownNameError: If a joint is moved by no transmission.
         """
-        return Mapper(_part(self._layout, joint_names), self._by_role)
+        known = self.joint_names
+        for name in joint_names:
+            if name not in known:
+                raise UnknownNameError('joint', name, known)
+        wanted = [known.index(name) for name in joint_names]
+        bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.moved)]
+        moved = dict.fromkeys(place for each in bindings for place in each.moved)
+        joints = [*wanted, *(place for place in moved if place not in wanted)]
+        actuators = sorted({place for each in bindings for place in each.actuators})
+        owners: dict[int, int] = {}
+        for number, each in enumerate(bindings):
+            for place, is_owned in zip(each.actuators, each.owned, strict=True):
+                if is_owned or place not in owners:
+                    owners[place] = number
+        owned = [
+            replace(each, owned=tuple(owners[place] == number for place in each.actuators))
+            for number, each in enumerate(bindings)
+        ]
+        return self._restricted(joints, actuators, owned)
+
+    def _restricted(
+        self, joints: Sequence[int], actuators: Sequence[int], bindings: Sequence[Binding]
+    ) -> Mapper:
+        """Return the maps of some joints and actuators, in this order."""
+        return Mapper(
+            tuple(self.joint_names[place] for place in joints),
+            tuple(self.actuator_names[place] for place in actuators),
+            tuple(
+                replace(
+                    each,
+                    joints=tuple(map(joints.index, each.joints)),
+                    passive=tuple(map(joints.index, each.passive)),
+                    actuators=tuple(map(actuators.index, each.actuators)),
+                )
+                for each in bindings
+            ),
+            self.by_role,
+        )
 
 
 class Coupling(NamedTuple):
@@ -204,51 +239,6 @@ class Coupling(NamedTuple):
     actuators: Index
     mapper: Mapper
     n_commanded: int
-
-
-def _part(layout: RobotLayout, names: Sequence[str]) -> RobotLayout:
-    known = layout.joint_names
-    for name in names:
-        if name not in known:
-            raise UnknownNameError('joint', name, known)
-    wanted = [known.index(name) for name in names]
-    bindings = [each for each in layout.bindings if not set(wanted).isdisjoint(each.moved)]
-    moved = dict.fromkeys(place for each in bindings for place in each.moved)
-    joints = [*wanted, *(place for place in moved if place not in wanted)]
-    actuators = sorted({place for each in bindings for place in each.actuators})
-    owners: dict[int, int] = {}
-    for number, each in enumerate(bindings):
-        for place, is_owned in zip(each.actuators, each.owned, strict=True):
-            if is_owned or place not in owners:
-                owners[place] = number
-    owned = [
-        replace(each, owned=tuple(owners[place] == number for place in each.actuators))
-        for number, each in enumerate(bindings)
-    ]
-    return _restricted(layout, joints, actuators, owned)
-
-
-def _restricted(
-    layout: RobotLayout,
-    joints: Sequence[int],
-    actuators: Sequence[int],
-    bindings: Sequence[Binding],
-) -> RobotLayout:
-    """Return a layout of some joints and actuators, and what connects them, in this order."""
-    return replace(
-        layout,
-        joint_names=tuple(layout.joint_names[place] for place in joints),
-        actuator_names=tuple(layout.actuator_names[place] for place in actuators),
-        bindings=tuple(
-            replace(
-                each,
-                joints=tuple(map(joints.index, each.joints)),
-                passive=tuple(map(joints.index, each.passive)),
-                actuators=tuple(map(actuators.index, each.actuators)),
-            )
-            for each in bindings
-        ),
-    )
 
 
 class InterfaceMap(NamedTuple):
@@ -279,29 +269,22 @@ def _require(
             )
 
 
-def _compile(
-    layout: RobotLayout,
-    interface: str,
-    direction: Direction,
-    by_role: frozenset[tuple[str, str]],
-) -> InterfaceMap:
+def _compile(maps: Mapper, interface: str, direction: Direction) -> InterfaceMap:
     """
     Compile one interface in one direction.
 
-    :param layout: Places of joints and actuators.
-    :param by_role: Names of transmissions with the interfaces that pass by role, unmapped.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
     """
     quantity = quantity_of(interface, direction)
     forward = direction == ACTUATOR_TO_JOINT
-    shape = (len(layout.joint_names), len(layout.actuator_names))
+    shape = (len(maps.joint_names), len(maps.actuator_names))
     matrix = np.zeros(shape if forward else shape[::-1])
     before = np.zeros(matrix.shape[1])
     after = np.zeros(matrix.shape[0])
     steps = []
-    for binding in layout.bindings:
+    for binding in maps.bindings:
         inputs, outputs, selected = _places(binding, direction)
-        if forward and (binding.spec.name, interface) in by_role:
+        if forward and (binding.spec.name, interface) in maps.by_role:
             # Passive joints have no role.
             matrix[outputs[: len(inputs)], inputs] = 1.0
             after[outputs[len(inputs) :]] = np.nan

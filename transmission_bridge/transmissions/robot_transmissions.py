@@ -20,18 +20,15 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
-from transmission_bridge.transmissions.binding import Binding, Built, lay_out
+from transmission_bridge.transmissions.binding import Built, lay_out
 from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
-    Direction,
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.transmissions.mapper import Mapper
 from transmission_bridge.transmissions.ranges import disjoint_ranges
 from transmission_bridge.transmissions.registry import Registry
-from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.stream import Stream
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import BY_ROLE, Tunable
 from transmission_bridge.transmissions.tuning import passed_by_role, rebuilt, resolved
@@ -43,7 +40,7 @@ _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
 _FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
 
 
-class RobotTransmissions:
+class RobotTransmissions(Mapper):
     """
     Every transmission of a robot, loaded, bound by role, and compiled into one map per interface.
 
@@ -51,6 +48,10 @@ class RobotTransmissions:
     through to an actuator of their name, unless they are :attr:`withheld`. A transmission that
     cannot be loaded is a finding and disables its own joints; they are then absent from
     :attr:`joint_names`.
+
+    Joints stand in the order of the URDF, actuators in that of the transmissions, then those of
+    joints that pass through. :attr:`bindings` are the loaded transmissions, then an identity for
+    each of these joints.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` in the order of
     :attr:`actuator_names` and :attr:`joint_names`, any leading axes are a batch, results are new
@@ -65,7 +66,6 @@ class RobotTransmissions:
         commands: ``all``, ``no_balls`` or ``none``.
     :param actuator_units: Units of actuators of joints that pass through, by name, as
         ``position_unit:turn, velocity_unit:rpm``.
-    :ivar mapper: The maps.
     :raises UnknownNameError: If ``actuator_units`` name no actuator of the robot.
     :raises ParameterError: If they cannot be used, or name an actuator of a transmission.
     """
@@ -97,13 +97,12 @@ class RobotTransmissions:
         self._robot = robot
         self._built = built
         self._build_findings = findings
-        #: Transmissions with the interfaces that pass from actuator to joint by role, unmapped.
-        self.by_role = by_role
         self._may_pass_through = pass_through
-        self._layout = lay_out(robot, built, pass_through=pass_through)
+        layout = lay_out(robot, built, pass_through=pass_through)
+        super().__init__(layout.joint_names, layout.actuator_names, layout.bindings, by_role)
+        self._withheld, self._layout_findings = layout.withheld, layout.findings
         self._units = {name: units for item in built for name, units in item.units.items()}
         self._units |= self._pass_through_units()
-        self.mapper = Mapper(self._layout, by_role)
 
     def _pass_through_units(self) -> dict[str, ActuatorUnits]:
         found = {}
@@ -151,20 +150,10 @@ class RobotTransmissions:
         return self._robot
 
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Joints in the order of the URDF."""
-        return self._layout.joint_names
-
-    @property
-    def actuator_names(self) -> tuple[str, ...]:
-        """Actuators in the order of the transmissions, then those of pass-through joints."""
-        return self._layout.actuator_names
-
-    @property
     def pass_through(self) -> tuple[str, ...]:
         """Names of the joints that pass through."""
-        loaded, bindings = self.transmissions, self._layout.bindings
-        return tuple(b.spec.joints[0].name for b in bindings if b.spec.name not in loaded)
+        loaded = self.transmissions
+        return tuple(b.spec.joints[0].name for b in self.bindings if b.spec.name not in loaded)
 
     @property
     def withheld(self) -> dict[str, str]:
@@ -174,7 +163,7 @@ class RobotTransmissions:
         A refused transmission of their ``<ros2_control>`` block, or one of ROS 1, names a joint
         that does not exist, and may be meant for any of them; its name by joint.
         """
-        return dict(self._layout.withheld)
+        return dict(self._withheld)
 
     @property
     def refused(self) -> tuple[_Refused, ...]:
@@ -190,7 +179,7 @@ class RobotTransmissions:
     def lost_joints(self) -> dict[str, str]:
         """Joints that are not bridged because a transmission is refused: the reason by name."""
         lost = self._lost(lambda spec: spec.joints, self.joint_names)
-        for name, transmission in self._layout.withheld.items():
+        for name, transmission in self._withheld.items():
             lost.setdefault(name, f"transmission '{transmission}' may be meant for it")
         return lost
 
@@ -222,15 +211,6 @@ class RobotTransmissions:
         """Units of the drivers, by actuator; one that is missing is SI."""
         return dict(self._units)
 
-    @property
-    def bindings(self) -> tuple[Binding, ...]:
-        """
-        Each transmission with the places of its joints and actuators.
-
-        The loaded ones, then an identity for each joint that passes through, of the joint's name.
-        """
-        return self._layout.bindings
-
     @cached_property
     def moves(self) -> Mask:
         """Which actuators a command to a joint reaches, shape ``(n_joints, n_actuators)``."""
@@ -257,7 +237,7 @@ class RobotTransmissions:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was odd: in the description, in building its transmissions, in binding them."""
-        return (*self._robot.findings, *self._build_findings, *self._layout.findings)
+        return (*self._robot.findings, *self._build_findings, *self._layout_findings)
 
     @property
     def tunables(self) -> dict[str, tuple[Tunable, ...]]:
@@ -307,7 +287,7 @@ class RobotTransmissions:
         :param options: ``at``, ``rate``, ``guess`` and ``report``.
         :returns: Shape ``(..., n_joints)``.
         """
-        return self.mapper.map(ACTUATOR_TO_JOINT, interface, values, **options)
+        return self.map(ACTUATOR_TO_JOINT, interface, values, **options)
 
     def joint_to_actuator(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
         """
@@ -316,17 +296,7 @@ class RobotTransmissions:
         As :meth:`actuator_to_joint` with the spaces exchanged. ``absolute_position`` is a
         measurement and not mapped.
         """
-        return self.mapper.map(JOINT_TO_ACTUATOR, interface, values, **options)
-
-    def jacobian(
-        self, actuator_position: npt.ArrayLike, *, report: MapReport | None = None
-    ) -> Array:
-        """Return ``J = dq/da`` of the whole robot; see :meth:`Mapper.jacobian`."""
-        return self.mapper.jacobian(actuator_position, report=report)
-
-    def stream(self, direction: Direction) -> Stream:
-        """Return what maps position, velocity and effort of one instant after the other."""
-        return self.mapper.stream(direction)
+        return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
     # -- tuning ----------------------------------------------------------------------------------
 
