@@ -313,7 +313,7 @@ def test_a_linkage_is_zeroed_by_offsets_in_si(load):
         changes = zero_offsets(
             robot, dict.fromkeys(joints, 0.01), rows, held=held, max_velocity=0.01
         )
-        values = {'.'.join((each.transmission, *each.path)): each.new for each in changes}
+        values = {each.tunable.name: each.new for each in changes}
         zeroed = robot.with_parameters(values).actuator_to_joint('position', rows[0])
         np.testing.assert_allclose(zeroed[list(robot.bindings[0].joints)], 0.01, atol=1e-9)
         offsets.append([each.new for each in changes])

@@ -60,10 +60,10 @@ def applied(robot, changes):
     """Return the robot with the offsets set."""
     nested = {}
     for change in changes:
-        level = nested.setdefault(change.transmission, {})
-        for part in change.path[:-1]:
+        level = nested.setdefault(change.tunable.transmission, {})
+        for part in change.tunable.path[:-1]:
             level = level.setdefault(part, {})
-        level[change.path[-1]] = change.new
+        level[change.tunable.path[-1]] = change.new
     return robot.with_parameters(nested)
 
 
@@ -151,7 +151,7 @@ def test_report(robot):
     position = np.zeros(6)
     position[robot.actuator_names.index('winch')] = 1.0
     (change,) = zero(robot, {'lift': 0.0}, position)
-    assert (change.transmission, change.path) == ('hoist', ('joints', 'lift', 'offset'))
+    assert change.tunable.name == 'hoist.joints.lift.offset'
     assert str(change) == 'lift: offset 0.3 -> 0.25'
 
 
@@ -229,7 +229,7 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     assert robot.actuator_names == ('knee_motor', 'waist')
     for other in (0.3, np.nan):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
-        assert (change.name, change.path[0]) == ('knee_motor', 'actuators')
+        assert (change.name, change.tunable.path[0]) == ('knee_motor', 'actuators')
     (change,) = zero(robot, {'waist': 0.1}, [np.nan, 0.3])
     assert (change.name, change.new) == ('waist', pytest.approx(-0.2))
 

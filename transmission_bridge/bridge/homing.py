@@ -31,29 +31,25 @@ def calibration_offsets(
     :returns: Offsets as :meth:`RobotTransmissions.with_parameters` takes them, of the joints whose
         transmission gives none, and a warning for each mark that is not used.
     """
-    places = {
-        joint: (f'{transmission}.{".".join(path)}', value)
-        for joint, transmission, path, value in offsets_of(robot, 'joints')
-    }
+    offsets = {offset.path[1]: offset for offset in offsets_of(robot, 'joints')}
     values = {}
     findings = list(counted_twice(robot))
     for joint, rising in _marks(robot):
-        if joint.name not in places:
+        if joint.name not in offsets:
             text = (
                 f"calibration_offsets: the <calibration> of '{joint.name}' is not used, because "
                 'no transmission reads an offset of it'
             )
             findings.append(_finding(joint, text))
             continue
-        name, value = places[joint.name]
-        if not value:
-            values[name] = rising
+        if not offsets[joint.name].value:
+            values[offsets[joint.name].name] = rising
     return values, tuple(findings)
 
 
 def counted_twice(robot: RobotTransmissions) -> tuple[Finding, ...]:
     """Return a warning for each joint with a calibration mark and an offset of its own."""
-    values = {joint: value for joint, _, _, value in offsets_of(robot, 'joints')}
+    values = {offset.path[1]: offset.value for offset in offsets_of(robot, 'joints')}
     return tuple(
         _finding(
             joint,

@@ -14,7 +14,7 @@ from typing import Any
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.transmissions.tunable import Tunable
 
 # One table: the node declares its parameters from it, and the documentation is tested against it.
 
@@ -430,11 +430,6 @@ class ParameterNames:
 
     tunables: Mapping[str, Tunable]
     findings: tuple[Finding, ...]
-
-
-def parameter_name(transmission: str, path: ParameterPath) -> str:
-    """Return the name of a number, for example ``transmissions.wrist.joints.roll.offset``."""
-    return PREFIX + '.'.join((transmission, *path))
 
 
 def by_number(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import numpy as np
 from transmission_bridge.errors import closest, MessageError, shown, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array, Mask
 
 #: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
@@ -35,15 +35,18 @@ _TOLERANCE, _SOLVED = 1e-12, 1e-9
 class OffsetChange:
     """The offset of one joint or actuator, before and after."""
 
-    transmission: str
-    path: ParameterPath
-    old: float
+    tunable: Tunable
     new: float
 
     @property
     def name(self) -> str:
         """The joint or the actuator."""
-        return self.path[1]
+        return self.tunable.path[1]
+
+    @property
+    def old(self) -> float:
+        """The offset before."""
+        return self.tunable.value
 
     def __str__(self) -> str:
         """Return the change in words, with all digits."""
@@ -52,7 +55,7 @@ class OffsetChange:
 
 def joints_with_offset(robot: RobotTransmissions) -> tuple[str, ...]:
     """Return the joints that an offset can bring elsewhere, in the order of the robot."""
-    found = {joint for joint, _, _, _ in offsets_of(robot, 'joints')}
+    found = {offset.path[1] for offset in offsets_of(robot, 'joints')}
     for binding in _moved_by_actuators(robot):
         found.update(member.name for member in binding.spec.joints)
     return tuple(name for name in robot.joint_names if name in found)
@@ -104,10 +107,7 @@ def zero_offsets(
         unknown (``unknown``), or no position of the actuators has the joint where it is wanted
         (``unreachable``); or if its offset is not additive (``not_additive``).
     """
-    places = {
-        joint: (transmission, path, old)
-        for joint, transmission, path, old in offsets_of(robot, 'joints')
-    }
+    offsets = {offset.path[1]: offset for offset in offsets_of(robot, 'joints')}
     solved = {
         member.name: binding
         for binding in _moved_by_actuators(robot)
@@ -127,8 +127,8 @@ def zero_offsets(
             )
         if joint in solved:
             transmission = solved[joint].spec.name
-        elif joint in places:
-            transmission, path, old = places[joint]
+        elif joint in offsets:
+            transmission = offsets[joint].transmission
         else:
             raise MessageError('no_offset', f'{joint} has no offset{_instead(robot, joint)}')
         _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
@@ -139,7 +139,8 @@ def zero_offsets(
             raise MessageError(
                 'unknown', f'the position of {joint} is unknown: no fresh actuator state'
             )
-        changes.append(OffsetChange(transmission, path, old, old + (target - present)))
+        offset = offsets[joint]
+        changes.append(OffsetChange(offset, offset.value + (target - present)))
     concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
     for binding in concerned.values():
         changes += _solved_offsets(robot, binding, wanted, actuators[0], position)
@@ -147,17 +148,15 @@ def zero_offsets(
     return tuple(changes)
 
 
-def offsets_of(
-    robot: RobotTransmissions, side: str
-) -> list[tuple[str, str, ParameterPath, float]]:
+def offsets_of(robot: RobotTransmissions, side: str) -> list[Tunable]:
     """
-    Return member, transmission, path and value of every offset.
+    Return every offset.
 
     :param side: ``joints`` or ``actuators``.
     """
     return [
-        (tunable.path[1], transmission, tunable.path, tunable.value)
-        for transmission, tunables in robot.tunables.items()
+        tunable
+        for tunables in robot.tunables.values()
         for tunable in tunables
         if len(tunable.path) == 3 and tunable.path[0] == side and tunable.path[2] == 'offset'
     ]
@@ -165,9 +164,11 @@ def offsets_of(
 
 def _moved_by_actuators(robot: RobotTransmissions) -> list[Binding]:
     """Return the transmissions whose offsets are those of their actuators."""
-    names = {transmission for _, transmission, _, _ in offsets_of(robot, 'actuators')}
-    names -= {transmission for _, transmission, _, _ in offsets_of(robot, 'joints')}
-    return [binding for binding in robot.bindings if binding.spec.name in names]
+    names, others = (
+        {offset.transmission for offset in offsets_of(robot, side)}
+        for side in ('actuators', 'joints')
+    )
+    return [binding for binding in robot.bindings if binding.spec.name in names - others]
 
 
 def _instead(robot: RobotTransmissions, joint: str) -> str:
@@ -228,9 +229,9 @@ def _solved_offsets(
     # What depends on no wanted joint is still known without these.
     without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
     offsets = {
-        member: (path, old)
-        for member, owner, path, old in offsets_of(robot, 'actuators')
-        if owner == name
+        offset.path[1]: offset
+        for offset in offsets_of(robot, 'actuators')
+        if offset.transmission == name
     }
     changes = []
     for place, member in enumerate(binding.spec.actuators):
@@ -241,9 +242,9 @@ def _solved_offsets(
             raise MessageError(
                 'unknown', f'the position of {member.name} is unknown: no fresh actuator state'
             )
-        path, old = offsets[member.name]
+        offset = offsets[member.name]
         moved = (float(there[place]) - present) / transmission.actuator_reduction[place]
-        changes.append(OffsetChange(name, path, old, old + moved))
+        changes.append(OffsetChange(offset, offset.value + moved))
     return changes
 
 
@@ -290,20 +291,20 @@ def _check_result(
     before: Array,
 ) -> None:
     """Map with the new offsets: the offset of a plugin may not be additive."""
-    offsets = {'.'.join((change.transmission, *change.path)): change.new for change in changes}
+    offsets = {change.tunable.name: change.new for change in changes}
     try:
         after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
-    own = {change.name: change for change in changes if change.path[0] == 'joints'}
+    own = {change.name: change for change in changes if change.tunable.path[0] == 'joints'}
     for joint, target in wanted.items():
         place = robot.joint_names.index(joint)
         if joint in solved:
             name, scale = solved[joint].spec.name, _SOLVED / _TOLERANCE
-            about = ', '.join(str(each) for each in changes if each.transmission == name)
+            about = ', '.join(str(each) for each in changes if each.tunable.transmission == name)
         else:
             change = own[joint]
-            name, about = change.transmission, f'the offset {change.new!r}'
+            name, about = change.tunable.transmission, f'the offset {change.new!r}'
             scale = 1.0 + sum(map(abs, (target, before[place], change.old, change.new)))
         if not abs(after[place] - target) <= _TOLERANCE * scale:
             raise MessageError(

@@ -25,7 +25,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from transmission_bridge.bridge.homing import absolute_targets
-from transmission_bridge.bridge.options import parameter_name, Range
+from transmission_bridge.bridge.options import PREFIX, Range
 from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
 from transmission_bridge.errors import (
     MessageError,
@@ -162,7 +162,7 @@ class ZeroService:
             held=session.gate.ledger.position_joints(),
             max_velocity=session.options.zero_max_velocity,
         )
-        offsets = {parameter_name(change.transmission, change.path): change for change in changes}
+        offsets = {PREFIX + change.tunable.name: change for change in changes}
         for name, change in offsets.items():
             if not self._node.has_parameter(name):
                 raise MessageError(

@@ -21,7 +21,6 @@ import numpy as np
 
 from transmission_bridge.bridge.options import (
     by_number,
-    parameter_name,
     parameter_names,
     PREFIX,
 )
@@ -348,8 +347,7 @@ class TuneModel:
             )
         except TransmissionBridgeError as error:
             return Proposal(title, {}, str(error))
-        names = (parameter_name(change.transmission, change.path) for change in changes)
-        return Proposal(title, dict(zip(names, (each.new for each in changes), strict=True)))
+        return Proposal(title, {PREFIX + each.tunable.name: each.new for each in changes})
 
     def flip(self, joint: str, position: Array) -> Proposal:
         """
