@@ -47,7 +47,7 @@ def save(linkages, tmp_path):
 def loaded(text):
     """Return the maps of a robot and the places of its commanded joints."""
     robot = tb.RobotTransmissions(tb.load_description(text, strict=True))
-    (binding,) = robot.bindings
+    binding = robot.bindings[0]
     return robot, list(binding.joints)
 
 

@@ -146,15 +146,13 @@ class ActuatorDevice:
         near = None if guess is None else self._values('guess', guess)
         q_all = np.concatenate([values, rest], axis=-1)
         a = self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
-        for coupling in self._map.couplings:
-            passive = coupling.joints[coupling.n_commanded :]
-            passive = passive[passive < self._device.dof]
-            if len(passive):
+        for binding in self._map.bindings:
+            actuators = list(binding.actuators)
+            passive = [place for place in binding.passive if place < self._device.dof]
+            if passive:
                 apart = np.abs(self.joint_positions(a) - values)[..., passive]
                 is_open = ~(apart <= CLOSED).all(axis=-1)
-                a[..., coupling.actuators] = np.where(
-                    is_open[..., np.newaxis], np.nan, a[..., coupling.actuators]
-                )
+                a[..., actuators] = np.where(is_open[..., np.newaxis], np.nan, a[..., actuators])
         return a
 
     def joint_jacobian(self, a: npt.ArrayLike) -> Array:
@@ -347,7 +345,7 @@ class ActuatorDevice:
         if kind == 'position':
             offset = mapper.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
             return half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
-        joints = sorted({j for each in mapper.couplings for j in each.joints[: each.n_commanded]})
+        joints = sorted({joint for each in mapper.bindings for joint in each.joints})
         rates = getattr(limits, kind)[joints]
         return half_spaces(jacobian[joints], -rates, rates)
 

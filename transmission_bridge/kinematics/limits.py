@@ -12,7 +12,7 @@ full rank, entries of limits may be infinite.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -22,9 +22,9 @@ from transmission_bridge.description.effective_limits import effective_limits, E
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions.mapper import Coupling, Mapper
+from transmission_bridge.transmissions.mapper import Mapper
 from transmission_bridge.transmissions.ranges import image_box
-from transmission_bridge.types import Array, Index
+from transmission_bridge.types import Array
 
 MAGNITUDES = ('velocity', 'acceleration', 'effort')
 
@@ -256,10 +256,9 @@ def position_bounds(mapper: Mapper, lower: Array, upper: Array) -> tuple[Array, 
     """
     size = len(mapper.actuator_names)
     least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
-    for coupling in mapper.couplings:
-        joints = _commanded(coupling)
-        low, high = _coupling_bounds(coupling, lower[joints], upper[joints])
-        places = coupling.actuators
+    for binding, own in mapper.couplings:
+        joints, places = list(binding.joints), list(binding.actuators)
+        low, high = _coupling_bounds(own, lower[joints], upper[joints])
         least[places] = np.maximum(least[places], low)
         greatest[places] = np.minimum(greatest[places], high)
     return least, greatest
@@ -277,10 +276,10 @@ def rate_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     :returns: Shape ``(m,)``, actuator unit per second (squared).
     """
     greatest = np.full(len(mapper.actuator_names), np.inf)
-    for coupling, joints, jacobian in _jacobians(mapper, a):
+    for actuators, joints, jacobian in _jacobians(mapper, a):
         rates = limits[joints]
         high = tight_box(jacobian, -rates, rates)[1] if np.isfinite(jacobian).all() else np.nan
-        greatest[coupling.actuators] = np.minimum(greatest[coupling.actuators], high)
+        greatest[actuators] = np.minimum(greatest[actuators], high)
     return greatest
 
 
@@ -294,9 +293,9 @@ def effort_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
     :returns: Shape ``(m,)`` [N m or N].
     """
     greatest = np.zeros(len(mapper.actuator_names))
-    for coupling, joints, jacobian in _jacobians(mapper, a):
+    for actuators, joints, jacobian in _jacobians(mapper, a):
         reach = effort_box(jacobian, limits[joints]) if np.isfinite(jacobian).all() else np.nan
-        greatest[coupling.actuators] += reach
+        greatest[actuators] += reach
     return greatest
 
 
@@ -311,39 +310,38 @@ def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array
     """
     size = len(mapper.actuator_names)
     rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
-    for coupling, joints, jacobian in _jacobians(mapper, a):
+    for actuators, joints, jacobian in _jacobians(mapper, a):
         matrix, bound = effort_half_spaces(jacobian, limits[joints])
         wide = np.zeros((len(matrix), size))
-        wide[:, coupling.actuators] = matrix
+        wide[:, actuators] = matrix
         rows.append(wide)
         bounds.append(bound)
     return np.concatenate(rows), np.concatenate(bounds)
 
 
-def _commanded(coupling: Coupling) -> Index:
-    """Return the joints whose limits count: a command to them keeps these, of passive ones not."""
-    return coupling.joints[: coupling.n_commanded]
+def _jacobians(mapper: Mapper, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
+    """
+    Yield actuators, joints and Jacobian of each transmission.
+
+    Of the joints whose limits count: a command to them keeps these, of passive ones not.
+    """
+    for binding, own in mapper.couplings:
+        actuators, joints = list(binding.actuators), list(binding.joints)
+        yield actuators, joints, own.jacobian(a[actuators])[: len(joints)]
 
 
-def _jacobians(mapper: Mapper, a: Array) -> list[tuple[Coupling, Index, Array]]:
-    return [
-        (each, _commanded(each), each.mapper.jacobian(a[each.actuators])[: each.n_commanded])
-        for each in mapper.couplings
-    ]
-
-
-def _coupling_bounds(coupling: Coupling, lower: Array, upper: Array) -> tuple[Array, Array]:
-    size = len(coupling.actuators)
-    unknown, mapper = np.full(size, np.nan), coupling.mapper
+def _coupling_bounds(mapper: Mapper, lower: Array, upper: Array) -> tuple[Array, Array]:
+    size = len(mapper.actuator_names)
+    unknown = np.full(size, np.nan)
     if mapper.is_constant:
         zero = np.zeros(size)
         offset = mapper.map(ACTUATOR_TO_JOINT, 'position', zero)
         return tight_box(mapper.jacobian(zero), lower - offset, upper - offset)
-    if size > 1 or coupling.n_commanded > 1:
+    if size > 1 or len(lower) > 1:
         return unknown, unknown
     # Of one actuator whose ratio varies but does not change sign; of passive joints nothing is
     # taken.
-    q = np.full((2, len(coupling.joints)), np.nan)
+    q = np.full((2, len(mapper.joint_names)), np.nan)
     q[:, 0] = lower[0], upper[0]
     is_given = np.isfinite(q[:, 0])
     a = mapper.map(JOINT_TO_ACTUATOR, 'position', q)

@@ -157,21 +157,12 @@ class Mapper:
         return Stream(direction, [each.affine for each in maps], maps[0].steps)
 
     @cached_property
-    def couplings(self) -> tuple[Coupling, ...]:
-        """Each transmission by itself."""
-        found = []
-        for each in self.bindings:
-            owned = replace(each, owned=(True,) * len(each.actuators))
-            own = self._restricted(each.moved, each.actuators, [owned])
-            found.append(
-                Coupling(
-                    np.array(each.moved, dtype=np.intp),
-                    np.array(each.actuators, dtype=np.intp),
-                    own,
-                    len(each.joints),
-                )
-            )
-        return tuple(found)
+    def couplings(self) -> tuple[tuple[Binding, Mapper], ...]:
+        """Each transmission, and the maps between its joints and actuators alone."""
+        owned = (replace(each, owned=(True,) * len(each.actuators)) for each in self.bindings)
+        return tuple(
+            (each, self._restricted(each.moved, each.actuators, [each])) for each in owned
+        )
 
     def part(self, joint_names: Sequence[str]) -> Mapper:
         """
@@ -222,23 +213,6 @@ class Mapper:
             ),
             self.by_role,
         )
-
-
-class Coupling(NamedTuple):
-    """
-    Joints and actuators that depend on each other and on no others.
-
-    :param joints: Their places among those of the maps that they are part of, in role order, then
-        the passive ones.
-    :param actuators: Likewise.
-    :param mapper: The maps between them.
-    :param n_commanded: How many of the joints are not passive.
-    """
-
-    joints: Index
-    actuators: Index
-    mapper: Mapper
-    n_commanded: int
 
 
 class InterfaceMap(NamedTuple):
