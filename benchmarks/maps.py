@@ -36,15 +36,23 @@ from transmission_bridge import (
     PositionDependentTransmission,
     RobotTransmissions,
 )
+from transmission_bridge.description.specs import (
+    RobotDescription,
+    TransmissionEnd,
+    TransmissionSpec,
+)
 from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.crank_slider import (
     CrankSliderTransmission,
     GuidedSlider,
     HingedCylinder,
 )
 from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.layout import lay_out
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
-from transmission_bridge.transmissions.stream import Step, Stream
+from transmission_bridge.transmissions.robot import Robot
+from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 Case = Callable[[], object]
@@ -114,7 +122,7 @@ def cycles(rounds: int, _: int) -> tuple[Figures, Figures]:
         robot, inputs = prepared(joints, 1)
         rows = [array[0] for array in inputs]
         lists = [row.tolist() for row in rows]
-        affine = [robot.map_of(name, DIRECTION).affine for name in INTERFACES]
+        affine = [robot.affine(DIRECTION, name) for name in INTERFACES]
         workspaces = [each.workspace() for each in affine]
         outputs = [np.empty(joints) for _ in INTERFACES]
         stacked = AffineMap.stacked(affine)
@@ -310,10 +318,12 @@ def swaying(t: PositionDependentTransmission, count: int) -> tuple[np.ndarray, n
 
 def live(t: PositionDependentTransmission, direction: str, at: np.ndarray) -> tuple[Case, int]:
     """Return a case that maps one instant after the other, as the bridge does for this robot."""
-    sizes = (t.n_actuators, t.n_joints)
-    n_in, n_out = sizes if direction == 'actuator_to_joint' else sizes[::-1]
-    step = Step('t', t, np.arange(n_in), np.arange(n_out), np.arange(n_out), np.arange(n_out))
-    stream = Stream(direction, [AffineMap(np.zeros((n_out, n_in)))] * len(INTERFACES), [step])
+    names = [
+        [f'{end}{k}' for k in range(n)] for end, n in (('j', t.n_joints), ('a', t.n_actuators))
+    ]
+    ends = (tuple(map(TransmissionEnd, each)) for each in names)
+    alone = Binding(TransmissionSpec('t', 'type', 'ros2_control', *ends), t)
+    stream = RobotMap(Robot(*lay_out(RobotDescription('r'), (alone,))), direction)
     rows = np.stack([at, np.ones_like(at), np.ones_like(at)], axis=1)
     report = MapReport()
 

@@ -10,10 +10,10 @@ import warnings
 
 import numpy as np
 import numpy.typing as npt
+from single import single
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError
-from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.conformance.checks import inputs, reverse
 from transmission_bridge.transmissions.conformance.samples import slope_of, Subject
 from transmission_bridge.transmissions.interfaces import (
@@ -23,13 +23,11 @@ from transmission_bridge.transmissions.interfaces import (
     INTERFACES,
     interfaces_of,
     Quantity,
-    quantity_of,
 )
-from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.seeds import points_of, sizes_of
-from transmission_bridge.transmissions.stream import Step, Stream
 from transmission_bridge.transmissions.transmission import Transmission
 
 #: A batch and a loop over it agree to this times the condition number; to the last bit where the
@@ -200,7 +198,7 @@ def check_stream(subject: Subject) -> None:
             axis=1,
         )
         report = MapReport()
-        stream = _stream(part, direction)
+        stream = RobotMap(single(part.transmission), direction)
         # The first begins at another position, the second where it is.
         rounds = [[stream.map_state(each, report).copy() for _ in range(2)] for each in given]
         allowed = BATCH * part.condition[:, np.newaxis, np.newaxis]
@@ -210,21 +208,6 @@ def check_stream(subject: Subject) -> None:
                 f'a live stream {direction} gives something else; lost: {dict(report.counts)}'
                 + ''.join(report.errors.values())
             )
-
-
-def _stream(subject: Subject, direction: Direction) -> Stream:
-    """Return what a robot that has nothing but this transmission does with a stream."""
-    transmission = subject.transmission
-    if isinstance(transmission, LinearTransmission):
-        return Stream(
-            direction,
-            [transmission._maps[direction, quantity_of(each, direction)] for each in FIELDS],
-            [],
-        )
-    n_in, n_out = (subject.positions(each).shape[1] for each in (direction, reverse(direction)))
-    inputs, outputs = np.arange(n_in), np.arange(n_out)
-    step = Step('', transmission, inputs, outputs, outputs, outputs)
-    return Stream(direction, [AffineMap(np.zeros((n_out, n_in)))] * len(FIELDS), [step])
 
 
 def check_no_mutation(subject: Subject) -> None:

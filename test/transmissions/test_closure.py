@@ -12,14 +12,14 @@ import base_checks
 import casadi as ca
 import numpy as np
 import pytest
+from single import single
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import EquationTransmission, MapReport
-from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, FIELDS
-from transmission_bridge.transmissions.stream import Step, Stream
+from transmission_bridge.transmissions.robot_map import RobotMap
 
 CRANK, ROD, OFFSET, ANGLE = 0.04, 0.12, 0.01, 1.5
 GEARS = {'actuator_reduction': (-3.0,), 'joint_reduction': (-1.5,), 'joint_offset': (0.2,)}
@@ -232,13 +232,9 @@ def positions_of(t: EquationTransmission, direction: str, count: int) -> np.ndar
     return x if along else t.map(DIRECTIONS[1 - DIRECTIONS.index(direction)], 'position', x)
 
 
-def stream_of(t: EquationTransmission, direction: str) -> Stream:
-    """Return the stream of a robot that has nothing else."""
-    sizes = (t.n_actuators, t.n_joints)
-    n_in, n_out = sizes if direction == 'actuator_to_joint' else sizes[::-1]
-    into, of = np.arange(n_out), np.arange(n_in)
-    step = Step('t', t, of, into, into, into)
-    return Stream(direction, [AffineMap(np.zeros((n_out, n_in)))] * len(FIELDS), [step])
+def stream_of(t: EquationTransmission, direction: str) -> RobotMap:
+    """Return the map of a robot that has nothing else."""
+    return RobotMap(single(t), direction)
 
 
 # -- what it is ----------------------------------------------------------------------------------

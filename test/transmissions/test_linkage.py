@@ -42,7 +42,7 @@ from transmission_bridge.transmissions.linkage.tree import (
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.stream import Stream
+from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.system import Call
 
 Array = npt.NDArray[np.float64]
@@ -665,7 +665,7 @@ def locked_ankle() -> str:
     return text
 
 
-def searches(stream: Stream) -> list[None]:
+def searches(stream: RobotMap) -> list[None]:
     """Return a list that grows with each search of a stream from actuators to joints."""
     function, made = stream._functions[False], []
     search = function._look.run

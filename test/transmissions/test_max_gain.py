@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from single import single
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError
@@ -28,24 +29,20 @@ from transmission_bridge.transmissions import (
     robot_function,
     RobotTransmissions,
 )
-from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.builder import build
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.seeds import points_of
-from transmission_bridge.transmissions.stream import Step, Stream
 
 FIELDS = ('position', 'velocity', 'effort')
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 
 
-def stream_of(t: PositionDependentTransmission, direction: str) -> Stream:
+def stream_of(t: PositionDependentTransmission, direction: str) -> RobotMap:
     """Return what maps one instant after the other."""
-    n_in, n_out = (t.n_actuators, t.n_joints)[:: 1 if direction == 'actuator_to_joint' else -1]
-    places = np.arange(n_out)
-    step = Step('t', t, np.arange(n_in), places, places, places)
-    return Stream(direction, [AffineMap(np.zeros((n_out, n_in)))] * 3, [step])
+    return RobotMap(single(t), direction)
 
 
 # -- against singular values ---------------------------------------------------------------------

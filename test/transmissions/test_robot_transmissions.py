@@ -288,7 +288,7 @@ def test_an_interface_that_is_not_mapped_is_refused(make_robot):
     ):
         for refused in (
             lambda i=interface, d=direction: getattr(t, d)(i, []),
-            lambda i=interface, d=direction: t.map_of(i, d),
+            lambda i=interface, d=direction: t.affine(d, i),
         ):
             with pytest.raises(UnsupportedInterfaceError) as caught:
                 refused()

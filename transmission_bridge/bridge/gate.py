@@ -166,7 +166,7 @@ class Gate:
         A joint that holds a position goes on holding that of its actuators.
         """
         self._robot = robot
-        self._mapper = robot.stream(JOINT_TO_ACTUATOR)
+        self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
         self._units = DriverUnits(robot)
         self.patterns = CommandPatterns(robot, merged=self._merged)
         self._following = [g for g in self.patterns.groups if g.underactuated is not None]
@@ -175,7 +175,7 @@ class Gate:
 
     def reset(self) -> None:
         """Forget every command."""
-        self._mapper.forget()
+        self._robot_map.forget()
         self.ledger.reset()
         self.missing = {}
         self._last_velocities: dict[str, Array] = {}
@@ -214,7 +214,7 @@ class Gate:
             self._check_step(command[_POSITION], pattern, known, effects)
         if pattern.has_rates:
             self._stop_outward(command, known, effects)
-        sent = self._mapper.map_command(command, known.position, self.report)
+        sent = self._robot_map.map_command(command, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._repair(command, sent, pattern)
             if lost:
@@ -328,7 +328,7 @@ class Gate:
         effects = LimitEffects()
         self.limits.stop_outward(ending, known.position, known.velocity, effects)
         pattern = self.patterns.get(np.isfinite(ending))
-        sent = self._mapper.map_command(ending, known.position, self.report)
+        sent = self._robot_map.map_command(ending, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             for binding in self._repair(ending, sent, pattern):
                 joints, own = np.array(binding.joints), owned_actuators(binding)

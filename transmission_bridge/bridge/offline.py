@@ -46,7 +46,7 @@ class ReverseStatePath:
     def __init__(self, robot: RobotTransmissions, names: Mapping[str, str]) -> None:
         self._is_own = np.array([name in names for name in robot.actuator_names], dtype=bool)
         self.names = tuple(names[name] for name in robot.actuator_names if name in names)
-        self._mapper = robot.stream(JOINT_TO_ACTUATOR)
+        self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
         self._units = DriverUnits(robot)
         self.merged = StateBuffer(robot.joint_names, driver_names=None, timeout=0.0)
         self.update = self.merged.update
@@ -63,7 +63,7 @@ class ReverseStatePath:
         stamp = self.merged.stamp(now)
         if stamp is None:
             return None
-        mapped = self._mapper.map_state(self.merged.values(now), self.report)
+        mapped = self._robot_map.map_state(self.merged.values(now), self.report)
         mapped = self._units.of_drivers(mapped)[:, self._is_own]
         if np.isfinite(mapped).all() and self.names:
             return encoder.encode_rows(self.names, stamp, mapped)

@@ -24,7 +24,6 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.messages.joint_state import JointStateData, Layout
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.stream import FiniteCheck
 from transmission_bridge.types import Array, Index, Mask
 
 # -- The newest numbers of one or several drivers ------------------------------------------------
@@ -200,7 +199,7 @@ class StateBuffer:
                         given if units is None else units.in_si(given, row, places)
                     )
                     self._heard[row, places] = now
-        if not self._all_finite(self._watched):
+        if not np.isfinite(self._watched).all():
             self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))
         if self.turns is not None and layout.lengths[0]:
@@ -270,7 +269,6 @@ class StateBuffer:
     def _watch(self, n_rows: int) -> None:
         """Look for NaN and inf in the first rows only: rows that are never given are NaN."""
         self._watched: Array = self._values[:n_rows].reshape(-1)
-        self._all_finite = FiniteCheck(self._watched.size)
 
     def take_absolute(self, positions: Array, now: float) -> None:
         """Use absolute positions; see :meth:`TurnCounter.take_absolute`."""

@@ -259,7 +259,7 @@ class StatePath:
 
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
-        self._mapper = robot.stream(ACTUATOR_TO_JOINT)
+        self._robot_map = robot.stream(ACTUATOR_TO_JOINT)
         self.merged.use(DriverUnits(robot))
         if self.merged.turns is not None:
             self.merged.turns.use(robot)
@@ -268,7 +268,7 @@ class StatePath:
     def reset(self) -> None:
         """Forget all messages."""
         self.merged.reset()
-        self._mapper.forget()
+        self._robot_map.forget()
         self._mapped_version = -1
 
     def update(
@@ -377,11 +377,11 @@ class StatePath:
         return JointStateRecord(stamp, '', names, *(known_or_empty(row) for row in shown))
 
     def _map(self, actuators: Array) -> Array:
-        joints = self._mapper.map_state(actuators, self.report)
+        joints = self._robot_map.map_state(actuators, self.report)
         if self.merged.turns is not None and self.merged.reopen_turns(joints[0]):
-            joints = self._mapper.map_state(actuators, self.report)
+            joints = self._robot_map.map_state(actuators, self.report)
         self._joints = joints
-        self._all_known = self._mapper.all_finite
+        self._all_known = bool(np.isfinite(joints).all())
         self._mapped_version = self.merged.version
         return joints
 

@@ -21,9 +21,10 @@ import numpy as np
 from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions.mapper import Mapper
 from transmission_bridge.transmissions.ranges import image_box
+from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.types import Array
 
 MAGNITUDES = ('velocity', 'acceleration', 'effort')
@@ -242,75 +243,75 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     return np.array(normals).reshape(len(bounds), m), np.array(bounds)
 
 
-def position_bounds(mapper: Mapper, lower: Array, upper: Array) -> tuple[Array, Array]:
+def position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
     Return the least box around the actuator positions that joint bounds allow.
 
     Exact for transmissions with a constant Jacobian, and for single joints with any ratio; the
     bounds of coupled position-dependent mechanisms are NaN, because they are not a polytope.
 
-    :param mapper: From actuators to joints.
+    :param robot: The robot, or a part of it.
     :param lower: Least joint positions [rad or m], shape ``(n,)``, infinite where open.
     :param upper: Greatest joint positions [rad or m], shape ``(n,)``, infinite where open.
     :returns: Least and greatest actuator positions [rad or m], each of shape ``(m,)``.
     """
-    size = len(mapper.actuator_names)
+    size = len(robot.actuator_names)
     least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
-    for binding, own in mapper.couplings:
+    for binding in robot.bindings:
         joints, places = list(binding.joints), list(binding.actuators)
-        low, high = _coupling_bounds(own, lower[joints], upper[joints])
+        low, high = _own_bounds(binding, lower[joints], upper[joints])
         least[places] = np.maximum(least[places], low)
         greatest[places] = np.minimum(greatest[places], high)
     return least, greatest
 
 
-def rate_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
+def rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
     """
     Return the greatest speeds of actuators that joint speeds allow, ``|J ȧ| <= limits``.
 
     The same holds for accelerations at standstill.
 
-    :param mapper: From actuators to joints.
+    :param robot: The robot, or a part of it.
     :param limits: Greatest joint rates, shape ``(n,)``, infinite where open.
     :param a: Actuator positions [rad or m], shape ``(m,)``.
     :returns: Shape ``(m,)``, actuator unit per second (squared).
     """
-    greatest = np.full(len(mapper.actuator_names), np.inf)
-    for actuators, joints, jacobian in _jacobians(mapper, a):
+    greatest = np.full(len(robot.actuator_names), np.inf)
+    for actuators, joints, jacobian in _jacobians(robot, a):
         rates = limits[joints]
         high = tight_box(jacobian, -rates, rates)[1] if np.isfinite(jacobian).all() else np.nan
         greatest[actuators] = np.minimum(greatest[actuators], high)
     return greatest
 
 
-def effort_limits(mapper: Mapper, limits: Array, a: Array) -> Array:
+def effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
     """
     Return the greatest efforts of actuators for joint efforts within limits, ``Jᵀ τ_q``.
 
-    :param mapper: From actuators to joints.
+    :param robot: The robot, or a part of it.
     :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
     :param a: Actuator positions [rad or m], shape ``(m,)``.
     :returns: Shape ``(m,)`` [N m or N].
     """
-    greatest = np.zeros(len(mapper.actuator_names))
-    for actuators, joints, jacobian in _jacobians(mapper, a):
+    greatest = np.zeros(len(robot.actuator_names))
+    for actuators, joints, jacobian in _jacobians(robot, a):
         reach = effort_box(jacobian, limits[joints]) if np.isfinite(jacobian).all() else np.nan
         greatest[actuators] += reach
     return greatest
 
 
-def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array]:
+def effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
     """
     Return the actuator efforts that balance joint efforts as half-spaces ``A τ_a <= b``.
 
-    :param mapper: From actuators to joints.
+    :param robot: The robot, or a part of it.
     :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
     :param a: Actuator positions [rad or m], shape ``(m,)``.
     :returns: ``A`` of shape ``(k, m)``, ``b`` of shape ``(k,)`` [N m or N].
     """
-    size = len(mapper.actuator_names)
+    size = len(robot.actuator_names)
     rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
-    for actuators, joints, jacobian in _jacobians(mapper, a):
+    for actuators, joints, jacobian in _jacobians(robot, a):
         matrix, bound = effort_half_spaces(jacobian, limits[joints])
         wide = np.zeros((len(matrix), size))
         wide[:, actuators] = matrix
@@ -319,33 +320,32 @@ def effort_region(mapper: Mapper, limits: Array, a: Array) -> tuple[Array, Array
     return np.concatenate(rows), np.concatenate(bounds)
 
 
-def _jacobians(mapper: Mapper, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
+def _jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
     """
     Yield actuators, joints and Jacobian of each transmission.
 
     Of the joints whose limits count: a command to them keeps these, of passive ones not.
     """
-    for binding, own in mapper.couplings:
+    for binding in robot.bindings:
         actuators, joints = list(binding.actuators), list(binding.joints)
-        yield actuators, joints, own.jacobian(a[actuators])[: len(joints)]
+        yield actuators, joints, binding.jacobian(a[actuators])[: len(joints)]
 
 
-def _coupling_bounds(mapper: Mapper, lower: Array, upper: Array) -> tuple[Array, Array]:
-    size = len(mapper.actuator_names)
+def _own_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the least box around the positions of a transmission's actuators."""
+    size = len(binding.actuators)
     unknown = np.full(size, np.nan)
-    if mapper.is_constant:
+    if binding.transmission.is_constant:
         zero = np.zeros(size)
-        offset = mapper.map(ACTUATOR_TO_JOINT, 'position', zero)
-        return tight_box(mapper.jacobian(zero), lower - offset, upper - offset)
+        offset = binding.map(ACTUATOR_TO_JOINT, 'position', zero)
+        return tight_box(binding.jacobian(zero), lower - offset, upper - offset)
     if size > 1 or len(lower) > 1:
         return unknown, unknown
-    # Of one actuator whose ratio varies but does not change sign; of passive joints nothing is
-    # taken.
-    q = np.full((2, len(mapper.joint_names)), np.nan)
-    q[:, 0] = lower[0], upper[0]
+    # Of one actuator whose ratio varies but does not change sign.
+    q = np.array([lower, upper])
     is_given = np.isfinite(q[:, 0])
-    a = mapper.map(JOINT_TO_ACTUATOR, 'position', q)
-    slope = mapper.jacobian(a)[:, 0, 0]
+    a = binding.map(JOINT_TO_ACTUATOR, 'position', q)
+    slope = binding.jacobian(a)[:, 0, 0]
     if not np.isfinite(slope[is_given]).all():
         return unknown, unknown  # the mechanism does not reach it
     is_greatest = (slope > 0.0) == [False, True]

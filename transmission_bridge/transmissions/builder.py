@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 import traceback
 
 from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
 from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
-from transmission_bridge.transmissions.binding import Built
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.position_dependent import (
     PositionDependentTransmission,
     read_max_gain,
@@ -29,7 +29,7 @@ def build_all(
     registry: Registry,
     aliases: Mapping[str, str],
     passive_joints: str = 'none',
-) -> tuple[tuple[Built, ...], tuple[Finding, ...]]:
+) -> tuple[tuple[Binding, ...], tuple[Finding, ...]]:
     """
     Build every transmission that can be built.
 
@@ -63,17 +63,15 @@ def build_all(
             )
         else:
             if all(finding.severity != 'error' for finding in unused):
-                built.append(item)
-                findings += [
-                    Finding(
-                        'warning',
-                        f"transmission '{spec.name}': {doubt}",
-                        line=spec.line,
-                        path=spec.path,
-                        subject=spec.name,
+                doubts = [f"transmission '{spec.name}': {x}" for x in item.transmission.doubts()]
+                if item.by_role and item.transmission.n_joints != item.transmission.n_actuators:
+                    doubts.append(
+                        f'{" and ".join(sorted(item.by_role))} cannot pass by role with different '
+                        'numbers of joints and actuators, and are mapped'
                     )
-                    for doubt in item.transmission.doubts()
-                ]
+                    item = replace(item, by_role=frozenset())
+                built.append(item)
+                findings += [_warning(spec, doubt) for doubt in doubts]
             findings.extend(unused)
     disjoint = disjoint_ranges(built, robot)
     findings += [_failure(robot.transmission(name), error) for name, error in disjoint.items()]
@@ -82,8 +80,8 @@ def build_all(
 
 
 def _with_clear_units(
-    built: list[Built], robot: RobotDescription, findings: list[Finding]
-) -> tuple[Built, ...]:
+    built: list[Binding], robot: RobotDescription, findings: list[Finding]
+) -> tuple[Binding, ...]:
     """
     Return the transmissions of which the units of every actuator are known.
 
@@ -128,7 +126,7 @@ def build(
     overrides: Mapping[ParameterPath, float] | None = None,
     robot: RobotDescription | None = None,
     passive_joints: str = 'none',
-) -> tuple[Built, tuple[Finding, ...]]:
+) -> tuple[Binding, tuple[Finding, ...]]:
     """
     Build one transmission and check that it has the members of its description.
 
@@ -152,6 +150,8 @@ def build(
     reader.actuator_limits()
     units = reader.actuator_units(turn=transmission.actuators_turn)
     by_role = reader.passed_by_role()
+    if spec.ignore_absolute_encoder:
+        by_role |= {'absolute_position'}
     if isinstance(transmission, PositionDependentTransmission):
         if any(tunable.path == ('max_gain',) for tunable in reader.tunables):
             raise reader.error(
@@ -160,12 +160,7 @@ def build(
                 expected='another name',
             )
         transmission = transmission.with_max_gain(read_max_gain(reader))
-    # Asked here, so that a type that cannot say what it maps is refused for itself alone.
-    bool(transmission.is_constant)
-    for direction in DIRECTIONS:
-        for interface in interfaces_of(direction):
-            bool(transmission.supports(interface, direction))
-    return Built(spec, transmission, reader.tunables, units, by_role), reader.unused()
+    return Binding(spec, transmission, reader.tunables, units, by_role), reader.unused()
 
 
 def _build_aliased(
@@ -174,7 +169,7 @@ def _build_aliased(
     registry: Registry,
     aliases: Mapping[str, str],
     passive_joints: str,
-) -> tuple[Built, tuple[Finding, ...]]:
+) -> tuple[Binding, tuple[Finding, ...]]:
     type_name = aliases.get(spec.type, spec.type)
     built, unused = build(registry.load(type_name), spec, None, robot, passive_joints)
     if type_name != spec.type and unused:
@@ -185,6 +180,10 @@ def _build_aliased(
             found='; '.join(finding.message for finding in unused),
         )
     return built, unused
+
+
+def _warning(spec: TransmissionSpec, message: str) -> Finding:
+    return Finding('warning', message, line=spec.line, path=spec.path, subject=spec.name)
 
 
 def _failure(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:

@@ -13,7 +13,7 @@ import numpy as np
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
-from transmission_bridge.transmissions.binding import Built
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import grid
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.transmission import Transmission
@@ -26,7 +26,9 @@ _ROUNDING = 1e-9
 _POINTS = (201, 21, 9, 5)
 
 
-def disjoint_ranges(built: Sequence[Built], robot: RobotDescription) -> dict[str, ParameterError]:
+def disjoint_ranges(
+    built: Sequence[Binding], robot: RobotDescription
+) -> dict[str, ParameterError]:
     """
     Return an error for each transmission with an actuator that cannot be within all its limits.
 
@@ -67,7 +69,7 @@ def disjoint_ranges(built: Sequence[Built], robot: RobotDescription) -> dict[str
     return errors
 
 
-def _actuator_box(item: Built, robot: RobotDescription) -> tuple[Array, Array]:
+def _actuator_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
     """Return least and greatest actuator positions that the limits of the joints allow."""
     transmission = item.transmission
     n, m = transmission.n_joints, transmission.n_actuators

@@ -24,8 +24,8 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import Direction
-from transmission_bridge.transmissions.stream import Step
 from transmission_bridge.transmissions.system import Call, is_all_known, is_any_known, known_if
 from transmission_bridge.types import Array
 
@@ -83,35 +83,40 @@ class RobotFunction:
     Not to be shared between threads.
 
     :param affine: The three interfaces stacked; rows of the mechanisms are overwritten.
-    :param steps: The mechanisms.
+    :param bindings: The mechanisms.
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
     :param commands: Whether velocities and efforts have positions of their own, and starts.
     """
 
     def __init__(
-        self, affine: AffineMap, steps: Sequence[Step], direction: Direction, commands: bool
+        self,
+        affine: AffineMap,
+        bindings: Sequence[Binding],
+        direction: Direction,
+        *,
+        commands: bool,
     ) -> None:
         mechanisms: list[_Mechanism] = []
         numbers, tables = [*affine.numbers], []
         #: The transmission of each mechanism, in the order of :attr:`status`.
-        self.steps: list[Step] = []
-        for step in steps:
-            places = dict(zip(step.selected.tolist(), step.outputs.tolist(), strict=True))
-            for part in step.transmission.parts(direction):  # type: ignore[attr-defined]
-                selected = [k for k, place in enumerate(part.outputs) if place in places]
+        self.bindings: list[Binding] = []
+        for binding in bindings:
+            inputs, outputs, taken = (each.tolist() for each in binding.places(direction))
+            for part in binding.transmission.parts(direction):  # type: ignore[attr-defined]
+                selected = tuple(k for k, place in enumerate(part.outputs) if place in taken)
                 mechanisms.append(
                     _Mechanism(
                         part.near,
                         part.step,
-                        inputs=tuple(step.inputs[list(part.inputs)].tolist()),
-                        outputs=tuple(places[part.outputs[k]] for k in selected),
-                        selected=tuple(selected),
+                        inputs=tuple(inputs[place] for place in part.inputs),
+                        outputs=tuple(outputs[part.outputs[k]] for k in selected),
+                        selected=selected,
                         n_numbers=len(part.numbers),
                         n_start=part.n_start,
                         n_table=len(part.table),
                     )
                 )
-                self.steps.append(step)
+                self.bindings.append(binding)
                 numbers += part.numbers
                 tables.append(part.table)
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS

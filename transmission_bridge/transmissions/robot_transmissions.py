@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.description.specs import (
@@ -20,27 +19,26 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
-from transmission_bridge.transmissions.binding import Built, lay_out
+from transmission_bridge.transmissions import layout
 from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
+    Direction,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.transmissions.mapper import Mapper
-from transmission_bridge.transmissions.ranges import disjoint_ranges
 from transmission_bridge.transmissions.registry import Registry
+from transmission_bridge.transmissions.robot import Robot
+from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.transmission import Transmission
-from transmission_bridge.transmissions.tunable import BY_ROLE, Tunable
-from transmission_bridge.transmissions.tuning import passed_by_role, rebuilt, resolved
+from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.tuning import tuned
 from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
-from transmission_bridge.types import Array, Index, Mask
+from transmission_bridge.types import Array
 
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
 
-_FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
 
-
-class RobotTransmissions(Mapper):
+class RobotTransmissions(Robot):
     """
     Every transmission of a robot, loaded, bound by role, and compiled into one map per interface.
 
@@ -81,33 +79,23 @@ class RobotTransmissions(Mapper):
         actuator_units: Mapping[str, str] | None = None,
     ) -> None:
         self._passive_joints: str = passive_joints
-        self._actuator_units = dict(actuator_units or {})
         built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
-        by_role, more = passed_by_role(built)
-        self._compile(robot, built, (*findings, *more), by_role, pass_through)
-
-    def _compile(
-        self,
-        robot: RobotDescription,
-        built: tuple[Built, ...],
-        findings: tuple[Finding, ...],
-        by_role: frozenset[tuple[str, str]],
-        pass_through: bool,
-    ) -> None:
+        passed, self._withheld, more = layout.pass_through(robot) if pass_through else ((), {}, ())
+        super().__init__(*layout.lay_out(robot, (*built, *passed)))
         self._robot = robot
-        self._built = built
-        self._build_findings = findings
-        self._may_pass_through = pass_through
-        layout = lay_out(robot, built, pass_through=pass_through)
-        super().__init__(layout.joint_names, layout.actuator_names, layout.bindings, by_role)
-        self._withheld, self._layout_findings = layout.withheld, layout.findings
-        self._units = {name: units for item in built for name, units in item.units.items()}
-        self._units |= self._pass_through_units()
+        self._findings = (*robot.findings, *findings, *more)
+        units = self._pass_through_units(actuator_units or {})
+        self.bindings = tuple(
+            replace(each, units={name: units[name]})
+            if each.is_identity and (name := each.spec.actuators[0].name) in units
+            else each
+            for each in self.bindings
+        )
 
-    def _pass_through_units(self) -> dict[str, ActuatorUnits]:
+    def _pass_through_units(self, texts: Mapping[str, str]) -> dict[str, ActuatorUnits]:
         found = {}
         lost = self.lost_actuators
-        for name, text in self._actuator_units.items():
+        for name, text in texts.items():
             if name in lost:
                 continue
             if name not in self.actuator_names:
@@ -152,8 +140,7 @@ class RobotTransmissions(Mapper):
     @property
     def pass_through(self) -> tuple[str, ...]:
         """Names of the joints that pass through."""
-        loaded = self.transmissions
-        return tuple(b.spec.joints[0].name for b in self.bindings if b.spec.name not in loaded)
+        return tuple(each.spec.joints[0].name for each in self.bindings if each.is_identity)
 
     @property
     def withheld(self) -> dict[str, str]:
@@ -204,76 +191,22 @@ class RobotTransmissions(Mapper):
     @property
     def transmissions(self) -> dict[str, Transmission]:
         """The loaded transmissions by name."""
-        return {item.spec.name: item.transmission for item in self._built}
-
-    @property
-    def units(self) -> dict[str, ActuatorUnits]:
-        """Units of the drivers, by actuator; one that is missing is SI."""
-        return dict(self._units)
-
-    @cached_property
-    def moves(self) -> Mask:
-        """Which actuators a command to a joint reaches, shape ``(n_joints, n_actuators)``."""
-        moves = np.zeros((len(self.joint_names), len(self.actuator_names)), dtype=bool)
-        for binding in self.bindings:
-            moves[np.ix_(binding.joints, binding.actuators)] |= binding.owned
-        return moves
-
-    def actuators_of(self, joints: Mask) -> Mask:
-        """
-        Return the actuators that commands to some of these joints reach.
-
-        :param joints: Shape ``(..., n_joints)``.
-        :returns: Shape ``(..., n_actuators)``.
-        """
-        actuators: Mask = (joints[..., np.newaxis] & self.moves).any(axis=-2)
-        return actuators
-
-    def joints_of(self, actuators: Mask | Index) -> Mask:
-        """Return the joints by whose commands some of these actuators are reached."""
-        joints: Mask = self.moves[:, actuators].any(axis=1)
-        return joints
+        return {b.spec.name: b.transmission for b in self.bindings if not b.is_identity}
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was odd: in the description, in building its transmissions, in binding them."""
-        return (*self._robot.findings, *self._build_findings, *self._layout_findings)
+        return self._findings
 
     @property
     def tunables(self) -> dict[str, tuple[Tunable, ...]]:
         """The live numbers of each transmission, by its name."""
-        return {item.spec.name: item.tunables for item in self._built}
-
-    @cached_property
-    def parameters(self) -> dict[str, Tunable]:
-        """
-        The live numbers and flags by their full names, ``wrist.joints.roll.offset``.
-
-        Without those that share a name, as those of members with dots in their names may.
-        """
-        return {name: found[0] for name, found in self.named.items() if len(found) == 1}
-
-    @cached_property
-    def named(self) -> dict[str, list[Tunable]]:
-        """All live numbers and flags by full names, several where they share one."""
-        found: dict[str, list[Tunable]] = {}
-        for item in self._built:
-            name = item.spec.name
-            flags = (
-                Tunable((flag,), value, value, _FLAG, transmission=name)
-                for flag, interface in BY_ROLE.items()
-                for value in [(name, interface) in self.by_role]
-            )
-            for each in (*item.tunables, *flags):
-                found.setdefault(each.name, []).append(each)
-        return found
+        return {b.spec.name: b.tunables for b in self.bindings if not b.is_identity}
 
     @property
     def ignore_absolute_encoder(self) -> frozenset[str]:
         """Transmissions whose absolute positions pass from actuator to joint by role."""
-        return frozenset(
-            name for name, interface in self.by_role if interface == 'absolute_position'
-        )
+        return frozenset(b.spec.name for b in self.bindings if 'absolute_position' in b.by_role)
 
     # -- the maps --------------------------------------------------------------------------------
 
@@ -298,6 +231,10 @@ class RobotTransmissions(Mapper):
         """
         return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
+    def stream(self, direction: Direction) -> RobotMap:
+        """Return what maps position, velocity and effort of one instant after the other."""
+        return RobotMap(self, direction)
+
     # -- tuning ----------------------------------------------------------------------------------
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> RobotTransmissions:
@@ -312,23 +249,9 @@ class RobotTransmissions(Mapper):
         :raises UnknownNameError: If there is no such transmission.
         :raises ParameterError: If a parameter is unknown or a value cannot be accepted.
         """
-        items = {item.spec.name: item for item in self._built}
-        by_role = set(self.by_role)
-        numbers, flags = resolved(items, self.named, parameters)
-        for place, flag in flags.items():
-            (by_role.add if flag else by_role.discard)(place)
-        for name, values in numbers.items():
-            items[name] = rebuilt(items[name], values, self._robot, self._passive_joints)
-        if disjoint := disjoint_ranges(tuple(items.values()), self._robot):
-            raise next(iter(disjoint.values()))
         other = object.__new__(type(self))
-        other._passive_joints = self._passive_joints
-        other._actuator_units = self._actuator_units
-        other._compile(
-            self._robot,
-            tuple(items.values()),
-            self._build_findings,
-            frozenset(by_role),
-            self._may_pass_through,
-        )
+        bindings = tuned(self, parameters, self._robot, self._passive_joints)
+        Robot.__init__(other, self.joint_names, self.actuator_names, bindings)
+        other._robot, other._passive_joints = self._robot, self._passive_joints
+        other._withheld, other._findings = self._withheld, self._findings
         return other

@@ -5,57 +5,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 import math
 from numbers import Real
 from typing import Any
 
-from transmission_bridge.description.specs import Finding, RobotDescription
+from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
-from transmission_bridge.transmissions.binding import Built
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build
+from transmission_bridge.transmissions.ranges import disjoint_ranges
+from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 
 #: Magnitudes of reductions that can be set.
 RATIOS = 1e-6, 1e6
 
 
-def resolved(
-    items: Mapping[str, Built],
-    named: Mapping[str, Sequence[Tunable]],
-    parameters: Mapping[str, Any],
-) -> tuple[dict[str, dict[ParameterPath, float]], dict[tuple[str, str], bool]]:
+def tuned(
+    robot: Robot, parameters: Mapping[str, Any], description: RobotDescription, passive_joints: str
+) -> tuple[Binding, ...]:
     """
-    Return the numbers of each transmission by path, and which interfaces pass by role or do not.
+    Return the transmissions of a robot with other numbers.
 
-    :param items: The transmissions by name.
-    :param named: Their numbers and flags by full name.
     :param parameters: For example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may
         be a mapping of its own, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
+    :param description: That of the robot.
+    :param passive_joints: Which passive joints are published.
     :raises UnknownNameError: If there is no such transmission.
     :raises ParameterError: If a name is no parameter, or could mean two, or if a value has the
         wrong type or cannot be accepted.
     """
+    items = {each.spec.name: each for each in robot.bindings}
     numbers: dict[str, dict[ParameterPath, float]] = {}
-    by_role: dict[tuple[str, str], bool] = {}
     for keys, value in _leaves((), parameters):
-        found = named.get('.'.join(keys), ())
+        found = robot.named.get('.'.join(keys), [])
         if len(found) > 1:
             # Names in the description may have dots in them: said in parts it is one of them.
             found = [each for each in found if (each.transmission, *each.path) == keys]
         if len(found) != 1:
-            raise _unknown(items, keys, value)
+            raise _unknown(robot, keys, value)
         (tunable,) = found
         name, path = tunable.transmission, tunable.path
         if tunable.is_flag:
-            by_role[name, BY_ROLE[path[0]]] = _flag(items[name], path[0], value)
+            flag = {BY_ROLE[path[0]]}
+            is_set = _flag(items[name], path[0], value)
+            by_role = items[name].by_role | flag if is_set else items[name].by_role - flag
+            items[name] = replace(items[name], by_role=by_role)
         else:
             numbers.setdefault(name, {})[path] = _number(items[name], tunable, value)
-    return numbers, by_role
+    for name, values in numbers.items():
+        items[name] = _rebuilt(items[name], values, description, passive_joints)
+    bindings = tuple(items.values())
+    if disjoint := disjoint_ranges(bindings, description):
+        raise next(iter(disjoint.values()))
+    return bindings
 
 
-def _unknown(items: Mapping[str, Built], keys: ParameterPath, value: object) -> Exception:
+def _unknown(robot: Robot, keys: ParameterPath, value: object) -> Exception:
+    items = {each.spec.name: each for each in robot.bindings if not each.is_identity}
     full = '.'.join(keys)
     owners = [name for name in items if full == name or full.startswith(f'{name}.')]
     if not owners:
@@ -74,7 +84,7 @@ def _unknown(items: Mapping[str, Built], keys: ParameterPath, value: object) -> 
     )
 
 
-def _number(item: Built, tunable: Tunable, value: object) -> float:
+def _number(item: Binding, tunable: Tunable, value: object) -> float:
     name = '.'.join(tunable.path)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise _refused(item, name, 'a number', value, 'has the wrong type')
@@ -91,7 +101,7 @@ def _number(item: Built, tunable: Tunable, value: object) -> float:
     return number
 
 
-def _flag(item: Built, name: str, value: object) -> bool:
+def _flag(item: Binding, name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise _refused(item, name, 'true or false', value)
     if value and item.transmission.n_joints != item.transmission.n_actuators:
@@ -101,7 +111,7 @@ def _flag(item: Built, name: str, value: object) -> bool:
 
 
 def _refused(
-    item: Built, name: str, expected: str, value: object, said: str = 'cannot be accepted'
+    item: Binding, name: str, expected: str, value: object, said: str = 'cannot be accepted'
 ) -> ParameterError:
     return ParameterError(
         f'{name} {said}',
@@ -123,26 +133,20 @@ def _leaves(
             yield path, value
 
 
-def rebuilt(
-    item: Built,
+def _rebuilt(
+    item: Binding,
     numbers: Mapping[ParameterPath, float],
     robot: RobotDescription,
     passive_joints: str,
-) -> Built:
-    """
-    Return the transmission with these numbers in place of its present ones.
-
-    :param robot: The robot that it is part of.
-    :param passive_joints: Which passive joints are published.
-    :raises ParameterError: If the transmission refuses them.
-    """
+) -> Binding:
+    """Return the transmission with these numbers in place of its present ones."""
     values = {tunable.path: tunable.value for tunable in item.tunables}
     if all(values[path] == number for path, number in numbers.items()):
         return item
     try:
-        return build(
+        built, _ = build(
             type(item.transmission), item.spec, {**values, **numbers}, robot, passive_joints
-        )[0]
+        )
     except ParameterError:
         raise
     except TransmissionError as error:
@@ -158,29 +162,6 @@ def rebuilt(
             f'{item.spec.type} raised {type(error).__name__}: {error}',
             transmission=item.spec.name,
         ) from error
-
-
-def passed_by_role(
-    built: tuple[Built, ...],
-) -> tuple[frozenset[tuple[str, str]], list[Finding]]:
-    """Return the interfaces that pass by role in the description, if the roles can be paired."""
-    by_role: set[tuple[str, str]] = set()
-    findings = []
-    for item in built:
-        asked = set(item.by_role)
-        if item.spec.ignore_absolute_encoder:
-            asked.add('absolute_position')
-        if asked and item.transmission.n_joints != item.transmission.n_actuators:
-            findings.append(
-                Finding(
-                    'warning',
-                    f'{" and ".join(sorted(asked))} cannot pass by role with different numbers of '
-                    'joints and actuators, and are mapped',
-                    line=item.spec.line,
-                    path=item.spec.path,
-                    subject=item.spec.name,
-                )
-            )
-        else:
-            by_role.update((item.spec.name, interface) for interface in asked)
-    return frozenset(by_role), findings
+    return replace(
+        item, transmission=built.transmission, tunables=built.tunables, units=built.units
+    )

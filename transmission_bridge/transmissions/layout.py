@@ -1,0 +1,151 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Which joints and actuators a robot has, in which order, and who connects them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from transmission_bridge.description.specs import (
+    Finding,
+    JointSpec,
+    RobotDescription,
+    TransmissionEnd,
+    TransmissionSpec,
+)
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.linkage.tree import linkage_joints
+from transmission_bridge.transmissions.simple import SimpleTransmission
+
+_IDENTITY = SimpleTransmission(1.0)
+
+
+def lay_out(
+    robot: RobotDescription, bindings: tuple[Binding, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Binding, ...]]:
+    """
+    Give every joint and actuator its place.
+
+    Joints stand in the order of the URDF's ``<joint>`` elements (in a fragment without any: in the
+    order of the transmissions), actuators in the order of the transmissions.
+
+    :returns: Names of the joints, names of the actuators, and the transmissions with their places.
+    """
+    driven = [member.name for item in bindings for member in item.spec.joints]
+    driven += [name for item in bindings for name in item.transmission.passive_joints]
+    in_urdf = [joint.name for joint in robot.joints if joint.name in driven]
+    joints = {name: place for place, name in enumerate(dict.fromkeys([*in_urdf, *driven]))}
+    names = dict.fromkeys(member.name for item in bindings for member in item.spec.actuators)
+    actuators = {name: place for place, name in enumerate(names)}
+    owners: dict[str, str] = {}
+    # A transmission that may command comes first; one that only reads owns what is left.
+    for item in sorted(bindings, key=lambda item: not item.spec.can_command):
+        for member in item.spec.actuators:
+            owners.setdefault(member.name, item.spec.name)
+    placed = (
+        replace(
+            item,
+            joints=tuple(joints[member.name] for member in item.spec.joints),
+            actuators=tuple(actuators[member.name] for member in item.spec.actuators),
+            owned=tuple(owners[member.name] == item.spec.name for member in item.spec.actuators),
+            passive=tuple(joints[name] for name in item.transmission.passive_joints),
+        )
+        for item in bindings
+    )
+    return tuple(joints), tuple(actuators), tuple(placed)
+
+
+def pass_through(
+    robot: RobotDescription,
+) -> tuple[tuple[Binding, ...], dict[str, str], tuple[Finding, ...]]:
+    """
+    Give each scalar joint without a transmission (and without ``<mimic>``) an identity.
+
+    It leads to an actuator of the joint's own name. A joint whose transmission was refused is left
+    out: passing it through would invent a ratio. So is one that a refused transmission may have
+    meant (one of its block, or of ROS 1), and every joint where xacro would have made the
+    transmissions.
+
+    :returns: The identities; the joints that are withheld because a refused transmission may be
+        meant for them, with its name; and what is to say of them.
+    """
+    mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
+    mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
+    # The joints of a linkage move with its motors, whether it can be used or not.
+    mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
+    taken = {member.name for spec in robot.transmissions for member in spec.actuators}
+    taken.update(name for rejected in robot.rejected for name in rejected.actuators)
+    findings = []
+    passed = []
+    for joint in robot.joints if not robot.is_unexpanded else ():
+        if joint.name in mentioned or not joint.is_scalar or joint.mimic is not None:
+            continue
+        if joint.name in taken:
+            findings.append(
+                Finding(
+                    'warning',
+                    f"joint '{joint.name}' has no transmission and cannot be passed through, "
+                    'because an actuator of a transmission has its name',
+                    line=joint.line,
+                    path=joint.path,
+                    subject=joint.name,
+                )
+            )
+            continue
+        passed.append(joint.name)
+    withheld, reasons = _withheld(robot, passed)
+    names = {spec.name for spec in robot.transmissions}
+    names.update(rejected.name for rejected in robot.rejected)
+    identities = (_identity(robot.joint(name), names) for name in passed if name not in withheld)
+    return tuple(identities), withheld, (*findings, *reasons)
+
+
+def _identity(joint: JointSpec, names: Collection[str]) -> Binding:
+    """Return the transmission of a joint that passes through, of a name that no other has."""
+    name = joint.name
+    while name in names:
+        name += "'"
+    end = (TransmissionEnd(joint.name, line=joint.line, path=joint.path),)
+    spec = TransmissionSpec(name, '', 'ros2_control', end, end, line=joint.line, path=joint.path)
+    return Binding(spec, _IDENTITY)
+
+
+def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str], list[Finding]]:
+    """Return what is withheld, and a finding for each transmission that is the reason."""
+    withheld: dict[str, str] = {}
+    findings = []
+    for rejected in robot.rejected:
+        if not rejected.unknown_joints:
+            continue
+        place, candidates = 'the URDF', set(passed)
+        if rejected.dialect == 'ros2_control':
+            place = f"<ros2_control> '{rejected.block}'"
+            candidates = {
+                component.name
+                for block in robot.blocks
+                if block.name == rejected.block
+                for component in block.components
+                if component.kind == 'joint'
+            }
+        names = [name for name in passed if name in candidates and name not in withheld]
+        if not names:
+            continue
+        withheld.update(dict.fromkeys(names, rejected.name))
+        many = len(names) > 1
+        findings.append(
+            Finding(
+                'error',
+                f'joint{"s" * many} {", ".join(map(repr, names))} {"are" if many else "is"} not '
+                f"passed through, because transmission '{rejected.name}' may be meant for "
+                f'{"any of them" if many else "it"}',
+                line=rejected.line,
+                path=rejected.path,
+                expected=f'joints of {place} in the transmission',
+                found=', '.join(repr(name) for name in rejected.unknown_joints if name) or 'none',
+                subject=rejected.name,
+                fatal_if_strict=True,
+            )
+        )
+    return withheld, findings
