@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from transmission_bridge.bridge.options import RECORDED
 from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
@@ -103,7 +104,7 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
 def test_what_drivers_echo_is_what_was_sent(robot, values):
     """States with the names and on the topics of commands are those of the same actuators."""
     entries, _ = robot
-    merged = StateBuffer(ACTUATORS, driver_names=entries, timeout=0.0)
+    merged = StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
     for namespace, part in DriverNames(entries, ACTUATORS).commands(record_of(ACTUATORS, values)):
         # In the bridge's own namespace may be actuators of one topic's driver, and others.
         for source in (f'{namespace}states', *(() if namespace else ('any',))):
@@ -162,7 +163,7 @@ def test_two_arms_by_hand():
 
 def test_a_driver_has_its_own_actuators_only():
     """On its topic no other name is known; on others the URDF's names are."""
-    merged = StateBuffer(ACTUATORS, driver_names=ARMS, timeout=0.0)
+    merged = StateBuffer(ACTUATORS, RECORDED, driver_names=ARMS)
 
     def tell(source, names, values):
         record = record_of(names, values)
@@ -245,7 +246,7 @@ def test_unknown_actuators_of_a_driver():
     """An actuator that is not there is refused behind a topic, too, and commands nothing."""
     entries = {'left/states:M1': 'nobody'}
     with pytest.raises(UnknownNameError, match='nobody'):
-        StateBuffer(ACTUATORS, driver_names=entries, timeout=0.0)
+        StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
     assert DriverNames(entries, ACTUATORS).namespaces == ('',)
 
 
@@ -259,7 +260,7 @@ def test_unknown_actuators_of_a_driver():
 )
 def test_names_that_are_not_known(source, expected, found, entries):
     """There is an entry to copy for each, complete where nothing is left to choose."""
-    merged = StateBuffer(('a', 'b', 'c'), driver_names={'right/s:M': 'b', 'N': 'c'}, timeout=0.0)
+    merged = StateBuffer(('a', 'b', 'c'), RECORDED, driver_names={'right/s:M': 'b', 'N': 'c'})
     record = record_of(found, np.zeros(len(found)))
     with pytest.raises(MessageError) as caught:
         merged.update(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)

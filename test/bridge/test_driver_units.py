@@ -21,6 +21,7 @@ from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.states import SensorPath, StatePath
 from transmission_bridge.bridge.zeroing import zero_offsets
@@ -197,13 +198,17 @@ def test_states_and_commands_are_those_of_the_bridge_in_si(twins, seed, size, li
 def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     """30 rad are 4.77 turns, and a refusal names the unit."""
     _, robot = twins
-    lower, upper = ActuatorLimits(robot, 'clamp').bounds[:, :, robot.actuator_names.index('winch')]
+    lower, upper = ActuatorLimits(robot, BridgeOptions()).bounds[
+        :, :, robot.actuator_names.index('winch')
+    ]
     assert upper.tolist() == [30.0, 40.0, 3.0]
     assert lower.tolist() == [-20.0, -40.0, -3.0]
     sent = np.full((3, len(robot.actuator_names)), np.nan)
     sent[0, robot.actuator_names.index('winch')] = 5.0 * math.tau
     with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):
-        ActuatorLimits(robot, 'reject').apply(sent, LimitEffects(CommandCounts()))
+        ActuatorLimits(robot, BridgeOptions(limits='reject')).apply(
+            sent, LimitEffects(CommandCounts())
+        )
 
 
 def test_trajectories_and_plain_arrays_are_in_the_units(twins):

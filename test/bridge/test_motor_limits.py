@@ -17,6 +17,7 @@ import pytest
 from transmission_bridge.bridge.gate import command_timeouts
 from transmission_bridge.bridge.inputs import check_age
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import LayoutTable
@@ -246,7 +247,7 @@ numbers = st.floats(-1e3, 1e3)
 def test_no_actuator_beyond_a_limit(values: tuple, bounds: tuple) -> None:
     """Whatever is sent, the last stage keeps its direction and leaves what is inside alone."""
     made = robot(*(f'velocity="{bound!r}" effort="{bound!r}"' for bound in bounds))
-    limits = ActuatorLimits(made, 'clamp')
+    limits = ActuatorLimits(made, BridgeOptions())
     for row in (1, 2):
         sent = np.full((3, 3), math.nan)
         sent[row] = values

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import PublishPolicy
 
 DRIVERS = ('one', 'two', 'three')
@@ -17,14 +18,14 @@ DRIVERS = ('one', 'two', 'three')
 @pytest.mark.parametrize(('policy', 'due'), [('on_any', True), ('rate', False)])
 def test_every_message(policy, due):
     """Every message is due with on_any, none with rate."""
-    trigger = PublishPolicy(policy, DRIVERS)
+    trigger = PublishPolicy(BridgeOptions(publish=policy), DRIVERS)
     assert [trigger.heard(name, 1.0) for name in ('one', 'one', 'three', 'two')] == 4 * [due]
 
 
 @given(st.lists(st.sampled_from(DRIVERS), max_size=40))
 def test_one_message_of_each(order):
     """With on_all, the message is due that completes a set of one or more from every driver."""
-    trigger = PublishPolicy('on_all', DRIVERS)
+    trigger = PublishPolicy(BridgeOptions(publish='on_all'), DRIVERS)
     seen = set()
     for name in order:
         seen.add(name)
@@ -35,7 +36,7 @@ def test_one_message_of_each(order):
 
 def test_silent_drivers():
     """With on_all, a driver that timed out, or did not come in time, is left out until it does."""
-    trigger = PublishPolicy('on_all', DRIVERS, lambda source: 0.5)
+    trigger = PublishPolicy(BridgeOptions(publish='on_all'), DRIVERS, lambda source: 0.5)
     assert not trigger.heard('one', 1.0)
     assert not trigger.heard('two', 1.25)
     assert not trigger.heard('one', 1.5)  # three may still come

@@ -11,12 +11,13 @@ import pytest
 from transmission_bridge.bridge.diagnostics import ERROR
 from transmission_bridge.bridge.driver_watch import DriverWatch
 from transmission_bridge.bridge.inputs import TopicStatistics
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import PublishPolicy
 
 
 def test_trigger():
     """A driver that was heard before is waited for no longer than its timeout."""
-    trigger = PublishPolicy('on_all', ('one', 'two'), lambda source: 0.5)
+    trigger = PublishPolicy(BridgeOptions(publish='on_all'), ('one', 'two'), lambda source: 0.5)
     assert not trigger.heard('two', 100.0)
     assert trigger.heard('one', 100.25)
     assert not trigger.heard('two', 100.5)

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from state_paths import state_path
 
+from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.turns import Unwrapper, wrap_periods
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -121,9 +123,16 @@ def test_silence_keeps_the_turns(robot, reference):
 
 def test_periods_are_checked():
     """A period is a positive number, of an actuator that there is."""
-    assert wrap_periods({'motor': '6.28'}, ('motor',)) == {'motor': 6.28}
-    for text in ('0.0', '-1.0', 'nan', 'inf', 'turn', '', '1e300', '1e-9'):
+    urdf = '<robot name="r"><link name="a"/><link name="b"/><joint name="motor" type="continuous">'
+    urdf += '<parent link="a"/><child link="b"/></joint></robot>'
+    robot = RobotTransmissions(load_description(urdf))
+
+    def periods(entry):
+        return wrap_periods(robot, BridgeOptions(wrap_period=(entry,)))
+
+    assert periods('motor=6.28') == {'motor': 6.28}
+    for text in ('0.0', '-1.0', 'nan', 'inf', 'turn', ' ', '1e300', '1e-9'):
         with pytest.raises(ParameterError, match='positive number'):
-            wrap_periods({'motor': text}, ('motor',))
+            periods(f'motor={text}')
     with pytest.raises(UnknownNameError):
-        wrap_periods({'engine': '1.0'}, ('motor',))
+        periods('engine=1.0')

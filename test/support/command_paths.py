@@ -141,4 +141,4 @@ class Trajectories:
 def check_ratios(before, after, position, live):
     """Check tuned maps while joints without an active position, velocity or effort are live."""
     nothing = np.full((3, len(live)), np.nan)
-    check_tuning(before, after, position, live, nothing, 'clamp')
+    check_tuning(before, after, position, live, nothing, BridgeOptions())

@@ -79,7 +79,7 @@ class Bridge:
         measured = self.states.merged.values(now)[0]
         position = np.where(np.isnan(measured), ledger.actuators[0], measured)
         live = ledger.commanded_joints(now)
-        check_tuning(self.robot, robot, position, live, ledger.joints, self._options.limits)
+        check_tuning(self.robot, robot, position, live, ledger.joints, self._options)
 
     # -- commands: for what they raise and return see CommandPath and TrajectoryPath -------------
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from transmission_bridge.bridge.inputs import as_slice, JointError, Stamp
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
     JointStateData,
@@ -56,32 +57,34 @@ class MessageForm:
 
 
 def actuator_messages(
-    names: tuple[str, ...], sent: Array, stamp: Stamp, *, merged: bool
+    names: tuple[str, ...], sent: Array, stamp: Stamp, options: BridgeOptions
 ) -> list[JointStateRecord]:
     """
     Return messages that name only actuators with a command.
 
     :param names: All actuators.
     :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
-    :param merged: As in :func:`message_forms`.
+    :param options: The choices of the user.
     """
-    forms = message_forms(names, ~np.isnan(sent), merged=merged)
+    forms = message_forms(names, ~np.isnan(sent), options)
     return [form.record(sent, stamp) for form in forms]
 
 
-def message_forms(names: tuple[str, ...], given: Mask, *, merged: bool) -> tuple[MessageForm, ...]:
+def message_forms(
+    names: tuple[str, ...], given: Mask, options: BridgeOptions
+) -> tuple[MessageForm, ...]:
     """
     Return the forms of the messages for a command.
 
     :param names: All actuators.
     :param given: Which have a command, rows position, velocity, effort.
-    :param merged: Whether actuators commanded in different modes share one message, with NaN
-        where one has no command, instead of one message per interface.
+    :param options: With ``mixed_commands: nan`` actuators commanded in different modes share one
+        message, with NaN where one has no command, instead of one message per interface.
     """
     rows: Mask = np.any(given, axis=1)
     if not rows.any():
         return ()
-    if merged or not is_mixed(given):
+    if options.mixed_commands == 'nan' or not is_mixed(given):
         return (_form(names, np.any(given, axis=0), rows),)
     return tuple(
         _form(names, given[row], np.arange(len(FIELDS)) == row) for row in np.flatnonzero(rows)
@@ -307,13 +310,13 @@ class CommandPatterns:
     """
     The patterns of a robot.
 
-    :param merged: Whether mixed modes share one message.
+    :param options: The choices of the user.
     :ivar groups: The joints that cannot be commanded without others.
     """
 
-    def __init__(self, robot: RobotTransmissions, *, merged: bool) -> None:
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self._robot = robot
-        self._merged = merged
+        self._options = options
         self.groups = coupled_joints(robot)
         self._pattern_of = lru_cache(maxsize=PATTERNS)(self._make)
 
@@ -355,7 +358,7 @@ class CommandPatterns:
             joints=np.any(complete, axis=0),
             actuators=np.any(result, axis=0),
             result=result.tobytes(),
-            messages=message_forms(self._robot.actuator_names, result, merged=self._merged),
+            messages=message_forms(self._robot.actuator_names, result, self._options),
         )
 
 

@@ -53,7 +53,7 @@ class CommandPath:
         self._plans = PlanCache(
             lambda layout: plan_command(layout, names, may_be_unknown=self._divides)
         )
-        self._history = InterfaceHistory(self._options.several_interfaces, robot.joint_names)
+        self._history = InterfaceHistory(self._options, robot.joint_names)
         self._given: Mask = np.empty(gate.ledger.joints.shape, dtype=bool)
 
     def reset(self) -> None:

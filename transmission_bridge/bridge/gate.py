@@ -141,7 +141,6 @@ class Gate:
         options = self._options = options or BridgeOptions()
         self._send = send
         self.drivers = drivers or DriverNames({}, robot.actuator_names)
-        self._merged = options.mixed_commands == 'nan'
         self.timeouts = command_timeouts(robot, options.command_timeout)
         self.ledger = Ledger(robot, self.timeouts)
         self.limits = CommandLimits(robot, options)
@@ -168,9 +167,9 @@ class Gate:
         self._robot = robot
         self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
         self._units = DriverUnits(robot)
-        self.patterns = CommandPatterns(robot, merged=self._merged)
+        self.patterns = CommandPatterns(robot, self._options)
         self._following = [g for g in self.patterns.groups if g.underactuated is not None]
-        self.actuator_limits = ActuatorLimits(robot, self._options.limits)
+        self.actuator_limits = ActuatorLimits(robot, self._options)
         self.ledger.keep_actuators(robot)
 
     def reset(self) -> None:
@@ -488,7 +487,7 @@ class Gate:
 
     def _messages(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
         names, numbers = self._robot.actuator_names, self._units.of_drivers(sent)
-        return actuator_messages(names, numbers, stamp, merged=self._merged)
+        return actuator_messages(names, numbers, stamp, self._options)
 
     def _deliver(
         self,

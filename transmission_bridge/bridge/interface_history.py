@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from transmission_bridge.bridge.inputs import JointError
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
@@ -26,13 +27,15 @@ class InterfaceHistory:
     ros2_control never clears an interface that its controller released, so that a position stays
     beside the velocity of the next controller.
 
-    :param policy: ``together``: all count; ``latest``: one that has not changed for 0.5 s, while
-        another one of its joint changed, does not; ``reject``: joints have one.
+    With ``several_interfaces: together`` all count; with ``latest`` one that has not changed for
+    0.5 s, while another one of its joint changed, does not; with ``reject`` joints have one.
+
+    :param options: The choices of the user.
     :param names: The joints.
     """
 
-    def __init__(self, policy: str, names: tuple[str, ...]) -> None:
-        self._policy = policy
+    def __init__(self, options: BridgeOptions, names: tuple[str, ...]) -> None:
+        self._policy = options.several_interfaces
         self._names = names
         self.reset()
 

@@ -343,14 +343,14 @@ class ActuatorLimits:
     their direction in joint space stays, and so are the efforts.
 
     :param robot: Its transmissions give the limits.
-    :param policy: ``clamp``, ``reject`` (whatever is outside is refused) or ``off``.
+    :param options: The choices of the user.
     :ivar bounds: As :func:`motor_bounds`.
     """
 
-    def __init__(self, robot: RobotTransmissions, policy: str) -> None:
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self._names = robot.actuator_names
         self._texts, self._units = robot.units, DriverUnits(robot)
-        self._policy = policy
+        self._policy = options.limits
         self.bounds = motor_bounds(robot)
         groups = []
         for binding in robot.bindings:
@@ -358,7 +358,7 @@ class ActuatorLimits:
             if np.isfinite(self.bounds[:, :, owned]).any():
                 joints = tuple(robot.joint_names[joint] for joint in binding.joints)
                 groups.append(_Group(binding, joints, owned))
-        self._groups = tuple(groups) if policy != 'off' else ()
+        self._groups = tuple(groups) if options.limits != 'off' else ()
         self._is_inside = _InsideCheck(*self.bounds)
 
     def apply(self, sent: Array, effects: LimitEffects) -> None:

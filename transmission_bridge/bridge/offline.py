@@ -13,7 +13,7 @@ import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options import BridgeOptions, RECORDED
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.states import known_or_empty, StatePath
 from transmission_bridge.errors import MessageError
@@ -48,7 +48,7 @@ class ReverseStatePath:
         self.names = tuple(names[name] for name in robot.actuator_names if name in names)
         self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
         self._units = DriverUnits(robot)
-        self.merged = StateBuffer(robot.joint_names, driver_names=None, timeout=0.0)
+        self.merged = StateBuffer(robot.joint_names, RECORDED)
         self.update = self.merged.update
         self.report = MapReport()
 

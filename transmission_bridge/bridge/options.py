@@ -371,6 +371,10 @@ def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
     return result
 
 
+#: Of recordings, in which no time passes.
+RECORDED = BridgeOptions(state_timeout=0.0)
+
+
 # -- Entries that do not fit the robot -----------------------------------------------------------
 
 

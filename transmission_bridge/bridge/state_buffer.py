@@ -13,7 +13,7 @@ import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import find_places, MOST_UNKNOWN, Places, PlanCache, Stamp
-from transmission_bridge.bridge.options import AUTO, split_topic
+from transmission_bridge.bridge.options import AUTO, BridgeOptions, split_topic
 from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.errors import (
     MessageError,
@@ -65,12 +65,13 @@ class StateBuffer:
     message.
 
     :param names: The actuators.
+    :param options: The choices of the user; ``state_timeout`` is 0: never; -1: of each driver the
+        larger of 1 s and five periods.
     :param driver_names: Driver's name to URDF name, where they differ; ``None`` where names
         are not translated. An entry ``source:name`` is for one source, which then has no other
         actuators.
     :param units: Units of the numbers that drivers give; ``None``: all are SI.
     :param turns: Counts the turns of single-turn encoders; ``None``: there are none.
-    :param timeout: Seconds; 0: never; -1: of each driver the larger of 1 s and five periods.
     :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
         for recordings: at once.
     :param lost: Actuators of refused transmissions, with the reason; ``driver_names`` may contain
@@ -93,11 +94,11 @@ class StateBuffer:
     def __init__(
         self,
         names: tuple[str, ...],
+        options: BridgeOptions,
         *,
-        driver_names: Mapping[str, str] | None,
+        driver_names: Mapping[str, str] | None = None,
         units: DriverUnits | None = None,
         turns: TurnCounter | None = None,
-        timeout: float,
         stamp_hold: float = 0.0,
         lost: Mapping[str, str] | None = None,
     ) -> None:
@@ -111,6 +112,7 @@ class StateBuffer:
         self._units = units
         self.turns = turns
         self.version = 0
+        timeout = options.state_timeout
         self._is_auto = timeout == AUTO
         self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
         self._stamp_hold = stamp_hold

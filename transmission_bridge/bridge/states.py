@@ -14,7 +14,7 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.gate import Known
 from transmission_bridge.bridge.inputs import Stamp
-from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.options import BridgeOptions, pairs, RECORDED
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
 from transmission_bridge.description.specs import JointSpec, RobotDescription
@@ -23,9 +23,6 @@ from transmission_bridge.messages.joint_state import JointStateData, JointStateR
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
-
-#: Of recordings, in which no time passes.
-_RECORDED = BridgeOptions(state_timeout=0.0)
 
 # -- When the joint states are published ---------------------------------------------------------
 
@@ -36,8 +33,10 @@ class PublishPolicy:
 
     Time going backwards forgets which sources have sent messages.
 
-    :param policy: ``on_any``: after every message; ``on_all``: when every source that has not
-        timed out has sent one since the last time; ``rate``: never, a timer decides.
+    With ``publish: on_any`` after every one; with ``on_all`` when every source that has not timed
+    out has sent one since the last time; with ``rate`` never, a timer decides.
+
+    :param options: The choices of the user.
     :param sources: All sources.
     :param timeout_of: Gives the seconds after which a source times out, from the first message of
         anybody if it was never heard.
@@ -45,11 +44,11 @@ class PublishPolicy:
 
     def __init__(
         self,
-        policy: str,
+        options: BridgeOptions,
         sources: Iterable[str],
         timeout_of: Callable[[str], float] = lambda source: math.inf,
     ) -> None:
-        self._policy = policy
+        self._policy = options.publish
         self._sources = frozenset(sources)
         self._timeout_of = timeout_of
         self.reset()
@@ -235,20 +234,18 @@ class StatePath:
     def __init__(
         self,
         robot: RobotTransmissions,
-        options: BridgeOptions = _RECORDED,
+        options: BridgeOptions = RECORDED,
         *,
         stamp_hold: float = 0.0,
     ) -> None:
         self._omit = options.unknown_joints == 'omit'
-        lost, entries = robot.lost_actuators, pairs('wrap_period', options.wrap_period)
-        periods = wrap_periods(entries, robot.actuator_names, lost)
         self.merged = StateBuffer(
             robot.actuator_names,
+            options,
             driver_names=pairs('actuator_names', options.actuator_names),
             units=DriverUnits(robot),
-            turns=TurnCounter(robot, periods, options.unknown_turn) if periods else None,
-            lost=lost,
-            timeout=options.state_timeout,
+            turns=TurnCounter(robot, options) if wrap_periods(robot, options) else None,
+            lost=robot.lost_actuators,
             stamp_hold=stamp_hold,
         )
         self.view = JointView(robot, options)
@@ -405,8 +402,8 @@ class SensorPath:
     :param robot: The maps; replaced by :meth:`use`.
     :param interface: ``absolute_position`` or ``torque``.
     :param field: The JointState field that holds it: ``position`` or ``effort``.
-    :param actuator_names: Driver's name to URDF name, where they differ.
-    :param timeout: Seconds after which a number that did not come again is unknown; 0: never.
+    :param options: The choices of the user; by default the defaults, and numbers stay known.
+    :param driver_names: Driver's name to URDF name on its topic, where they differ.
     :ivar report: What became NaN in position-dependent transmissions, and why.
     """
 
@@ -415,18 +412,18 @@ class SensorPath:
         robot: RobotTransmissions,
         interface: str,
         field: str,
+        options: BridgeOptions = RECORDED,
         *,
-        actuator_names: Mapping[str, str] | None = None,
-        timeout: float = 0.0,
+        driver_names: Mapping[str, str] | None = None,
     ) -> None:
         self._interface = interface
         self._row = FIELDS.index(field)
         self._merged = StateBuffer(
             robot.actuator_names,
-            driver_names=actuator_names or {},
+            options,
+            driver_names=driver_names or {},
             units=DriverUnits(robot),
             lost=robot.lost_actuators,
-            timeout=timeout,
         )
         self.report = MapReport()
         self.use(robot)

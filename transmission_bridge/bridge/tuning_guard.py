@@ -9,6 +9,7 @@ import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
@@ -31,7 +32,7 @@ def check_tuning(
     position: Array,
     live: Mask,
     commands: Array,
-    policy: str,
+    options: BridgeOptions,
 ) -> None:
     """
     Refuse a change by which the next command would move something suddenly.
@@ -45,7 +46,7 @@ def check_tuning(
         is unknown a ratio that depends on it is not compared.
     :param live: Which joints are commanded, shape ``(n_joints,)``.
     :param commands: Their commands, rows position, velocity, effort, shape ``(3, n_joints)``.
-    :param policy: What limits do.
+    :param options: The choices of the user.
     :raises ParameterError: If an entry of ``J = dq/da`` turns its sign or changes by more than a
         factor of two, a torque constant does, or a position of a joint changes by more than
         0.1 rad or 0.05 m; if other limits of an actuator would do that to an active command.
@@ -53,7 +54,7 @@ def check_tuning(
     units = DriverUnits(after)
     # What the next equal command would send, by the limits before and after.
     sent = [
-        _sent(after, commands, position, ActuatorLimits(each, policy)) for each in (before, after)
+        _sent(after, commands, position, ActuatorLimits(each, options)) for each in (before, after)
     ]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
     for former, binding in zip(before.bindings, after.bindings, strict=True):

@@ -13,7 +13,7 @@ left, it is used. Readings that no turn explains say that the period is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
 
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.limits import motor_bounds
-from transmission_bridge.bridge.options import WRAP_PERIOD
+from transmission_bridge.bridge.options import BridgeOptions, pairs, WRAP_PERIOD
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import (
     MessageError,
@@ -39,20 +39,18 @@ from transmission_bridge.types import Array, Index, Mask
 MOST_TURNS = 1e9
 
 
-def wrap_periods(
-    entries: Mapping[str, str], known: tuple[str, ...], lost: Collection[str] = ()
-) -> dict[str, float]:
+def wrap_periods(robot: RobotTransmissions, options: BridgeOptions) -> dict[str, float]:
     """
-    Return checked periods by actuator.
+    Return checked periods by actuator, in the units of the drivers.
 
-    :param entries: Actuator to period, as text.
-    :param known: The actuators of the robot.
-    :param lost: Actuators of refused transmissions, which are left out.
+    Actuators of refused transmissions are left out.
+
     :raises UnknownNameError: If there is no such actuator.
     :raises ParameterError: If a period is not a number in its range.
     """
     periods = {}
-    for name, text in entries.items():
+    known, lost = robot.actuator_names, robot.lost_actuators
+    for name, text in pairs('wrap_period', options.wrap_period).items():
         if name not in known and name not in lost:
             raise UnknownNameError('actuator', name, (*known, *lost), parameter='wrap_period')
         try:
@@ -367,25 +365,19 @@ class TurnCounter:
     Positions and readings are in SI.
 
     :param robot: The maps; replaced by :meth:`use`.
-    :param periods: Period by actuator, in the units of its driver.
-    :param unknown_turn: ``resolve``, or ``first``: the first reading counts as it is, and a turn
-        is never open.
+    :param options: The choices of the user.
     :ivar waited: Readings that were not used because the turn was open, by actuator.
     """
 
-    def __init__(
-        self,
-        robot: RobotTransmissions,
-        periods: Mapping[str, float],
-        unknown_turn: str = 'resolve',
-    ) -> None:
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+        periods = wrap_periods(robot, options)
         self._names = robot.actuator_names
         self._units = DriverUnits(robot)
         given = np.array([periods.get(name, np.nan) for name in self._names])
         self._periods: Array = self._units.in_si(given, 0)
         self._wraps: Mask = np.isfinite(self._periods)
         self._unwrap = Unwrapper(self._periods)
-        self._resolves = unknown_turn == 'resolve'
+        self._resolves = options.unknown_turn == 'resolve'
         self.waited = dict.fromkeys(periods, 0)
         #: Of actuators whose readings do not fit the period: what was expected and found.
         self._wrong: dict[int, str] = {}

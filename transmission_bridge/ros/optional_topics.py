@@ -90,8 +90,8 @@ class Sensors:
                 robot,
                 interface,
                 field,
-                actuator_names=drivers.on_topic(source),
-                timeout=options.state_timeout,
+                options,
+                driver_names=drivers.on_topic(source),
             )
             self._outputs[source] = outputs.add(target)
             # Without a namespace too: another node than the drivers may read the sensors.

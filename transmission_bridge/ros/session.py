@@ -191,9 +191,8 @@ class Session:
         self.drivers = self.gate.drivers
         self._stall = self._stall_watch()
         self._publishes_any = options.publish == 'on_any'
-        self._trigger = PublishPolicy(
-            options.publish, self.state_topics, self.states.merged.timeout_of
-        )
+        timeout_of = self.states.merged.timeout_of
+        self._trigger = PublishPolicy(options, self.state_topics, timeout_of)
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now

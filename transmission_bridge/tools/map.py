@@ -14,6 +14,7 @@ import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.limits import ActuatorLimits
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import (
     aligned,
@@ -124,7 +125,7 @@ def _beyond(
     if interface == 'acceleration':
         return {}
     row = row_of(interface)
-    lower, upper = ActuatorLimits(robot, 'clamp').bounds[:, row]
+    lower, upper = ActuatorLimits(robot, BridgeOptions()).bounds[:, row]
     places = np.flatnonzero((mapped < lower) | (mapped > upper))
     lower, upper = (units.of_drivers(each, row) for each in (lower, upper))
     return {robot.actuator_names[at]: (float(lower[at]), float(upper[at])) for at in places}

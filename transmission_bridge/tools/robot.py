@@ -112,11 +112,7 @@ class BridgeSetup:
 
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
-        return wrap_periods(
-            pairs('wrap_period', self.options.wrap_period),
-            robot.actuator_names,
-            robot.lost_actuators,
-        )
+        return wrap_periods(robot, self.options)
 
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
         """
@@ -127,8 +123,8 @@ class BridgeSetup:
         """
         merged = StateBuffer(
             robot.actuator_names,
+            self.options,
             driver_names=pairs('actuator_names', self.options.actuator_names),
-            timeout=0.0,
             lost=robot.lost_actuators,
         )
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.options import BridgeOptions, pairs, PREFIX
+from transmission_bridge.bridge.options import BridgeOptions, pairs, PREFIX, RECORDED
 from transmission_bridge.bridge.robot import robot_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
@@ -336,30 +336,16 @@ class _Buffers:
     """The newest numbers of actuators, joints and commands."""
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
-        names = pairs('actuator_names', options.actuator_names)
-        periods = wrap_periods(
-            pairs('wrap_period', options.wrap_period), robot.actuator_names, robot.lost_actuators
-        )
-
-        turns = TurnCounter(robot, periods, options.unknown_turn) if periods else None
-
-        def buffer(
-            members: tuple[str, ...], turns: TurnCounter | None, timeout: float
-        ) -> StateBuffer:
-            of_drivers = members is robot.actuator_names
-            return StateBuffer(
-                members,
-                driver_names=names if of_drivers else None,
-                units=DriverUnits(robot) if of_drivers else None,
-                turns=turns,
-                timeout=timeout,
-                lost=robot.lost_actuators if of_drivers else None,
-            )
-
+        drivers: dict[str, Any] = {
+            'driver_names': pairs('actuator_names', options.actuator_names),
+            'units': DriverUnits(robot),
+            'lost': robot.lost_actuators,
+        }
+        turns = TurnCounter(robot, options) if wrap_periods(robot, options) else None
         self.of = {
-            'actuators': buffer(robot.actuator_names, turns, options.state_timeout),
-            'joints': buffer(robot.joint_names, None, options.state_timeout),
-            'commands': buffer(robot.actuator_names, None, 0.0),
+            'actuators': StateBuffer(robot.actuator_names, options, turns=turns, **drivers),
+            'joints': StateBuffer(robot.joint_names, options),
+            'commands': StateBuffer(robot.actuator_names, RECORDED, **drivers),
         }
 
     def use(self, robot: RobotTransmissions) -> None:
