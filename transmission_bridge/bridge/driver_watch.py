@@ -262,7 +262,7 @@ class ActuatorWatch:
         self._names = robot.actuator_names
         self._needed = np.zeros(len(self._names), dtype=bool)
         for binding in robot.bindings:
-            self._needed[list(binding.actuators)] = binding.spec.name in robot.transmissions
+            self._needed[list(binding.actuators)] = not binding.is_identity
         self._newest = np.full(len(self._names), -np.inf)
         self._quiet = np.zeros(len(self._names), dtype=int)
         self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
