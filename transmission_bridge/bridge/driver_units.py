@@ -15,8 +15,6 @@ from transmission_bridge.types import Array, Index
 
 Places: TypeAlias = Index | list[int] | slice | int
 
-_ALL = slice(None)
-
 
 class DriverUnits:
     """
@@ -36,24 +34,17 @@ class DriverUnits:
             scales[:, place] = [unit.scale for unit in units.units]
         self.scales: Array | None = None if (scales == 1.0).all() else scales
 
-    def in_si(self, values: Array, rows: int | slice = _ALL, places: Places = _ALL) -> Array:
+    def in_si(self, values: Array, *at: Places) -> Array:
         """
         Return numbers of drivers in SI; the same array where all are.
 
-        :param values: All rows, or those of ``rows``, of the actuators at ``places``, which are
-            the last axis.
+        :param at: The row of the numbers, and which actuators are their last axis; by default all.
         """
-        if self.scales is None:
-            return values
-        found: Array = values * self.scales[rows, places]
-        return found
+        return values if self.scales is None else values * self.scales[at]
 
-    def of_drivers(self, values: Array, rows: int | slice = _ALL, places: Places = _ALL) -> Array:
+    def of_drivers(self, values: Array, *at: Places) -> Array:
         """Return numbers in SI as the drivers have them; as :meth:`in_si`."""
-        if self.scales is None:
-            return values
-        found: Array = values / self.scales[rows, places]
-        return found
+        return values if self.scales is None else values / self.scales[at]
 
     def gains(self, gains: Array, row: int) -> Array:
         """

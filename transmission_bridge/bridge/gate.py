@@ -222,7 +222,7 @@ class Gate:
             self._check_turns(sent[_POSITION], known.open_turns)
         self.actuator_limits.apply(sent, effects)
         numbers = self._units.of_drivers(sent)
-        if numbers is not sent and np.isinf(numbers).any():  # too large in the driver's unit
+        if numbers is not sent and 1 in np.isinf(numbers).tobytes():  # too large for its unit
             lost = [b for b in self._robot.bindings if np.isinf(numbers[:, b.actuators]).any()]
             self._refuse_unmapped(lost, command, known, stamp)
         effects.count()

@@ -18,7 +18,7 @@ import numpy as np
 from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import Layout, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Index, Mask
+from transmission_bridge.types import Array, Index, Mask
 
 
 class JointError(MessageError):
@@ -53,20 +53,24 @@ class Places:
     :param count: Number of entries used.
     :param unknown: The first names that the robot does not have, shortened: a message may hold
         any number, of any length.
+    :param scales: What the numbers of these entries are in SI, rows position, velocity, effort;
+        ``None``: they are SI.
     """
 
     places: Index | slice
     picks: Index | None
     count: int
     unknown: tuple[str, ...]
+    scales: Array | None
 
 
-def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
+def find_places(layout: Layout, index: Mapping[str, int], scales: Array | None = None) -> Places:
     """
     Look up the names of a layout.
 
     :param layout: Names and array lengths of a message.
     :param index: Index of every name that the robot knows.
+    :param scales: What each number is in SI, by index; ``None``: all are SI.
     :raises MessageError: If an array is neither empty nor as long as the names (``ragged``), or
         two entries have the same index (``duplicate_name``).
     """
@@ -89,6 +93,7 @@ def find_places(layout: Layout, index: Mapping[str, int]) -> Places:
         None if everything else np.array(picks, dtype=np.intp),
         len(places),
         tuple(shown(name) for name in islice(unknown, MOST_UNKNOWN)),
+        None if scales is None else np.ascontiguousarray(scales[:, places]),
     )
 
 

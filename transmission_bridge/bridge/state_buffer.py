@@ -40,19 +40,30 @@ _NAMES_HINT = "give the driver's names by actuator_names: [{}]"
 _MOST_NAMES = 32
 
 
+def all_finite(values: Array) -> bool:
+    """Return whether every number is finite, at half of the price of ``.all()``."""
+    return 0 not in np.isfinite(values).tobytes()
+
+
 class _Source:
     """One driver: its number, its newest stamp and time of receipt, its layouts, its period."""
 
-    def __init__(self, number: int, index: Mapping[str, int], timeout: float) -> None:
+    def __init__(
+        self, number: int, index: Mapping[str, int], timeout: float, scales: Array | None
+    ) -> None:
         self.number = number
         self.index = index
         self.timeout = timeout
         self.period = 0.0
         self.stamp: Stamp | None = None
         self.heard = -np.inf
+        self.use(scales)
+
+    def use(self, scales: Array | None) -> None:
+        """Take its numbers by other units from now on."""
         self.layout: Layout | None = None
         self.plan: Places | None = None
-        self.plans: PlanCache[Places] = PlanCache(lambda layout: find_places(layout, index))
+        self.plans = PlanCache(lambda layout: find_places(layout, self.index, scales))
 
 
 class StateBuffer:
@@ -152,6 +163,8 @@ class StateBuffer:
         one = np.ones_like(self._values)
         self._values *= units.in_si(one) / self._units.in_si(one)
         self._units = units
+        for source in self._sources.values():
+            source.use(units.scales)
         self.version += 1
 
     def names_of_driver(self, source: str = '') -> dict[str, str]:
@@ -188,20 +201,18 @@ class StateBuffer:
         if layout is not known.layout or self._contested:
             self._record_giver(known, layout, plan)
         places, picks, values, rows = plan.places, plan.picks, self._values, data.rows
-        units = self._units
+        scales = plan.scales
         if rows is not None:
             given = rows if picks is None else rows[:, picks]
-            values[:, places] = given if units is None else units.in_si(given, places=places)
+            values[:, places] = given if scales is None else given * scales
             self._heard[:, places] = now
         else:
             for row, numbers in enumerate((data.position, data.velocity, data.effort)):
                 if len(numbers):
                     given = numbers if picks is None else numbers[picks]
-                    values[row, places] = (
-                        given if units is None else units.in_si(given, row, places)
-                    )
+                    values[row, places] = given if scales is None else given * scales[row]
                     self._heard[row, places] = now
-        if not np.isfinite(self._watched).all():
+        if not all_finite(self._watched):
             self._count_not_finite(layout, plan)
             np.copyto(values, np.nan, where=np.isinf(values))
         if self.turns is not None and layout.lengths[0]:
@@ -430,7 +441,10 @@ class StateBuffer:
 
     def _add(self, source: str) -> _Source:
         added = self._sources[source] = _Source(
-            len(self._sources), self._index_of(source), self._timeout
+            len(self._sources),
+            self._index_of(source),
+            self._timeout,
+            None if self._units is None else self._units.scales,
         )
         self._only = added if len(self._sources) == 1 else None
         return added

@@ -15,7 +15,7 @@ from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.gate import Known
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, pairs, RECORDED
-from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.state_buffer import all_finite, StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.messages.cdr import JointStateEncoder
@@ -378,7 +378,7 @@ class StatePath:
         if self.merged.turns is not None and self.merged.reopen_turns(joints[0]):
             joints = self._robot_map.map_state(actuators, self.report)
         self._joints = joints
-        self._all_known = bool(np.isfinite(joints).all())
+        self._all_known = all_finite(joints)
         self._mapped_version = self.merged.version
         return joints
 
