@@ -329,7 +329,7 @@ class ActuatorDevice:
         :raises JointError: If ratios vary, and ``kind`` is ``position``, or ``a`` is not given or
             out of reach; or ``kind`` is none of the four.
         """
-        limits, mapper = self._limits, self._map
+        limits, moving = self._limits, self._map
         if kind not in get_args(LimitKind):
             raise JointError(self.device.name, f'{kind!r} is not a kind of limit')
         if not self.is_constant and (kind == 'position' or a is None):
@@ -337,15 +337,15 @@ class ActuatorDevice:
                 self.device.name, f'{kind} limits are no polytope where ratios depend on position'
             )
         at = self._one(np.zeros(len(self.actuator_names)) if a is None else a)
-        jacobian = mapper.jacobian(at)
+        jacobian = moving.jacobian(at)
         if not np.isfinite(jacobian).all():
             raise JointError(self.device.name, 'a transmission does not reach this position')
         if kind == 'effort':
-            return effort_region(mapper, limits.effort, at)
+            return effort_region(moving, limits.effort, at)
         if kind == 'position':
-            offset = mapper.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
+            offset = moving.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
             return half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
-        joints = sorted({joint for each in mapper.bindings for joint in each.joints})
+        joints = sorted({joint for each in moving.bindings for joint in each.joints})
         rates = getattr(limits, kind)[joints]
         return half_spaces(jacobian[joints], -rates, rates)
 

@@ -230,17 +230,17 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
 def _constant(
     robot: RobotTransmissions, binding: Binding, names: Sequence[str]
 ) -> tuple[MemberLimits, ...]:
-    mapper = robot.part(names)
-    joints = [effective_limits(robot.robot, name) for name in mapper.joint_names]
+    moving = robot.part(names)
+    joints = [effective_limits(robot.robot, name) for name in moving.joint_names]
     lower, upper, velocity, effort = _columns(joints)
-    anywhere = np.zeros(len(mapper.actuator_names))
+    anywhere = np.zeros(len(moving.actuator_names))
     if np.all(lower <= upper):
-        least, greatest = position_bounds(mapper, lower, upper)
+        least, greatest = position_bounds(moving, lower, upper)
     else:
         least = greatest = np.full(len(anywhere), np.nan)
-    speed = rate_limits(mapper, velocity, anywhere)
-    force = effort_limits(mapper, effort, anywhere)
-    places = {name: place for place, name in enumerate(mapper.actuator_names)}
+    speed = rate_limits(moving, velocity, anywhere)
+    force = effort_limits(moving, effort, anywhere)
+    places = {name: place for place, name in enumerate(moving.actuator_names)}
     return tuple(
         MemberLimits(
             name,
