@@ -37,19 +37,14 @@ class MessageForm:
     :param names: The actuators it names.
     :param places: Their indices.
     :param rows: Whether it holds positions, velocities, efforts; the others are empty arrays.
-    :param is_full: Whether it holds all three of every actuator.
     """
 
     names: tuple[str, ...]
     places: Index | slice
     rows: tuple[bool, bool, bool]
-    is_full: bool
 
     def record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
         """Return the message with its numbers copied from ``sent``, shape ``(3, n_actuators)``."""
-        if self.is_full:
-            rows = sent.copy()
-            return JointStateRecord(stamp, '', self.names, rows[0], rows[1], rows[2], rows)
         position, velocity, effort = (
             sent[row, self.places].copy() if held else EMPTY for row, held in enumerate(self.rows)
         )
@@ -105,7 +100,6 @@ def _form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
         tuple(names[place] for place in places),
         slice(None) if names_all else places,
         (position, velocity, effort),
-        names_all and bool(rows.all()),
     )
 
 
@@ -271,7 +265,6 @@ class CommandPattern:
     """
     What follows from which values of a command are given.
 
-    :param is_full: Whether all values are given.
     :param is_mixed: Whether joints are commanded in different modes.
     :param has_positions: Whether some joint is commanded a position.
     :param positions: Which joints are, those of the completed groups too, as the bytes of a
@@ -288,7 +281,6 @@ class CommandPattern:
     :param messages: The messages to the actuators.
     """
 
-    is_full: bool
     is_mixed: bool
     has_positions: bool
     positions: bytes
@@ -347,7 +339,6 @@ class CommandPatterns:
             if not group.can_hold and not given[:, joint].any()
         ]
         return CommandPattern(
-            is_full=bool(given.all()),
             is_mixed=is_mixed(given),
             has_positions=bool(given[0].any()),
             positions=complete[0].tobytes(),
@@ -407,10 +398,6 @@ class _Field:
     picks: Index | None
     barred: Index
 
-    def is_whole(self, everyone: slice) -> bool:
-        """Return whether the array has a value for each joint, in their order."""
-        return isinstance(self.places, slice) and self.places == everyone and self.picks is None
-
 
 @dataclass(frozen=True, slots=True)
 class CommandPlan:
@@ -419,13 +406,11 @@ class CommandPlan:
 
     :param fields: One entry per array, ``None`` where the array is empty.
     :param nothing: A command to no joint, shape ``(3, n_joints)``; must not be changed.
-    :param is_whole: Whether all three arrays hold every joint in order.
     """
 
     reasons: Mapping[str, str]
     fields: tuple[_Field | None, ...]
     nothing: Array
-    is_whole: bool
 
     def read(self, data: JointStateData, rejected: list[tuple[str, str]] | None = None) -> Array:
         """
@@ -435,10 +420,7 @@ class CommandPlan:
             though they may not be commanded; ``None``: these are an error.
         :raises MessageError: If there is such a joint, then (``not_commandable``).
         """
-        if self.is_whole and data.rows is not None:
-            command: Array = data.rows.copy()
-            return command
-        command = self.nothing.copy()
+        command: Array = self.nothing.copy()
         for row, field in enumerate(self.fields):
             if field is None:
                 continue
@@ -477,9 +459,7 @@ def plan_command(
         _field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
     )
-    everyone = slice(0, known.nothing.shape[1])
-    is_whole = all(field is not None and field.is_whole(everyone) for field in fields)
-    return CommandPlan(known.barred, fields, known.nothing, is_whole)
+    return CommandPlan(known.barred, fields, known.nothing)
 
 
 def check_names(names: Sequence[str], known: CommandNames | None) -> None:

@@ -157,7 +157,7 @@ class CommandPath:
         self._history.choose(command)
         gate, ledger = self._gate, self._gate.ledger
         pattern = gate.patterns.get(np.isfinite(command, self._given))
-        if not pattern.is_full and np.isinf(command).any():
+        if np.isinf(command).any():
             infinite = np.flatnonzero(np.isinf(command).any(axis=0))
             names = [self._robot.joint_names[joint] for joint in infinite]
             raise MessageError('infinite', f'infinite command for {shortened(names)}')

@@ -196,12 +196,9 @@ class Ledger:
         if self._has_trajectories:
             self._arrival[pattern.actuators] = -np.inf
             self._cancel_upcoming(pattern.joints)
-        if pattern.is_full:
-            self.joints, self.actuators[...], self._renewed[...] = command, sent, now
-        else:
-            np.copyto(self.joints, command, where=pattern.joints)
-            np.copyto(self.actuators, sent, where=pattern.actuators)
-            self._renewed[pattern.given] = now
+        np.copyto(self.joints, command, where=pattern.joints)
+        np.copyto(self.actuators, sent, where=pattern.actuators)
+        self._renewed[pattern.given] = now
         # Joints that fewer actuators drive follow the newest command, whoever had one before.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE

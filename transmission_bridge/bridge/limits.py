@@ -70,27 +70,10 @@ class LimitEffects:
         self._counts.shares.update(self.shares)
 
 
-class _InsideCheck:
-    """
-    Whether no number of a command is beyond its bounds, without allocating; NaN never is.
-
-    :param lower: Lower bounds, shape ``(3, n)``.
-    :param upper: Upper bounds, likewise.
-    """
-
-    def __init__(self, lower: Array, upper: Array) -> None:
-        self._lower, self._upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)
-        self._outside: Mask = np.empty(lower.shape, dtype=bool)
-        self._none_outside = bytes(self._outside.size)
-
-    def __call__(self, command: Array) -> bool:
-        """Compare a command, shape ``(3, n)``."""
-        mask, none = self._outside, self._none_outside
-        np.less(command, self._lower, mask)
-        if mask.tobytes() != none:
-            return False
-        np.greater(command, self._upper, mask)
-        return mask.tobytes() == none
+def _outside(values: Array, lower: Array, upper: Array) -> Mask:
+    """Return which numbers are outside; NaN compares false: no command is within every limit."""
+    outside: Mask = (values < lower) | (values > upper)
+    return outside
 
 
 class CommandLimits:
@@ -121,7 +104,6 @@ class CommandLimits:
             for binding in robot.bindings
             if len(binding.actuators) < len(binding.joints)
         ]
-        self._is_inside = _InsideCheck(self._lower, self._upper)
         self._least_step: Array = self._upper[_VELOCITY] * _STEP_TIME
         self._step: Array = np.empty(len(limits))
 
@@ -138,13 +120,9 @@ class CommandLimits:
         """
         if self._policy == 'off':
             return
-        # Three waypoints of one interface have the shape of a command, too.
-        if field is None and self._is_inside(command):
-            return
         lower = self._lower if field is None else self._lower[field]
         upper = self._upper if field is None else self._upper[field]
-        # NaN compares false: no command is within every limit.
-        outside = (command < lower) | (command > upper)
+        outside = _outside(command, lower, upper)
         if not outside.any():
             return
         impossible = outside & (lower > upper)
@@ -359,7 +337,6 @@ class ActuatorLimits:
                 joints = tuple(robot.joint_names[joint] for joint in binding.joints)
                 groups.append(_Group(binding, joints, owned))
         self._groups = tuple(groups) if options.limits != 'off' else ()
-        self._is_inside = _InsideCheck(*self.bounds)
 
     def apply(self, sent: Array, effects: LimitEffects) -> None:
         """
@@ -371,7 +348,7 @@ class ActuatorLimits:
             effort are scaled.
         :raises MessageError: If the command is refused (``actuator_limit``).
         """
-        if not self._groups or self._is_inside(sent):
+        if not self._groups or not _outside(sent, *self.bounds).any():
             return
         for row in range(len(FIELDS)):
             self.apply_row(sent[row], row, effects)
@@ -386,7 +363,7 @@ class ActuatorLimits:
         for group in self._groups:
             own = sent[..., group.actuators]
             lower, upper = self.bounds[:, row, group.actuators]
-            outside = (own < lower) | (own > upper)
+            outside = _outside(own, lower, upper)
             if not outside.any():
                 continue
             # What a joint's limit allows exactly must not be refused for the rounding of its map.
@@ -417,9 +394,7 @@ class ActuatorLimits:
         """Return which numbers of actuators are outside their limits; NaN is not."""
         if self._policy == 'off':
             return np.zeros(len(places), dtype=bool)
-        lower, upper = self.bounds[:, row, places]
-        outside: Mask = (values < lower) | (values > upper)
-        return outside
+        return _outside(values, *self.bounds[:, row, places])
 
     def clip(self, values: Array, row: int, places: list[int]) -> Array:
         """Return velocities or efforts of actuators within their limits."""
