@@ -203,6 +203,44 @@ def test_coupled_actuators_wait_for_each_other():
     assert found == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(('wrapped', 'is_resolved'), [('ab', True), ('abc', False)])
+def test_more_than_two_coupled_actuators_that_wrap_wait_for_an_absolute_position(
+    wrapped, is_resolved
+):
+    """Though limits of half a radian leave one combination of turns only."""
+    ends = ''.join(
+        f'<actuator name="{motor}" role="actuator{k}"/><joint name="j{motor}" role="joint{k}"/>'
+        for k, motor in enumerate('abc', 1)
+    )
+    joints = ''.join(
+        f'<joint name="j{motor}" type="revolute"><parent link="b"/><child link="l{motor}"/>'
+        f'<limit lower="-0.5" upper="0.5" velocity="1" effort="1"/></joint><link name="l{motor}"/>'
+        for motor in 'abc'
+    )
+    block = ''.join(f'<joint name="j{motor}"/>' for motor in 'abc') + (
+        '<transmission name="t"><plugin>transmission_bridge/CoupledTransmission</plugin>'
+        f'<param name="matrix">1 0 0; 0.1 1 0; 0 0.1 1</param>{ends}</transmission>'
+    )
+    maps = RobotTransmissions(
+        load_description(
+            f'<robot name="r"><link name="b"/>{joints}'
+            f'<ros2_control name="h" type="system">{block}</ros2_control></robot>'
+        )
+    )
+    bridge = Bridge(maps, dict.fromkeys(wrapped, TURN))
+    truth = np.array([0.2, -0.1, 0.3])
+    read = truth + np.array([TURN if motor in wrapped else 0.0 for motor in 'abc'])
+    expected = pytest.approx(maps.actuator_to_joint('position', truth))
+    found = bridge.hear(**dict(zip('abc', read.tolist(), strict=True)))
+    if is_resolved:
+        assert found == expected
+        return
+    assert np.isnan(found).all()
+    assert 'more than 2 that wrap' in str(bridge.turns.open_turns()[0])
+    bridge.states.take_absolute(truth, 0.0)
+    assert bridge.states.joint_motion(0.0)[0] == expected
+
+
 def test_readings_of_different_times_take_no_turn_away():
     """While coupled actuators move, the old reading of one excludes no turn of the other."""
     bridge = Bridge(robot(-1.0, 3.26, text=WRIST))

@@ -111,8 +111,9 @@ class Unwrapper:
 #: How far a joint may be measured beyond its limits, as a share of what it moves in one period.
 _MARGIN = 0.0025
 
-#: Turns, of coupled actuators combinations of them, that are compared.
-_MOST = 4096
+#: Turns, of coupled actuators combinations of them, that are compared, and how many actuators
+#: that wrap are resolved together.
+_MOST, _MOST_TOGETHER = 4096, 2
 
 #: Positions of each joint at which a mechanism is looked at whose ratio is constant, or varies,
 #: and the most of its joints together.
@@ -171,7 +172,8 @@ class OpenTurn:
             'wrong': f'{self.words}: wrap_period or position_unit is wrong: correct it, or ~/zero',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, limits of velocity and the rate of the driver',
-            'unlimited': f'no limits, more than {_MOST} turns, or redundant actuators: {settle}',
+            'unlimited': f'no limits, more than {_MOST} turns, redundant actuators, or more than '
+            f'{_MOST_TOGETHER} that wrap: {settle}',
             'several': f'{len(found)} fit, with {shortened(found, 4, show=str)}: {settle}',
         }
         return f'the turn of {shortened(self.actuators)} is unknown: {words[self.reason]}'
@@ -192,11 +194,12 @@ class _Group:
         self.joints = sorted({joint for each in bindings for joint in each.joints})
         self._wraps: Mask = np.isfinite(periods)
         self._scales = np.where(self._wraps, periods, 1.0)
+        n_wrapped = np.count_nonzero(self._wraps[actuators])
+        self._has_too_many = n_wrapped > _MOST_TOGETHER or len(actuators) > len(self.joints)
         self._is_constant = all(each.transmission.is_constant for each in bindings)
         # Where joints are, not where they may be commanded: without ros2_control's min and max.
-        described = replace(robot.robot, blocks=())
         names = self.joint_names = tuple(robot.joint_names[joint] for joint in self.joints)
-        limits = [effective_limits(described, name) for name in names]
+        limits = [effective_limits(replace(robot.robot, blocks=()), name) for name in names]
         self.lower = np.array([each.lower for each in limits])
         self.upper = np.array([each.upper for each in limits])
         types = {joint.name: joint.type for joint in robot.robot.joints}
@@ -246,9 +249,8 @@ class _Group:
             and how far joints move at most while all of them move by a period, ``(n_joints,)``;
             infinite where that cannot be told.
         """
-        points = np.zeros((1, len(self._scales)))
-        if not self._is_constant:
-            points = self._sample_points(0.0, math.pi)
+        rest = np.zeros((1, len(self._scales)))
+        points = rest if self._is_constant else self._sample_points(0.0, math.pi)
         ratios = self._robot.jacobian(points)[:, self.joints][:, :, self.actuators]
         ratios = ratios[np.isfinite(ratios).all(axis=(1, 2))] * self._scales[self.actuators]
         shares = np.abs(np.linalg.pinv(ratios))
@@ -317,11 +319,9 @@ class _Group:
         low, high = turns.min(axis=0, initial=np.inf), turns.max(axis=0, initial=-np.inf)
         pad = 0.25 * (high - low) + 1.0
         low, high = np.ceil(low - pad), np.floor(high + pad)
-        is_redundant = len(self.actuators) > len(self.joints)
-        if not len(points) or is_redundant or (high - low + 1.0).prod() > _MOST:
+        if not len(points) or self._has_too_many or (high - low + 1.0).prod() > _MOST:
             return self._shifts
-        ends = zip(low, high + 1.0, strict=True)
-        combinations = _combinations([np.arange(first, end) for first, end in ends])
+        combinations = _combinations(list(map(np.arange, low, high + 1.0)))
         shifts = np.zeros((len(combinations), len(base)))
         shifts[:, own] = combinations
         return shifts
