@@ -21,8 +21,6 @@ from transmission_bridge.description.specs import (
     RobotDescription,
 )
 
-__all__ = ['EffectiveLimits', 'effective_limits']
-
 
 @dataclass(frozen=True, slots=True)
 class EffectiveLimits:

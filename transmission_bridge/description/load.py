@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from transmission_bridge.description import ros2_control, transmission_element, urdf
 from transmission_bridge.description.checks import (
     accepted_transmissions,
     check_block_joints,
@@ -15,14 +16,16 @@ from transmission_bridge.description.checks import (
 )
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.ros2_control import read_ros2_control, with_implied_actuators
-from transmission_bridge.description.ros_control import read_ros_control
 from transmission_bridge.description.source import description_text
-from transmission_bridge.description.specs import Finding, RobotDescription
-from transmission_bridge.description.urdf import check_tree, read_joints, read_links, RobotJoints
+from transmission_bridge.description.specs import Finding, JOINT, LINK, RobotDescription
+from transmission_bridge.description.transmission_element import read_ros1_transmission
+from transmission_bridge.description.urdf import check_tree, note_oddities, RobotJoints
+from transmission_bridge.description.walker import Walker
 from transmission_bridge.description.xml import Element, parse_xml
 from transmission_bridge.errors import DescriptionError
 
-__all__ = ['load_description']
+#: What makes the specs of the rows that do not say all.
+FINISH = {**urdf.FINISH, **transmission_element.FINISH, **ros2_control.FINISH}
 
 
 def load_description(
@@ -44,7 +47,7 @@ def load_description(
         or in strict mode.
     """
     root = parse_xml(description_text(text_or_path))
-    findings = Findings()
+    findings = Findings(root)
     _note_xacro(root, findings)
     if root.tag == 'robot':
         robot = _robot(root, findings)
@@ -68,22 +71,12 @@ def _note_xacro(root: Element, findings: Findings) -> None:
     left = [element for element in root.below() if element.is_xacro]
     if not left:
         return
-    expected = 'what "xacro FILE" prints'
-    found = f'<xacro:{left[0].tag}>' + (f' and {len(left) - 1} more' if left[1:] else '')
+    report, message = findings.ignored, 'xacro that was not expanded is ignored: run xacro first'
     if _is_unexpanded(root):
-        findings.error(
-            left[0],
-            'this is xacro that was not expanded, without any transmission: run xacro first',
-            expected=expected,
-            found=found,
-        )
-    else:
-        findings.ignored(
-            left[0],
-            'xacro that was not expanded is ignored: run xacro first',
-            expected=expected,
-            found=found,
-        )
+        report = findings.error
+        message = 'this is xacro that was not expanded, without any transmission: run xacro first'
+    found = f'<xacro:{left[0].tag}>' + (f' and {len(left) - 1} more' if left[1:] else '')
+    report(left[0], message, expected='what "xacro FILE" prints', found=found, subject='')
 
 
 def _is_unexpanded(element: Element) -> bool:
@@ -103,8 +96,10 @@ def _robot(root: Element, findings: Findings) -> RobotDescription:
     name = root.get('name') or ''
     if not name:
         findings.ignored(root, '<robot> without a name', expected='attribute name', found='none')
-    links = read_links(root, findings)
-    joints = read_joints(root, findings)
+    walker = Walker(findings, FINISH)
+    links = walker.read_all(root.all('link'), {LINK.tag: LINK})
+    joints = walker.read_all(root.all('joint'), {JOINT.tag: JOINT})
+    note_oddities(joints, findings)
     known: RobotJoints | None = None
     if root.all('joint'):
         known = RobotJoints(root, joints)
@@ -112,7 +107,7 @@ def _robot(root: Element, findings: Findings) -> RobotDescription:
         check_mimic_joints(known, findings)
     else:
         findings.info(root, 'no <joint> in the robot: names of joints are not checked')
-    return _with_control(root, name, known, findings, links=links, joints=joints)
+    return _with_control(root, name, known, walker, links=links, joints=joints)
 
 
 def _sdf(root: Element, findings: Findings) -> RobotDescription:
@@ -121,14 +116,14 @@ def _sdf(root: Element, findings: Findings) -> RobotDescription:
         findings.error(root, '<sdf> without a <model>', expected='<model>', found='none')
         return RobotDescription(name='', findings=findings.in_document_order())
     findings.info(model, 'the joints of an SDF are not read: names of joints are not checked')
-    return _with_control(model, model.get('name') or '', None, findings)
+    return _with_control(model, model.get('name') or '', None, Walker(findings, FINISH))
 
 
 def _with_control(
     robot: Element,
     name: str,
     known: RobotJoints | None,
-    findings: Findings,
+    walker: Walker,
     **kinematics: tuple[Any, ...],
 ) -> RobotDescription:
     """
@@ -137,12 +132,12 @@ def _with_control(
     ros2_control's transmissions come first, because ros2_control reads them: where both dialects
     describe a joint, the one of ROS 1 is refused.
     """
-    elements = robot.all('ros2_control')
-    blocks, drafts = read_ros2_control(elements, findings)
+    findings = walker.findings
+    blocks, drafts = read_ros2_control(walker, robot.all('ros2_control'))
     if known is not None:
-        check_block_joints(elements, blocks, known, findings)
+        check_block_joints(blocks, known, findings)
     if robot.tag == 'robot':
-        drafts += read_ros_control(robot, findings)
+        drafts += [read_ros1_transmission(walker, each) for each in robot.all('transmission')]
     transmissions, rejected = accepted_transmissions(
         with_implied_actuators(drafts, findings), known, findings
     )

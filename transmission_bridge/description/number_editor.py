@@ -5,19 +5,24 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 import re
 
-from transmission_bridge.description.source import description_text
-from transmission_bridge.description.specs import ParameterSpec, TransmissionEnd, TransmissionSpec
-from transmission_bridge.description.transmission_element import ROS2_CONTROL, ROS_CONTROL
-from transmission_bridge.description.values import INFINITE, parse_number
+from transmission_bridge.description.source import description_text, encoding_of
+from transmission_bridge.description.specs import (
+    ParameterSpec,
+    TransmissionEnd,
+    TRANSMISSIONS,
+    TransmissionSpec,
+)
+from transmission_bridge.description.values import (
+    INFINITE,
+    MECHANICAL_REDUCTION,
+    OFFSET,
+    parse_number,
+)
 from transmission_bridge.errors import DescriptionError
-
-__all__ = ['Edit', 'EditableText', 'NumberEditor', 'TextElement', 'Word']
-
 
 # -- Positions of elements, attributes and words in the text -------------------------------------
 #
@@ -37,12 +42,6 @@ _ATTRIBUTE = re.compile(r'([^\s=]+)\s*=\s*(?:"([^"]*)"|\'([^\']*)\')', re.DOTALL
 _REFERENCE = re.compile(r'&(#x[0-9a-fA-F]+|#[0-9]+|lt|gt|amp|quot|apos);')
 _NAMED = {'lt': '<', 'gt': '>', 'amp': '&', 'quot': '"', 'apos': "'"}
 _WORD = re.compile(r'[^ \t\n\r,;]+')
-_DECLARED = re.compile(rb'^\s*<\?xml\s[^>]*?\bencoding\s*=\s*["\']([A-Za-z][\w.-]*)["\']')
-_MARKS = (
-    (codecs.BOM_UTF8, 'utf-8'),
-    (codecs.BOM_UTF16_LE, 'utf-16-le'),
-    (codecs.BOM_UTF16_BE, 'utf-16-be'),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class EditableText:
     """
 
     def __init__(self, data: bytes) -> None:
-        self._mark, self._encoding = _encoding(data)
+        self._mark, self._encoding = encoding_of(data)
         self.text = data[len(self._mark) :].decode(self._encoding)
         read = description_text(data).lstrip()
         same = self.text.replace('\r\n', '\n').replace('\r', '\n').strip('\ufeff \t\r\n')
@@ -247,15 +246,6 @@ def _referenced(name: str) -> str:
     return chr(int(name[1:])) if name.startswith('#') else _NAMED[name]
 
 
-def _encoding(data: bytes) -> tuple[bytes, str]:
-    """Return byte order mark and encoding, by the rules of the module ``source``."""
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return mark, encoding
-    declared = _DECLARED.match(data[:1024])
-    return b'', declared[1].decode('ascii') if declared else 'utf-8'
-
-
 # -- Writing numbers -----------------------------------------------------------------------------
 #
 # A number stays what it is, attribute or child element, ``mechanical_reduction`` or
@@ -263,7 +253,6 @@ def _encoding(data: bytes) -> tuple[bytes, str]:
 # inserted with the indentation of its neighbours.
 
 
-_SPELLINGS = {'ros2_control': ROS2_CONTROL, 'ros_control': ROS_CONTROL}
 _INDENTATION = re.compile(r'(\r\n|\n|\r)([ \t]*)\Z')
 #: Comments after an element on its line.
 _REST_OF_LINE = re.compile(r'[ \t]*(?:<!--[^\r\n]*?-->[ \t]*)+(?=[\r\n])')
@@ -293,14 +282,15 @@ class NumberEditor:
         :param field: ``mechanical_reduction`` or ``offset``.
         :returns: Whether that could be done.
         """
-        spelling = _SPELLINGS[spec.dialect]
-        tag = spelling.reduction if field == 'mechanical_reduction' else field
+        row = TRANSMISSIONS[spec.dialect].children[0]
+        tag = row.value(field).name
+        in_attributes = tag in row.attributes
         element = self._text.element(member.path)
         if element is None:
             return False
         found = element.all(tag)
-        given = spelling.attributes and tag in element.attributes
-        if not found and not given and field == 'mechanical_reduction':
+        given = in_attributes and tag in element.attributes
+        if not found and not given and field == MECHANICAL_REDUCTION:
             found = self._of_pr2(spec, tag)
         for child in found:
             self._set(self._text.words(child), 0, value)
@@ -308,8 +298,8 @@ class NumberEditor:
             self._set(self._text.attribute_words(element, tag), 0, value)
         if found or given:
             return True
-        others = {spelling.reduction, 'offset'} & element.attributes.keys()
-        if spelling.attributes and others:
+        numbers = {row.value(each).name for each in (MECHANICAL_REDUCTION, OFFSET)}
+        if in_attributes and numbers & element.attributes.keys():
             end = max(end for _, end in element.attributes.values()) + 1
             self._put(Edit(end, end, f' {tag}="{value!r}"'))
         else:

@@ -19,8 +19,6 @@ import time
 
 from transmission_bridge.errors import DescriptionError
 
-__all__ = ['MAX_BYTES', 'description_text', 'read_file', 'without_prolog']
-
 #: Longest description that is read, 16 MiB.
 MAX_BYTES = 16 * 1024 * 1024
 
@@ -183,13 +181,19 @@ def _shortened(path: str) -> str:
     return text if len(text) <= 200 else text[:200] + '…'
 
 
-def _decode(data: bytes) -> str:
-    _check_size(len(data))
+def encoding_of(data: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark, and the encoding that it or the XML declaration names."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            return _decode_as(data[len(mark) :], encoding)
+            return mark, encoding
     declared = _ENCODING_NAME.match(data[:1024])
-    return _decode_as(data, declared[1].decode('ascii') if declared else 'utf-8')
+    return b'', declared[1].decode('ascii') if declared else 'utf-8'
+
+
+def _decode(data: bytes) -> str:
+    _check_size(len(data))
+    mark, encoding = encoding_of(data)
+    return _decode_as(data[len(mark) :], encoding)
 
 
 def _decode_as(data: bytes, encoding: str) -> str:

@@ -5,36 +5,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, get_args, Literal
 
+from transmission_bridge.description.rows import Place, Row, Twice, Value
+from transmission_bridge.description.values import (
+    boolean,
+    color,
+    magnitude,
+    MECHANICAL_REDUCTION,
+    number,
+    one_of,
+    positive,
+    quaternion,
+    rate,
+    ratio,
+    vector,
+)
 from transmission_bridge.errors import sentence, UnknownNameError
-
-__all__ = [
-    'REDUCTION_TAGS',
-    'TRIGGER_THRESHOLD',
-    'CalibrationSpec',
-    'ComponentSpec',
-    'Dialect',
-    'DynamicsSpec',
-    'Finding',
-    'InterfaceSpec',
-    'JointLimits',
-    'JointSpec',
-    'LinkSpec',
-    'MimicSpec',
-    'ParameterSpec',
-    'Pose',
-    'RejectedTransmission',
-    'RobotDescription',
-    'Ros2ControlSpec',
-    'SafetySpec',
-    'Severity',
-    'TransmissionEnd',
-    'TransmissionSpec',
-]
-
 
 # -- `<ros2_control>` blocks and `<transmission>` elements ---------------------------------------
 #
@@ -50,12 +41,6 @@ _OF_JOINT_STATES = ('JointStateTopicSystem', 'TopicBasedSystem')
 
 #: Parameter of such hardware, and its value if it is not given.
 TRIGGER_THRESHOLD, _DEFAULT_THRESHOLD = 'trigger_joint_command_threshold', 1e-5
-
-#: Tag of the reduction of a joint or an actuator.
-REDUCTION_TAGS: dict[Dialect, str] = {
-    'ros2_control': 'mechanical_reduction',
-    'ros_control': 'mechanicalReduction',
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,8 +374,8 @@ class JointSpec:
 
     name: str
     type: JointType
-    parent: str
-    child: str
+    parent: str = ''
+    child: str = ''
     origin: Pose = Pose()
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
     limits: JointLimits | None = None
@@ -471,3 +456,315 @@ class RobotDescription:
     def errors(self) -> tuple[Finding, ...]:
         """The findings of severity ``error``."""
         return tuple(finding for finding in self.findings if finding.severity == 'error')
+
+
+# -- The tables ----------------------------------------------------------------------------------
+#
+# What is read of a description: one row for each element, one for each of its values. A value that
+# is not given has the default of its field above. docs/description.md is made of these rows.
+
+
+def _required(
+    name: str, read: Callable[[str], Any], says: str, within: str = '', field: str = ''
+) -> Value:
+    missing = '<{tag}> without {name}'
+    return Value(name, read, says, within=within, field=field, missing=missing)
+
+
+_NAME = Value('name', str, 'Its name.', missing='<{tag}> without a name')
+_ANY_NAME = replace(_NAME, may_be_empty=True)
+
+# URDF links and joints. A link or a joint that cannot be read completely is dropped with an error,
+# because the rest of it would be a guess.
+
+_whole = partial(Row, ends='error')
+_TWICE: Twice = ('error', '{tag} described twice, the first one counts')
+_POSE = (
+    Value('xyz', vector, 'Position [m].'),
+    Value('rpy', vector, 'Roll, pitch and yaw [rad], about fixed axes.'),
+    Value('quat_xyzw', quaternion, 'The rotation as a quaternion, for `rpy`.', since=(1, 1)),
+)
+ORIGIN = _whole('origin', 'Where a frame is in its parent.', Pose, _POSE)
+_MASS = (
+    _required('value', number, 'Mass [kg].', within='mass', field='mass'),
+    _required('ixx', number, 'Moments and products of inertia [kg m²].', within='inertia'),
+    _required('ixy', number, 'As `ixx`.', within='inertia'),
+    _required('ixz', number, 'As `ixx`.', within='inertia'),
+    _required('iyy', number, 'As `ixx`.', within='inertia'),
+    _required('iyz', number, 'As `ixx`.', within='inertia'),
+    _required('izz', number, 'As `ixx`.', within='inertia'),
+)
+INERTIAL = _whole('inertial', 'Mass and inertia of the link.', None, _MASS, (ORIGIN,))
+LINK = _whole('link', 'A body.', LinkSpec, (_NAME,), (INERTIAL,), many=True, twice=_TWICE)
+
+_DIRECTION = _required('xyz', vector, 'A vector other than zero, of any length.')
+AXIS = _whole(
+    'axis', 'Direction of the joint in its frame, `1 0 0` if not given.', None, (_DIRECTION,)
+)
+_LIMITS = (
+    Value('velocity', magnitude, 'Greatest speed [rad/s or m/s]; its magnitude counts.'),
+    Value('effort', magnitude, 'Greatest effort [N m or N]; its magnitude counts.'),
+    Value('lower', number, 'Least position [rad or m].'),
+    Value('upper', number, 'Greatest position [rad or m].'),
+)
+_SAFETY = (
+    Value('soft_lower_limit', number, 'Least position [rad or m].'),
+    Value('soft_upper_limit', number, 'Greatest position [rad or m].'),
+    Value('k_position', number, 'Gain of the position [1/s].'),
+    Value('k_velocity', number, 'Gain of the velocity [N m s/rad or N s/m].'),
+)
+_MIMIC = (
+    Value('joint', str, 'The joint that it follows.', missing='<{tag}> without a joint'),
+    Value('multiplier', number, 'Times the position of that joint.'),
+    Value('offset', number, 'Its position where that joint is at zero [rad or m].'),
+)
+_DYNAMICS = (
+    Value('damping', number, 'Viscous damping [N m s/rad or N s/m].'),
+    Value('friction', number, 'Static friction [N m or N].'),
+)
+_EDGES = (
+    Value('rising', number, 'Position of a rising edge [rad or m].'),
+    Value('falling', number, 'Position of a falling edge [rad or m].'),
+)
+_OF_JOINT = (
+    ORIGIN,
+    AXIS,
+    _whole(
+        'limit', 'Limits; one that is missing is no limit.', JointLimits, _LIMITS, field='limits'
+    ),
+    _whole('safety_controller', 'Soft limits.', SafetySpec, _SAFETY, field='safety'),
+    _whole('mimic', 'The joint follows another one.', MimicSpec, _MIMIC),
+    _whole('dynamics', 'Friction.', DynamicsSpec, _DYNAMICS),
+    _whole('calibration', 'Reference positions.', CalibrationSpec, _EDGES),
+)
+_TYPE = Value(
+    'type',
+    one_of(*get_args(JointType)),
+    'One of ' + ', '.join(f'`{name}`' for name in get_args(JointType)) + '.',
+    missing='joint without a type',
+    expected='one of ' + ', '.join(get_args(JointType)),
+    unusable='unknown joint type',
+)
+_JOINT = (
+    _NAME,
+    _TYPE,
+    Value('link', str, 'The link that it is fixed to.', within='parent', field='parent'),
+    Value('link', str, 'The link that it moves.', within='child', field='child'),
+)
+JOINT = _whole('joint', 'A joint.', JointSpec, _JOINT, _OF_JOINT, many=True, twice=_TWICE)
+
+# What links look like, for tools that draw the robot.
+
+_RADIUS = _required('radius', number, 'Radius [m].')
+_LENGTH = _required('length', number, 'Length along z [m].')
+_EDGE_LENGTHS = _required('size', vector, 'Lengths of its edges [m].')
+_FILE = _required('filename', str, 'Its URI or path.')
+_SCALE = Value('scale', vector, 'Factors along x, y and z, `1 1 1` if not given.')
+SHAPES = (
+    _whole('box', 'A box.', None, (_EDGE_LENGTHS,), field='shape'),
+    _whole('cylinder', 'A cylinder.', None, (_RADIUS, _LENGTH), field='shape'),
+    _whole('capsule', 'A cylinder with round ends.', None, (_RADIUS, _LENGTH), field='shape'),
+    _whole('sphere', 'A sphere.', None, (_RADIUS,), field='shape'),
+    _whole('mesh', 'A file.', None, (_FILE, _SCALE), field='shape'),
+)
+_COLOR = (
+    Value('name', str, 'Name of a `<material>` of the robot.'),
+    Value('rgba', color, 'Red, green, blue and opacity, 0 to 1.', within='color', field='color'),
+)
+MATERIAL = Row('material', 'Color.', None, _COLOR)
+_GEOMETRY = Row('geometry', 'Its shape.', None, (), SHAPES)
+_OF_VISUAL = (ORIGIN, _GEOMETRY, MATERIAL)
+VISUAL = Row('visual', 'How a link looks.', None, (), _OF_VISUAL, many=True)
+
+# `<ros2_control>` blocks. A value that cannot be read is an error and has its default; the block
+# and its transmissions are read all the same.
+
+PARAM = Row(
+    'param',
+    'A parameter of what it stands in.',
+    ParameterSpec,
+    (_ANY_NAME, Value('text', str, 'Its value.', place='text', field='value')),
+    field='parameters',
+    many=True,
+    last_counts=True,
+    twice=('ignored', 'the parameter is given twice, the last one is used'),
+)
+_ENABLED = Value(
+    'enable',
+    boolean,
+    'Whether the limits hold.',
+    within='limits',
+    field='limits_enabled',
+    missing='<{tag}> without enable',
+    expected='enable="true" or "false"',
+)
+_NOT_READ = 'It is not read here.'
+_INITIAL = '<param name="initial_value">'
+
+
+def _bound(name: str, says: str) -> Value:
+    # One that cannot be read is no limit, as in ros2_control.
+    unusable = f'{name} is not usable, and no limit'
+    return Value(name, number, says, place='param', unusable=unusable, fault='ignored')
+
+
+_INTERFACE = (
+    _NAME,
+    Value('size', positive, 'Number of elements.'),
+    Value('data_type', str, 'Type of its value.'),
+    Value('initial_value', str, _NOT_READ, place='ignored', expected=_INITIAL),
+    Value('initial_value', str, 'Its first value.', place='param'),
+    _bound('min', 'Least value; at a command interface it limits the joint.'),
+    _bound('max', 'Greatest value; at a command interface it limits the joint.'),
+    _ENABLED,
+)
+INTERFACES = tuple(
+    Row(tag, says, InterfaceSpec, _INTERFACE, (PARAM,), field=f'{tag}s', many=True)
+    for tag, says in (
+        ('command_interface', 'What can be commanded.'),
+        ('state_interface', 'What is measured.'),
+    )
+)
+_FOLLOWS = Value('mimic', boolean, 'Whether it follows as the URDF says.')
+COMPONENTS = tuple(
+    Row(
+        tag,
+        says,
+        ComponentSpec,
+        values,
+        (*INTERFACES, PARAM),
+        field='components',
+        many=True,
+        twice=('ignored', 'the {tag} is declared twice in this block, the first one is used'),
+    )
+    for tag, says, values in (
+        ('joint', 'A joint of the URDF.', (_NAME, _FOLLOWS, _ENABLED)),
+        ('sensor', 'A sensor.', (_NAME, _ENABLED)),
+        ('gpio', 'Inputs and outputs.', (_NAME,)),
+    )
+)
+_DRIVER = (
+    Value('text', str, 'Its type.', place='text', within='plugin', field='plugin'),
+    Value('text', str, 'Its group.', place='text', within='group', field='group'),
+)
+HARDWARE = Row('hardware', 'The driver.', None, _DRIVER, (PARAM,), last_counts=True)
+_PRIORITY = Value('thread_priority', positive, 'Priority of its thread.')
+_THREAD = (_PRIORITY, Value('print_warnings', boolean, 'Whether it warns of late cycles.'))
+ASYNC = Row('async', 'Its thread; other attributes are kept.', None, _THREAD, many=True)
+_PROPERTIES = Row('properties', 'Options.', None, (), (ASYNC,), many=True)
+
+# Transmissions, of both dialects. After an error a transmission is refused. What the dialect does
+# not define is a parameter for the type of the transmission, which reports what it does not use.
+
+
+def _end_values(reduction: str, place: Place) -> tuple[Value, ...]:
+    says = 'Ratio, actuator over joint, other than zero.'
+    return (
+        Value('role', str, 'Which one it is for the type: `joint1`, `actuator2`.', place=place),
+        Value(reduction, ratio, says, place=place, field=MECHANICAL_REDUCTION),
+        Value('offset', number, 'Joint position at actuator zero [rad or m].', place=place),
+    )
+
+
+def _type_value(tag: str, foreign: str) -> Value:
+    return Value(
+        tag,
+        str,
+        'Type of the transmission.',
+        place='child',
+        field='type',
+        missing='<{name}> is missing',
+        expected='<{name}> with the type of the transmission',
+        foreign=foreign,
+    )
+
+
+_transmission = partial(
+    Row, 'transmission', spec=TransmissionSpec, many=True, unknown='parameters', ends='never'
+)
+_end = partial(Row, spec=TransmissionEnd, many=True, unknown='parameters', ends='end')
+_joint_end = partial(_end, 'joint', 'A joint that it moves.', field='joints')
+_actuator_end = partial(_end, 'actuator', 'An actuator that moves it.', field='actuators')
+
+_READ_ONLY = Value('read_only', boolean, 'Whether it is measured, never commanded.')
+_ROS2_END = (_NAME, *_end_values('mechanical_reduction', 'either'), _READ_ONLY)
+ROS2_TRANSMISSION = _transmission(
+    says='A transmission of the block.',
+    values=(_NAME, _type_value('plugin', 'type')),
+    children=(_joint_end(values=_ROS2_END), _actuator_end(values=_ROS2_END), PARAM),
+    field='transmissions',
+)
+
+HARDWARE_INTERFACE = Row(
+    'hardwareInterface',
+    'An interface, its text; a joint with `JointStateInterface` only is measured, not commanded.',
+    field='command_interfaces',
+    many=True,
+)
+IGNORE_ABSOLUTE_ENCODER = Row(
+    'ignoreTransmissionAbsoluteEncoder',
+    'In every joint or in none, with any text: absolute positions pass through by role.',
+)
+_OF_JOINT_END = (HARDWARE_INTERFACE, IGNORE_ABSOLUTE_ENCODER)
+_ROLE_ATTRIBUTE = Value('role', str, _NOT_READ, place='ignored', expected='<role>')
+_ROS1_END = (_NAME, _ROLE_ATTRIBUTE, *_end_values('mechanicalReduction', 'child'))
+_MISSING, _EXPECTED = '<{name}> is missing', 'the ratio inside <{tag}>'
+_ROS1_ACTUATOR = tuple(
+    replace(value, missing=_MISSING, expected=_EXPECTED) if value.read is ratio else value
+    for value in _ROS1_END
+)
+_TYPE_ATTRIBUTE = Value('type', str, _NOT_READ, place='ignored', expected='<type>')
+ROS1_TRANSMISSION = _transmission(
+    says='A transmission of ROS 1.',
+    values=(_NAME, _type_value('type', 'plugin'), _TYPE_ATTRIBUTE),
+    children=(
+        _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
+        _actuator_end(values=_ROS1_ACTUATOR, children=(HARDWARE_INTERFACE,)),
+    ),
+)
+
+_PR2_REDUCTION = Value(
+    'mechanicalReduction',
+    ratio,
+    'Ratio, actuator over joint, other than zero; here or in the actuator.',
+    place='child',
+    field=MECHANICAL_REDUCTION,
+    unusable='<mechanicalReduction> is not usable',
+)
+PR2_TRANSMISSION = _transmission(
+    says='A transmission in the style of the PR2, of one joint and one actuator.',
+    values=(_NAME, Value('type', str, '`SimpleTransmission` only.'), _PR2_REDUCTION),
+    children=(
+        _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
+        _actuator_end(values=_ROS1_END, children=(HARDWARE_INTERFACE,)),
+    ),
+)
+#: Of each dialect, its transmissions; the style of the PR2 is apart.
+TRANSMISSIONS: dict[Dialect, Row] = {
+    'ros2_control': ROS2_TRANSMISSION,
+    'ros_control': ROS1_TRANSMISSION,
+}
+#: Tag of the reduction of a joint or an actuator.
+REDUCTION_TAGS: dict[Dialect, str] = {
+    dialect: row.children[0].value(MECHANICAL_REDUCTION).name
+    for dialect, row in TRANSMISSIONS.items()
+}
+
+_NO_TYPE = '<{tag}> without a type'
+_BLOCK = (
+    _ANY_NAME,
+    Value('type', str, '`system`, `actuator` or `sensor`.', may_be_empty=True, missing=_NO_TYPE),
+    Value('is_async', boolean, 'Whether it has a thread of its own.'),
+    replace(_PRIORITY, only_if='is_async'),
+    Value('rw_rate', rate, 'Rate of its cycles [Hz]; 0: that of the controller manager.'),
+)
+ROS2_CONTROL = Row(
+    'ros2_control',
+    'Hardware, what it controls, and its transmissions.',
+    Ros2ControlSpec,
+    _BLOCK,
+    (HARDWARE, _PROPERTIES, ROS2_TRANSMISSION, *COMPONENTS),
+    many=True,
+    unknown='refused',
+    ends='never',
+)

@@ -1,55 +1,31 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A ``<transmission>`` in both dialects: name, type, and joints and actuators in role order."""
+"""A ``<transmission>`` of both dialects and of the PR2: what its rows do not say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 import re
-from typing import TypeVar
+from typing import Any
 
 from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
-    Dialect,
-    ParameterSpec,
+    HARDWARE_INTERFACE,
+    IGNORE_ABSOLUTE_ENCODER,
+    PR2_TRANSMISSION,
     REDUCTION_TAGS,
     RejectedTransmission,
+    ROS1_TRANSMISSION,
+    ROS2_TRANSMISSION,
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.description.values import (
-    boolean,
-    field_meant,
-    MECHANICAL_REDUCTION,
-    number,
-    OFFSET,
-    ratio,
-    ValueFault,
-)
+from transmission_bridge.description.values import MECHANICAL_REDUCTION
+from transmission_bridge.description.walker import Finish, spec, Walker
 from transmission_bridge.description.xml import Element
-
-__all__ = [
-    'HARDWARE_INTERFACE',
-    'IGNORE_ABSOLUTE_ENCODER',
-    'ROS2_CONTROL',
-    'ROS_CONTROL',
-    'Draft',
-    'Spelling',
-    'attribute_parameter',
-    'element_parameter',
-    'in_role_order',
-    'named_parameters',
-    'only_value',
-    'outline',
-    'read_member',
-    'read_name',
-    'read_side',
-    'read_type',
-    'undefined_parameters',
-]
-
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------
 
@@ -59,79 +35,59 @@ class Draft:
     """
     What was read of a ``<transmission>``.
 
-    :param element: The element.
-    :param summary: What could be read even if it is refused.
-    :param spec: The transmission, ``None`` after an error finding.
+    :param spec: The transmission, as far as it could be read.
+    :param refused: Whether there is an error finding.
+    :param joints: Names of its joints as written, empty ones for those without.
+    :param actuators: Those of its actuators.
+    :param unknown_joints: Those that its block does not declare.
+    :param with_units: Actuators that have units of their driver.
     :param lacks_actuator: Whether it is in a ``type="actuator"`` block and declares no actuator.
     """
 
-    element: Element
-    summary: RejectedTransmission
-    spec: TransmissionSpec | None
+    spec: TransmissionSpec
+    refused: bool
+    joints: tuple[str, ...]
+    actuators: tuple[str, ...]
+    unknown_joints: tuple[str, ...] = ()
+    with_units: tuple[str, ...] = ()
     lacks_actuator: bool = False
 
+    def rejected(self, unknown: Sequence[str]) -> RejectedTransmission:
+        """
+        Return the transmission as one that is refused.
 
-# -- Parameters for plugins: `<param>` elements, and everything the dialects do not define -------
-
-
-def element_parameter(element: Element) -> ParameterSpec:
-    """Return an element that the dialect does not define, with its content."""
-    name = element.get('name') if element.tag == 'param' else None
-    return ParameterSpec(
-        name=name or element.tag,
-        value=element.text,
-        line=element.line,
-        path=element.path,
-        attributes=tuple(element.attributes.items()),
-        children=tuple(map(element_parameter, element.children)),
-    )
-
-
-def attribute_parameter(element: Element, attribute: str) -> ParameterSpec:
-    """Return an attribute that the dialect does not define."""
-    return ParameterSpec(
-        name=attribute,
-        value=element.attributes[attribute],
-        line=element.line,
-        path=f'{element.path}/@{attribute}',
-    )
+        :param unknown: Its joints that the robot does not have.
+        """
+        return RejectedTransmission(
+            name=self.spec.name,
+            type=self.spec.type,
+            dialect=self.spec.dialect,
+            joints=self.joints,
+            actuators=self.actuators,
+            block=self.spec.block,
+            unknown_joints=tuple(dict.fromkeys([*self.unknown_joints, *unknown])),
+            with_units=self.with_units,
+            line=self.spec.line,
+            path=self.spec.path,
+        )
 
 
-def undefined_parameters(
-    element: Element, attributes: tuple[str, ...], tags: tuple[str, ...]
-) -> tuple[ParameterSpec, ...]:
-    """Return the attributes and child elements other than these."""
-    return (
-        *(attribute_parameter(element, a) for a in element.attributes if a not in attributes),
-        *(element_parameter(child) for child in element.children if child.tag not in tags),
-    )
+def _draft(element: Element, values: dict[str, Any], *, refused: bool, **more: Any) -> Draft:
+    nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
+    actuators = element.all('actuator')
+    names = {
+        'joints': tuple(joint.get('name') or '' for joint in element.all('joint')),
+        'actuators': tuple(actuator.get('name') or '' for actuator in actuators),
+        'with_units': tuple(each.get('name') or '' for each in actuators if _has_unit(each)),
+    }
+    made = spec(TransmissionSpec, element, nothing | values)
+    return Draft(spec=made, refused=refused, **(names | more))
 
 
-def named_parameters(
-    parent: Element, findings: Findings, subject: str = ''
-) -> tuple[ParameterSpec, ...]:
-    """
-    Return the ``<param name>`` children; of a repeated name the last one is used.
-
-    :param subject: Subject of the findings.
-    """
-    last: dict[str, ParameterSpec] = {}
-    for element in parent.all('param'):
-        name = element.get('name')
-        if name is None:
-            findings.nameless(element, subject)
-            continue
-        if name in last:
-            findings.ignored(
-                element,
-                'the parameter is given twice, the last one is used',
-                expected='another name',
-                found=f"'{name}'",
-                subject=subject,
-            )
-            del last[name]
-        last[name] = ParameterSpec(name, element.text, line=element.line, path=element.path)
-    return tuple(last.values())
+def _has_unit(actuator: Element) -> bool:
+    names = [child.get('name') or '' for child in actuator.all('param')]
+    names += [*actuator.attributes, *(child.tag for child in actuator.children)]
+    return any(name.endswith('_unit') for name in names)
 
 
 # -- Role order ----------------------------------------------------------------------------------
@@ -141,13 +97,9 @@ def named_parameters(
 # joint or actuator needs none.
 
 
-def in_role_order(
-    members: Sequence[TransmissionEnd],
-    elements: Sequence[Element],
-    side: str,
-    findings: Findings,
-    transmission: str,
-) -> tuple[TransmissionEnd, ...] | None:
+def _in_role_order(
+    members: Sequence[TransmissionEnd], side: str, findings: Findings
+) -> tuple[TransmissionEnd, ...]:
     """
     Return the joints or the actuators in the order of their roles.
 
@@ -155,9 +107,8 @@ def in_role_order(
     document order is used, with a warning. The role of a single one decides nothing; that of the
     other side is a warning.
 
-    :param elements: Their elements, for the findings.
     :param side: ``joint`` or ``actuator``.
-    :returns: The ordered ones, or ``None`` and an error finding: a role is missing or repeated,
+    :returns: The ordered ones, or none and an error finding: a role is missing or repeated,
         differs from a canonical one by case only, or only some are canonical.
     """
     if len(members) < 2:
@@ -165,367 +116,271 @@ def in_role_order(
         noun = other.split()[1]
         if any(re.fullmatch(f'{noun}[0-9]+', member.role) for member in members):
             findings.warning(
-                elements[0],
+                members[0],
                 f"{side} '{members[0].name}' has the role of {other}",
                 expected=f"'{side}1'",
                 found=f"'{members[0].role}'",
-                subject=transmission,
             )
         return tuple(members)
     canonical = {f'{side}{number + 1}': number for number in range(len(members))}
     expected = ', '.join(canonical)
     seen: set[str] = set()
-    for member, element in zip(members, elements, strict=True):
-        if not member.role or member.role in seen:
-            what = 'the role is already taken' if member.role else 'the role is missing'
-            findings.error(
-                element,
-                f"{side} '{member.name}': {what}",
-                expected=expected,
-                found=f"'{member.role}'" if member.role else 'none',
-                subject=transmission,
-            )
-            return None
-        seen.add(member.role)
-        if member.role not in canonical and member.role.lower() in canonical:
-            findings.error(
-                element,
-                f"{side} '{member.name}': the role differs from a canonical one by case only",
-                expected=f"'{member.role.lower()}'",
-                found=f"'{member.role}'",
-                subject=transmission,
-            )
-            return None
-    foreign = seen.difference(canonical)
+    for member in members:
+        role, what = member.role, ''
+        if not role or role in seen:
+            what = 'the role is already taken' if role else 'the role is missing'
+        elif role not in canonical and role.lower() in canonical:
+            what = 'the role differs from a canonical one by case only'
+            expected = f"'{role.lower()}'"
+        if what:
+            message, found = f"{side} '{member.name}': {what}", f"'{role}'" if role else 'none'
+            findings.error(member, message, expected=expected, found=found)
+            return ()
+        seen.add(role)
+    foreign = [member for member in members if member.role not in canonical]
     if not foreign:
         return tuple(sorted(members, key=lambda member: canonical[member.role]))
-    odd = next(
-        element
-        for member, element in zip(members, elements, strict=True)
-        if member.role in foreign
-    )
     found = ', '.join(f"'{member.role}'" for member in members)
     if len(foreign) < len(members):
-        findings.error(
-            odd,
-            f'only some {side} roles are canonical',
-            expected=expected,
-            found=found,
-            subject=transmission,
-        )
-        return None
-    findings.warning(
-        odd,
-        f'no {side} role is canonical, document order is used',
-        expected=expected,
-        found=found,
-        subject=transmission,
-    )
+        message = f'only some {side} roles are canonical'
+        findings.error(foreign[0], message, expected=expected, found=found)
+        return ()
+    message = f'no {side} role is canonical, document order is used'
+    findings.warning(foreign[0], message, expected=expected, found=found)
     return tuple(members)
 
 
 # -- Joints and actuators ------------------------------------------------------------------------
-#
-# The dialects differ in where a value may be written and in its tag: see :class:`Spelling`. The
-# same value given twice is a warning, two different values are an error. A tag of the other
-# dialect is a parameter like any other, because its own parser would not read it either.
 
 
-T = TypeVar('T')
-
-#: Elements that ROS 1 defines besides.
-HARDWARE_INTERFACE = 'hardwareInterface'
-IGNORE_ABSOLUTE_ENCODER = 'ignoreTransmissionAbsoluteEncoder'
+#: Values of which it is remembered that they are written.
+_GIVEN = ('role', MECHANICAL_REDUCTION, 'offset', 'read_only')
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """
-    How a dialect writes joints and actuators.
-
-    :param reduction: Tag of the reduction.
-    :param attributes: Whether role, reduction and offset may also be attributes.
-    :param read_only: Whether there is a ``read_only`` attribute.
-    :param elements: Other child elements of the dialect, read by its own module.
-    """
-
-    reduction: str
-    attributes: bool
-    read_only: bool
-    elements: tuple[str, ...] = ()
-
-
-#: Both drafts: child elements, or one line of attributes.
-ROS2_CONTROL = Spelling(reduction=REDUCTION_TAGS['ros2_control'], attributes=True, read_only=True)
-#: ROS 1: child elements only.
-ROS_CONTROL = Spelling(
-    reduction=REDUCTION_TAGS['ros_control'],
-    attributes=False,
-    read_only=False,
-    elements=(HARDWARE_INTERFACE, IGNORE_ABSOLUTE_ENCODER),
-)
+def _end(walker: Walker, element: Element, values: dict[str, Any], _: int) -> TransmissionEnd:
+    values['given'] = frozenset(values.keys() & _GIVEN)
+    # Whether it is in every joint is asked for the whole transmission.
+    values.pop(IGNORE_ABSOLUTE_ENCODER.tag, None)
+    interfaces = values.get('command_interfaces', ())
+    values['command_interfaces'] = tuple(text for text in interfaces if text)
+    # A ``<param>``: what else has this name is not a parameter.
+    roles = [each for each in values['parameters'] if each.name == 'role']
+    for role in roles:
+        what = '<param name="role">'
+        walker.findings.ignored(role, f'{what} is ignored here', expected='<role>', found=what)
+    values['parameters'] = tuple(each for each in values['parameters'] if each not in roles)
+    end: TransmissionEnd = spec(TransmissionEnd, element, {'name': ''} | values)
+    return end
 
 
-def read_member(
-    element: Element,
-    spelling: Spelling,
-    findings: Findings,
-    transmission: str,
-    *,
-    reduction_required: bool = False,
-) -> TransmissionEnd | None:
-    """
-    Return a ``<joint>`` or ``<actuator>`` of a transmission, without its interfaces.
+def _sides(
+    walker: Walker, element: Element, values: dict[str, Any], *, lacks_actuator: bool = False
+) -> None:
+    """Put joints and actuators in role order, none after an error."""
+    for side in ('joint', 'actuator'):
+        count = len(element.all(side))
+        members = values.get(f'{side}s', ())
+        names: set[str] = set()
+        if not count and not (lacks_actuator and side == 'actuator'):
+            walker.findings.error(
+                element,
+                f'no {side} in the transmission',
+                expected=f'at least one <{side}>',
+                found='none',
+            )
+        for member in members:
+            if member.name in names:
+                walker.findings.error(
+                    member,
+                    f'{side} twice in one transmission',
+                    expected='another name',
+                    found=f"'{member.name}'",
+                )
+            names.add(member.name)
+        sound = len(names) == count
+        values[f'{side}s'] = _in_role_order(members, side, walker.findings) if sound else ()
 
-    :param transmission: Name of the transmission, for the findings.
-    :param reduction_required: Whether an absent reduction is an error instead of 1.0.
-    :returns: The joint or actuator, or ``None`` and at least one error finding.
-    """
-    errors = findings.errors
-    name = element.get('name')
-    if not name:
-        findings.nameless(element, transmission)
-    given: set[str] = set()
 
-    def read(key: str, tag: str, parse: Callable[[str], T], default: T) -> T:
-        texts = _texts(element, tag, spelling.attributes)
-        if texts:
-            given.add(key)
-        return only_value(texts, tag, parse, default, findings, transmission)
+# -- Inside `<ros2_control>` ---------------------------------------------------------------------
 
-    role = read('role', 'role', str, '')
-    reduction = read(MECHANICAL_REDUCTION, spelling.reduction, ratio, 1.0)
-    offset = read(OFFSET, OFFSET, number, 0.0)
-    read_only = False
-    if spelling.read_only and (text := element.get('read_only')) is not None:
-        given.add('read_only')
-        read_only = bool(findings.value(element, text, boolean, 'read_only', transmission))
-    parameters = _others(element, spelling, findings, transmission)
-    if reduction_required and MECHANICAL_REDUCTION not in given:
+
+def _ros2(walker: Walker, element: Element, values: dict[str, Any], errors: int) -> Draft:
+    """Return a transmission without the interfaces of its joints, which its block declares."""
+    findings = walker.findings
+    of_actuator = element.parent is not None and element.parent.get('type') == 'actuator'
+    lacks_actuator = of_actuator and not element.all('actuator')
+    _sides(walker, element, values, lacks_actuator=lacks_actuator)
+    if lacks_actuator and len(values['joints']) > 1:
         findings.error(
             element,
-            f'<{spelling.reduction}> is missing',
-            expected=f'the ratio inside <{element.tag}>',
-            found=_instead(parameters),
-            subject=transmission,
+            'an actuator is implied only where there is exactly one joint',
+            expected='one joint, or <actuator> elements',
+            found=f'{len(values["joints"])} joints',
         )
-    if findings.errors > errors or not name:
-        return None
-    return TransmissionEnd(
-        name=name,
-        role=role,
-        mechanical_reduction=reduction,
-        offset=offset,
-        read_only=read_only,
-        given=frozenset(given),
-        parameters=parameters,
-        line=element.line,
-        path=element.path,
-    )
-
-
-def _texts(element: Element, tag: str, attributes: bool) -> list[tuple[Element, str]]:
-    texts = [(child, child.text) for child in element.all(tag)]
-    attribute = element.get(tag) if attributes else None
-    return texts if attribute is None else [(element, attribute), *texts]
-
-
-def only_value(
-    texts: list[tuple[Element, str]],
-    what: str,
-    parse: Callable[[str], T],
-    default: T,
-    findings: Findings,
-    subject: str,
-) -> T:
-    """
-    Return a value that is to be given once; equal repetitions are a warning.
-
-    :param texts: Each text with its element.
-    :param default: The value if there is none.
-    :returns: The value. After an error finding, one of them or the default.
-    """
-    values: list[T] = []
-    for element, text in texts:
-        try:
-            values.append(parse(text))
-        except ValueFault as fault:
-            findings.error(
-                element,
-                f'{what} is not usable',
-                expected=fault.expected,
-                found=fault.found,
-                subject=subject,
+    for side in ('joint', 'actuator'):
+        members = element.all(side)
+        roles = [each for member in members[:1] for each in member.all('role') if each.text]
+        if len(members) == 1 and not members[0].get('role') and not roles:
+            findings.ignored(
+                members[0],
+                'the role is missing; ros2_control refuses that',
+                expected=f"role '{side}1'",
+                found='none',
             )
-    if len(values) > 1 and len(values) == len(texts):
-        second = texts[1][0]
-        if any(value != values[0] for value in values):
-            found = ' and '.join(f"'{text}'" for _, text in texts)
-            findings.error(
-                second,
-                f'{what} is given more than once',
-                expected='one value',
-                found=found,
-                subject=subject,
+    values['dialect'] = 'ros2_control'
+    refused = findings.errors > errors
+    return _draft(element, values, refused=refused, lacks_actuator=lacks_actuator)
+
+
+# -- ROS 1 ---------------------------------------------------------------------------------------
+
+
+#: A joint with this interface only is measured, never commanded.
+_STATE_ONLY = 'JointStateInterface'
+
+
+def _ros1(walker: Walker, element: Element, values: dict[str, Any], errors: int) -> Draft:
+    """
+    Return a transmission of ROS 1.
+
+    ROS 1 skips a joint without an interface. Here messages decide which interfaces are mapped, so
+    that this is a warning, and an error in strict mode. A reduction under the transmission is not
+    used for an actuator: with a ``<type>`` element this is not the style of the PR2, and it is
+    unknown which was meant.
+    """
+    findings = walker.findings
+    _sides(walker, element, values)
+    for joint in values['joints']:
+        if not joint.command_interfaces:
+            findings.ignored(
+                joint,
+                f"joint '{joint.name}' has no interface; ROS 1 refuses that",
+                expected=f'<{HARDWARE_INTERFACE.tag}>',
+                found='none',
             )
-        else:
+    values |= {
+        'dialect': 'ros_control',
+        'ignore_absolute_encoder': _ignores_absolute_encoder(element, findings),
+        'can_command': any(map(_commandable, values['joints'])),
+    }
+    return _draft(element, values, refused=findings.errors > errors)
+
+
+def _commandable(joint: TransmissionEnd) -> bool:
+    # Without any interface, nothing says that the joint is only measured.
+    interfaces = {interface.rpartition('/')[2] for interface in joint.command_interfaces}
+    return interfaces != {_STATE_ONLY}
+
+
+def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
+    """Return whether the flag is in every joint; its text is ignored, as in ROS 1."""
+    tag = IGNORE_ABSOLUTE_ENCODER.tag
+    joints = element.all('joint')
+    present = [flag for joint in joints if (flag := joint.first(tag)) is not None]
+    if present and len(present) < len(joints):
+        findings.ignored(
+            present[0],
+            f'<{tag}> is ignored here',
+            expected='it in every joint, or in none',
+            found=f'{len(present)} of {len(joints)}',
+        )
+        return False
+    for flag in present:
+        if flag.text.lower() in ('false', '0'):
             findings.warning(
-                second,
-                f'{what} is given more than once',
-                expected='one value',
-                found='the same again',
-                subject=subject,
+                flag,
+                f'<{tag}> is true whatever its text is',
+                expected='no such element, for false',
+                found=f"'{flag.text}'",
             )
-    return values[0] if values else default
+    return bool(present)
 
 
-def _instead(parameters: tuple[ParameterSpec, ...]) -> str:
-    """Return the parameter that looks like the missing reduction, in words."""
-    for parameter in parameters:
-        if field_meant(parameter.name) == MECHANICAL_REDUCTION:
-            return f"'{parameter.value}' in {parameter.path.rpartition('/')[2]}"
-    return 'none'
+# -- The style of the PR2, before ROS 1's `<type>` element ---------------------------------------
+#
+# The type is an attribute and the reduction a child of the transmission. The simple transmission
+# has the same equation, so it is read, its ratio as the actuator's. Every other one is refused
+# with one error: a ratio is never invented.
 
 
-def _others(
-    element: Element, spelling: Spelling, findings: Findings, transmission: str
-) -> tuple[ParameterSpec, ...]:
-    """Return the parameters for the plugin; report a role where none is read."""
-    own = {'role', OFFSET, spelling.reduction}
-    own_attributes = {'name'} | (own if spelling.attributes else set())
-    if spelling.read_only:
-        own_attributes.add('read_only')
-    parameters: list[ParameterSpec] = []
-    for attribute in element.attributes:
-        if attribute in own_attributes:
-            continue
-        if attribute == 'role':
-            _misplaced_role(element, 'attribute role', findings, transmission)
-        else:
-            parameters.append(attribute_parameter(element, attribute))
-    for child in element.children:
-        is_misplaced = child.tag == IGNORE_ABSOLUTE_ENCODER and element.tag != 'joint'
-        if child.tag in own or (child.tag in spelling.elements and not is_misplaced):
-            continue
-        if child.tag == 'param' and child.get('name') == 'role':
-            _misplaced_role(child, '<param name="role">', findings, transmission)
-        else:
-            parameters.append(element_parameter(child))
-    return tuple(parameters)
+_SIMPLE = 'transmission_interface/SimpleTransmission'
+_NAMES_OF_SIMPLE = ('SimpleTransmission', 'pr2_mechanism_model/SimpleTransmission', _SIMPLE)
+_REDUCTION = REDUCTION_TAGS['ros_control']
 
 
-def _misplaced_role(element: Element, what: str, findings: Findings, transmission: str) -> None:
-    findings.ignored(
-        element, f'{what} is ignored here', expected='<role>', found=what, subject=transmission
-    )
-
-
-# -- Name, type, joints and actuators of a `<transmission>` --------------------------------------
-
-
-def read_name(element: Element, findings: Findings) -> str:
-    """Return the name; an empty or missing one is an error finding."""
-    name = element.get('name') or ''
-    if not name:
-        findings.nameless(element)
-    return name
-
-
-def read_type(element: Element, tag: str, foreign: str, findings: Findings) -> str:
-    """
-    Return the type string, empty after an error finding.
-
-    :param tag: Tag of this dialect.
-    :param foreign: Tag of the other dialect.
-    """
-    errors = findings.errors
-    name = element.get('name') or ''
-    texts = [(child, child.text) for child in element.all(tag)]
-    type_name = only_value(texts, tag, str, '', findings, name)
-    if not type_name and findings.errors == errors:
-        findings.error(
+def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
+    """Read a transmission that is a direct child of the robot, in both styles."""
+    type_name = element.get('type')
+    if type_name is None or element.first('type') is not None:
+        draft: Draft = walker.read(element, ROS1_TRANSMISSION)
+    elif found := _unreadable(element, type_name):
+        walker.findings.error(
             element,
-            f'<{tag}> is missing',
-            expected=f'<{tag}> with the type of the transmission',
-            found=f'<{foreign}>, which is for the other dialect'
-            if element.all(foreign)
-            else 'none',
-            subject=name,
+            'this transmission in the style of the PR2 is ambiguous',
+            expected='a named SimpleTransmission of one joint, one actuator and one '
+            f'<{_REDUCTION}>, or the style of ROS 1',
+            found=found,
         )
-    return type_name
+        # Its joints are lost with it: passed through they would have an invented ratio.
+        lost = {'joints': _named(element, 'joint'), 'actuators': _named(element, 'actuator')}
+        simple = _SIMPLE if type_name in _NAMES_OF_SIMPLE else type_name
+        values = {'name': element.get('name') or '', 'type': simple, 'dialect': 'ros_control'}
+        draft = _draft(element, values, refused=True, **lost)
+    else:
+        draft = walker.read(element, PR2_TRANSMISSION)
+    return draft
 
 
-def read_side(
-    transmission: Element,
-    tag: str,
-    spelling: Spelling,
-    findings: Findings,
-    *,
-    reduction_required: bool = False,
-    may_be_empty: bool = False,
-) -> tuple[TransmissionEnd, ...] | None:
-    """
-    Return the joints or the actuators of a transmission in role order, without interfaces.
-
-    :param tag: ``joint`` or ``actuator``.
-    :param reduction_required: Whether each needs a reduction.
-    :param may_be_empty: Whether there may be none.
-    :returns: These, or ``None`` after an error finding.
-    """
-    subject = transmission.get('name') or ''
-    elements = transmission.all(tag)
-    if not elements and not may_be_empty:
-        findings.error(
-            transmission,
-            f'no {tag} in the transmission',
-            expected=f'at least one <{tag}>',
-            found='none',
-            subject=subject,
-        )
-        return None
-    members: list[TransmissionEnd] = []
-    names: set[str] = set()
-    sound = True
-    for element in elements:
-        member = read_member(
-            element, spelling, findings, subject, reduction_required=reduction_required
-        )
-        if member is None:
-            sound = False
-            continue
-        if member.name in names:
-            findings.error(
-                element,
-                f'{tag} twice in one transmission',
-                expected='another name',
-                found=f"'{member.name}'",
-                subject=subject,
-            )
-            sound = False
-        names.add(member.name)
-        members.append(member)
-    return in_role_order(members, elements, tag, findings, subject) if sound else None
+def _pr2(walker: Walker, element: Element, values: dict[str, Any], errors: int) -> Draft:
+    values |= {'type': _SIMPLE, 'dialect': 'ros_control'}
+    ratio = values.pop(MECHANICAL_REDUCTION, None)
+    if walker.findings.errors > errors:
+        return _draft(element, values | {'joints': (), 'actuators': ()}, refused=True)
+    message = "PR2-style transmission, its reduction is taken as the actuator's"
+    walker.findings.info(element, message)
+    (joint,), (actuator,) = values['joints'], values['actuators']
+    if ratio is not None:
+        given = actuator.given | {MECHANICAL_REDUCTION}
+        actuator = replace(actuator, mechanical_reduction=ratio, given=given)
+    values |= {
+        'joints': (replace(joint, command_interfaces=()),),
+        'actuators': (replace(actuator, command_interfaces=()),),
+        'ignore_absolute_encoder': _ignores_absolute_encoder(element, walker.findings),
+    }
+    return _draft(element, values, refused=False)
 
 
-def _has_unit(actuator: Element) -> bool:
-    names = [child.get('name') or '' for child in actuator.all('param')]
-    names += [*actuator.attributes, *(child.tag for child in actuator.children)]
-    return any(name.endswith('_unit') for name in names)
+def _named(element: Element, ending: str) -> tuple[str, ...]:
+    """Return the names of children such as ``<flexJoint>``, ``<gap_joint>`` or ``<joint>``."""
+    children = (child for child in element.children if child.tag.lower().endswith(ending))
+    return tuple(name for child in children if (name := child.get('name')))
 
 
-def outline(transmission: Element, type_name: str, dialect: Dialect) -> RejectedTransmission:
-    """Return what can be read of a transmission that may be refused."""
-    return RejectedTransmission(
-        name=transmission.get('name') or '',
-        type=type_name,
-        dialect=dialect,
-        joints=tuple(member.get('name') or '' for member in transmission.all('joint')),
-        actuators=tuple(member.get('name') or '' for member in transmission.all('actuator')),
-        with_units=tuple(
-            member.get('name') or ''
-            for member in transmission.all('actuator')
-            if _has_unit(member)
-        ),
-        line=transmission.line,
-        path=transmission.path,
-    )
+def _unreadable(element: Element, type_name: str) -> str:
+    """Return what is found instead of a block that can be read, empty if it can be."""
+    joints, actuators = element.all('joint'), element.all('actuator')
+    if not element.get('name'):
+        return 'no name'
+    if type_name not in _NAMES_OF_SIMPLE:
+        return f"type '{type_name}'"
+    if len(joints) != 1 or len(actuators) != 1:
+        return f'{len(joints)} joints and {len(actuators)} actuators'
+    if joints[0].all(_REDUCTION):
+        return f'<{_REDUCTION}> inside <joint>'
+    count = len([*element.all(_REDUCTION), *actuators[0].all(_REDUCTION)])
+    return '' if count == 1 else f'{count} <{_REDUCTION}> elements'
+
+
+_MEMBERS = (
+    row
+    for transmission in (ROS2_TRANSMISSION, ROS1_TRANSMISSION, PR2_TRANSMISSION)
+    for row in transmission.children
+    if row.spec is TransmissionEnd
+)
+FINISH: dict[Row, Finish] = {
+    **dict.fromkeys(_MEMBERS, _end),
+    HARDWARE_INTERFACE: lambda walker, element, values, errors: element.text,
+    ROS2_TRANSMISSION: _ros2,
+    ROS1_TRANSMISSION: _ros1,
+    PR2_TRANSMISSION: _pr2,
+}

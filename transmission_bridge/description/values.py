@@ -5,28 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 import re
 
-from transmission_bridge.description.xml import XML_SPACE
-
-__all__ = [
-    'INFINITE',
-    'LIMIT',
-    'MECHANICAL_REDUCTION',
-    'OFFSET',
-    'ValueFault',
-    'boolean',
-    'field_meant',
-    'integer',
-    'is_near',
-    'number',
-    'parse_number',
-    'quaternion',
-    'ratio',
-    'vector',
-]
-
+#: White space in the sense of XML; ``str.strip()`` alone would also take no-break spaces.
+XML_SPACE = ' \t\n\r'
 
 # -- Numbers and their names ---------------------------------------------------------------------
 
@@ -201,6 +185,44 @@ def integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
     return int(stripped)
 
 
+def positive(text: str) -> int:
+    """
+    Return a text as an integer from 1.
+
+    :raises ValueFault: If the text is not one.
+    """
+    return integer(text, least=1)
+
+
+def rate(text: str) -> int:
+    """
+    Return a text as an integer from 0, an empty one as 0.
+
+    :raises ValueFault: If the text is not one.
+    """
+    return integer(text, least=0, most=2**32 - 1) if text else 0
+
+
+def magnitude(text: str) -> float:
+    """
+    Return the magnitude of a finite number.
+
+    :raises ValueFault: If the text is not one.
+    """
+    return abs(number(text))
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """Return a function that takes these texts, and an empty one, only."""
+
+    def read(text: str) -> str:
+        if text and text not in names:
+            raise ValueFault('one of ' + ', '.join(names), text)
+        return text
+
+    return read
+
+
 def boolean(text: str) -> bool:
     """
     Return a text as a boolean: ``true`` or ``false`` in any case.
@@ -238,6 +260,16 @@ def quaternion(text: str) -> tuple[float, float, float, float]:
     norm = math.hypot(*(value / scale for value in values))
     x, y, z, w = (value / scale / norm for value in values)
     return x, y, z, w
+
+
+def color(text: str) -> tuple[float, float, float, float]:
+    """
+    Return a text as red, green, blue and opacity, each from 0 to 1.
+
+    :raises ValueFault: If the text is not exactly four numbers.
+    """
+    red, green, blue, alpha = (min(max(x, 0.0), 1.0) for x in _numbers(text, 4, 'four numbers'))
+    return red, green, blue, alpha
 
 
 def _numbers(text: str, count: int, expected: str) -> list[float]:

@@ -5,27 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 import os
+from typing import Any
 
+from transmission_bridge.description import urdf
+from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.source import description_text
-from transmission_bridge.description.specs import Pose
-from transmission_bridge.description.urdf import (
-    ElementFault,
-    optional_value,
-    read_pose,
-    required_value,
-)
-from transmission_bridge.description.values import number, ValueFault, vector
+from transmission_bridge.description.specs import MATERIAL, Pose, SHAPES, VISUAL
+from transmission_bridge.description.walker import Walker
 from transmission_bridge.description.xml import Element, parse_xml
-
-__all__ = ['Color', 'VisualSpec', 'load_visuals']
 
 #: Red, green, blue and opacity, each from 0 to 1.
 Color = tuple[float, float, float, float]
-
-_COMPONENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,55 +54,32 @@ def load_visuals(
     :raises DescriptionError: If the text cannot be read or parsed at all.
     """
     root = parse_xml(description_text(text_or_path))
+    # What cannot be read has a frame, as a link without geometry; nobody asks why.
+    walker = Walker(Findings(root), {**urdf.FINISH, **dict.fromkeys(SHAPES, _shape)})
     materials = {
-        material.get('name') or '': color
+        material.get('name') or '': walker.read(material, MATERIAL).get('color')
         for material in root.all('material')
-        if (color := _color(material)) is not None
     }
-    return tuple(
-        visual
-        for link in (root.all('link') if root.tag == 'robot' else ())
-        for element in link.all('visual')
-        for visual in _visual(link.get('name') or '', element, materials)
-    )
+    visuals: list[VisualSpec] = []
+    for link in root.all('link') if root.tag == 'robot' else ():
+        for values in walker.read_all(link.all('visual'), {VISUAL.tag: VISUAL}):
+            if 'shape' not in values.get('geometry', ()):
+                continue
+            shape, size, filename = values['geometry']['shape']
+            material = values.get('material', {'name': None})
+            color = material.get('color') or materials.get(material.get('name', ''))
+            origin = values.get('origin', Pose())
+            name = link.get('name') or ''
+            visuals.append(VisualSpec(name, shape, origin, size, filename, color))
+    return tuple(visuals)
 
 
-def _visual(link: str, element: Element, materials: Mapping[str, Color]) -> Iterator[VisualSpec]:
-    geometry = element.first('geometry')
-    shapes = [child for child in (geometry.children if geometry else ()) if child.tag in _SIZES]
-    material = element.first('material')
-    color = None
-    if material is not None:
-        color = _color(material) or materials.get(material.get('name') or '')
-    for shape in shapes[:1]:
-        try:
-            filename = required_value(shape, 'filename', str) if shape.tag == 'mesh' else ''
-            size = _SIZES[shape.tag](shape)
-            yield VisualSpec(link, shape.tag, read_pose(element), size, filename, color)
-        except ElementFault:
-            return  # the link has a frame, as one without geometry
-
-
-def _radius_and_length(shape: Element) -> tuple[float, ...]:
-    return required_value(shape, 'radius', number), required_value(shape, 'length', number)
-
-
-_SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
-    'box': lambda shape: required_value(shape, 'size', vector),
-    'cylinder': _radius_and_length,
-    'capsule': _radius_and_length,
-    'sphere': lambda shape: (required_value(shape, 'radius', number),),
-    'mesh': lambda shape: optional_value(shape, 'scale', vector, (1.0, 1.0, 1.0)),
-}
-
-
-def _color(material: Element) -> Color | None:
-    element = material.first('color')
-    words = (element.get('rgba') or '').split() if element is not None else []
-    if len(words) != _COMPONENTS:
-        return None
-    try:
-        red, green, blue, alpha = (min(max(number(word), 0.0), 1.0) for word in words)
-    except ValueFault:
-        return None
-    return red, green, blue, alpha
+def _shape(
+    _: Walker, element: Element, values: dict[str, Any], __: int
+) -> tuple[str, tuple[float, ...], str]:
+    """Return the shape, its size and its file."""
+    filename = values.pop('filename', '')
+    if element.tag == 'mesh':
+        values.setdefault('scale', (1.0, 1.0, 1.0))
+    sizes = (value if isinstance(value, tuple) else (value,) for value in values.values())
+    return element.tag, tuple(chain.from_iterable(sizes)), filename

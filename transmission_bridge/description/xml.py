@@ -20,9 +20,8 @@ from typing import Any
 from lxml import etree
 
 from transmission_bridge.description.source import without_prolog
+from transmission_bridge.description.values import XML_SPACE
 from transmission_bridge.errors import DescriptionError
-
-__all__ = ['MAX_ATTRIBUTES', 'MAX_DEPTH', 'MAX_ELEMENTS', 'XML_SPACE', 'Element', 'parse_xml']
 
 #: Deepest nesting that is read; descriptions need about ten.
 MAX_DEPTH = 100
@@ -30,8 +29,6 @@ MAX_DEPTH = 100
 MAX_ELEMENTS = 250_000
 #: Most attributes of an element that are read.
 MAX_ATTRIBUTES = 5000
-#: White space in the sense of XML; ``str.strip()`` alone would also take no-break spaces.
-XML_SPACE = ' \t\n\r'
 
 _PIECE = 1024 * 1024
 
@@ -114,6 +111,10 @@ class Element:
     def first(self, tag: str) -> Element | None:
         """Return the first child with this tag, or ``None``."""
         return next(iter(self.all(tag)), None)
+
+    def is_in(self, tag: str) -> bool:
+        """Whether it is a child of an element with this tag."""
+        return self.parent is not None and self.parent.tag == tag
 
     def get(self, attribute: str) -> str | None:
         """Return an attribute's stripped value, or ``None``."""
