@@ -15,7 +15,7 @@ from transmission_bridge.description.checks import (
     check_mimic_joints,
 )
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.ros2_control import read_ros2_control, with_implied_actuators
+from transmission_bridge.description.ros2_control import add_implied_actuators, read_ros2_control
 from transmission_bridge.description.source import description_text
 from transmission_bridge.description.specs import Finding, JOINT, LINK, RobotDescription
 from transmission_bridge.description.transmission_element import read_ros1_transmission
@@ -81,7 +81,7 @@ def _note_xacro(root: Element, findings: Findings) -> None:
 
 def _is_unexpanded(element: Element) -> bool:
     """Return whether there is unexpanded xacro, and no transmission outside of it."""
-    return any(each.is_xacro for each in element.below()) and not _has_transmission(element)
+    return not _has_transmission(element) and any(each.is_xacro for each in element.below())
 
 
 def _has_transmission(element: Element) -> bool:
@@ -138,9 +138,8 @@ def _with_control(
         check_block_joints(blocks, known, findings)
     if robot.tag == 'robot':
         drafts += [read_ros1_transmission(walker, each) for each in robot.all('transmission')]
-    transmissions, rejected = accepted_transmissions(
-        with_implied_actuators(drafts, findings), known, findings
-    )
+    add_implied_actuators(drafts, findings)
+    transmissions, rejected = accepted_transmissions(drafts, known, findings)
     return RobotDescription(
         name=name,
         is_unexpanded=_is_unexpanded(robot),

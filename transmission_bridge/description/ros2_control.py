@@ -61,7 +61,7 @@ def _hardware(walker: Walker, element: Element, values: dict[str, Any], _: int) 
 
 def _block(
     walker: Walker, element: Element, values: dict[str, Any], _: int
-) -> tuple[Ros2ControlSpec, list[Draft]]:
+) -> tuple[Ros2ControlSpec, Sequence[Draft]]:
     """Return the block and its transmissions."""
     values.pop('thread_priority', None)  # it is checked only
     drafts: Sequence[Draft] = values.pop('transmissions', ())
@@ -79,7 +79,9 @@ def _block(
     if block.compares_commands:
         _check_state_interfaces(block, walker.findings)
     joints = {each.name: each for each in block.components if each.kind == 'joint'}
-    return block, [_in_block(draft, block, joints, walker.findings) for draft in drafts]
+    for draft in drafts:
+        _complete(draft, block, joints, walker.findings)
+    return block, drafts
 
 
 def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
@@ -107,14 +109,14 @@ def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
             )
 
 
-def _in_block(
+def _complete(
     draft: Draft,
     block: Ros2ControlSpec,
     components: Mapping[str, ComponentSpec],
     findings: Findings,
-) -> Draft:
+) -> None:
     """
-    Return a transmission of a block, its joints with their interfaces.
+    Complete a transmission by its block: its joints have the interfaces of the block's.
 
     :param components: The joints of the block by name.
     """
@@ -122,6 +124,7 @@ def _in_block(
     for joint in draft.spec.joints:
         component = components.get(joint.name)
         if component is None:
+            draft.refused = True
             findings.error(
                 joint,
                 'the joint is not declared in this <ros2_control> block'
@@ -139,16 +142,9 @@ def _in_block(
         )
     commanded = any(joint.command_interfaces and not joint.read_only for joint in bound)
     moved = draft.lacks_actuator or not all(each.read_only for each in draft.spec.actuators)
-    return replace(
-        draft,
-        spec=replace(
-            draft.spec,
-            joints=tuple(bound),
-            block=block.name,
-            can_command=commanded and moved,
-        ),
-        refused=draft.refused or len(bound) < len(draft.spec.joints),
-        unknown_joints=tuple(name for name in draft.joints if name not in components),
+    draft.unknown_joints = tuple(name for name in draft.joints if name not in components)
+    draft.spec = replace(
+        draft.spec, joints=tuple(bound), block=block.name, can_command=commanded and moved
     )
 
 
@@ -192,24 +188,21 @@ FINISH: dict[Row, Finish] = {
 _NAME = 'actuator1'
 
 
-def with_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> list[Draft]:
+def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
     """
-    Return the drafts with their implied actuators.
+    Add the actuators that are implied.
 
     :param drafts: All transmissions of the robot, also refused ones, so that correcting one does
         not rename the actuator of another.
     """
     names = Counter(name for draft in drafts for name in draft.actuators)
     names[_NAME] += sum(draft.lacks_actuator for draft in drafts)
-    return [
-        _completed(draft, names[_NAME] == 1, findings)
-        if draft.lacks_actuator and not draft.refused
-        else draft
-        for draft in drafts
-    ]
+    for draft in drafts:
+        if draft.lacks_actuator and not draft.refused:
+            _imply(draft, names[_NAME] == 1, findings)
 
 
-def _completed(draft: Draft, unique: bool, findings: Findings) -> Draft:
+def _imply(draft: Draft, unique: bool, findings: Findings) -> None:
     spec = draft.spec
     name = _NAME if unique else f'{spec.block}_{_NAME}'
     message = f"actuator '{name}' is implied"
@@ -227,4 +220,5 @@ def _completed(draft: Draft, unique: bool, findings: Findings) -> Draft:
         line=spec.line,
         path=spec.path,
     )
-    return replace(draft, spec=replace(spec, actuators=(actuator,)), actuators=(name,))
+    draft.spec = replace(spec, actuators=(actuator,))
+    draft.actuators = (name,)

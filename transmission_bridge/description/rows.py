@@ -58,10 +58,20 @@ class Value:
     only_if: str = ''
     since: tuple[int, int] = (0, 0)
 
-    @property
+    @cached_property
     def target(self) -> str:
         """The field of the spec."""
         return self.field or self.name
+
+    @cached_property
+    def is_optional_attribute(self) -> bool:
+        """Whether there is nothing to do where the element lacks the attribute."""
+        return self.place in ('attribute', 'ignored') and not self.within and not self.missing
+
+    @cached_property
+    def is_in_children(self) -> bool:
+        """Whether there is nothing to do where the element is empty."""
+        return bool(self.within) or self.place == 'param'
 
 
 @dataclass(frozen=True, eq=False)

@@ -464,11 +464,8 @@ class RobotDescription:
 # is not given has the default of its field above. docs/description.md is made of these rows.
 
 
-def _required(
-    name: str, read: Callable[[str], Any], says: str, within: str = '', field: str = ''
-) -> Value:
-    missing = '<{tag}> without {name}'
-    return Value(name, read, says, within=within, field=field, missing=missing)
+def _required(name: str, read: Callable[[str], Any], says: str) -> Value:
+    return Value(name, read, says, missing='<{tag}> without {name}')
 
 
 _NAME = Value('name', str, 'Its name.', missing='<{tag}> without a name')
@@ -485,16 +482,17 @@ _POSE = (
     Value('quat_xyzw', quaternion, 'The rotation as a quaternion, for `rpy`.', since=(1, 1)),
 )
 ORIGIN = _whole('origin', 'Where a frame is in its parent.', Pose, _POSE)
-_MASS = (
-    _required('value', number, 'Mass [kg].', within='mass', field='mass'),
-    _required('ixx', number, 'Moments and products of inertia [kg m²].', within='inertia'),
-    _required('ixy', number, 'As `ixx`.', within='inertia'),
-    _required('ixz', number, 'As `ixx`.', within='inertia'),
-    _required('iyy', number, 'As `ixx`.', within='inertia'),
-    _required('iyz', number, 'As `ixx`.', within='inertia'),
-    _required('izz', number, 'As `ixx`.', within='inertia'),
+MASS = _whole('mass', 'Its mass.', None, (_required('value', number, 'Mass [kg].'),))
+_INERTIA = (
+    _required('ixx', number, 'Moments and products of inertia [kg m²].'),
+    _required('ixy', number, 'As `ixx`.'),
+    _required('ixz', number, 'As `ixx`.'),
+    _required('iyy', number, 'As `ixx`.'),
+    _required('iyz', number, 'As `ixx`.'),
+    _required('izz', number, 'As `ixx`.'),
 )
-INERTIAL = _whole('inertial', 'Mass and inertia of the link.', None, _MASS, (ORIGIN,))
+INERTIA = _whole('inertia', 'About the axes of the inertial frame.', None, _INERTIA)
+INERTIAL = _whole('inertial', 'Mass and inertia.', None, (), (ORIGIN, MASS, INERTIA))
 LINK = _whole('link', 'A body.', LinkSpec, (_NAME,), (INERTIAL,), many=True, twice=_TWICE)
 
 _DIRECTION = _required('xyz', vector, 'A vector other than zero, of any length.')

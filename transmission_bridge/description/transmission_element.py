@@ -30,10 +30,10 @@ from transmission_bridge.description.xml import Element
 # -- A transmission before it is compared with the rest of the robot -----------------------------
 
 
-@dataclass(frozen=True)
+@dataclass
 class Draft:
     """
-    What was read of a ``<transmission>``.
+    What was read of a ``<transmission>``, completed by its block.
 
     :param spec: The transmission, as far as it could be read.
     :param refused: Whether there is an error finding.
@@ -161,15 +161,15 @@ def _end(walker: Walker, element: Element, values: dict[str, Any], _: int) -> Tr
     values['given'] = frozenset(values.keys() & _GIVEN)
     # Whether it is in every joint is asked for the whole transmission.
     values.pop(IGNORE_ABSOLUTE_ENCODER.tag, None)
-    interfaces = values.get('command_interfaces', ())
-    values['command_interfaces'] = tuple(text for text in interfaces if text)
+    if 'command_interfaces' in values:
+        values['command_interfaces'] = tuple(filter(None, values['command_interfaces']))
     # A ``<param>``: what else has this name is not a parameter.
-    roles = [each for each in values['parameters'] if each.name == 'role']
-    for role in roles:
+    for role in [each for each in values['parameters'] if each.name == 'role']:
         what = '<param name="role">'
         walker.findings.ignored(role, f'{what} is ignored here', expected='<role>', found=what)
-    values['parameters'] = tuple(each for each in values['parameters'] if each not in roles)
-    end: TransmissionEnd = spec(TransmissionEnd, element, {'name': ''} | values)
+    values['parameters'] = tuple(each for each in values['parameters'] if each.name != 'role')
+    values.setdefault('name', '')
+    end: TransmissionEnd = spec(TransmissionEnd, element, values)
     return end
 
 

@@ -13,10 +13,12 @@ from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
     AXIS,
+    INERTIA,
     JOINT,
     JointSpec,
     LINK,
     LinkSpec,
+    MASS,
     ORIGIN,
     Pose,
 )
@@ -26,7 +28,6 @@ from transmission_bridge.errors import closest
 
 #: Types of joints that have no axis.
 _WITHOUT_AXIS = ('fixed', 'floating', 'spherical')
-_INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
 class RobotJoints:
@@ -124,15 +125,21 @@ def _axis(
     return (x / length, y / length, z / length)
 
 
-def _link(walker: Walker, element: Element, values: dict[str, Any], _: int) -> Any:
+def _link(_: Walker, element: Element, values: dict[str, Any], __: int) -> LinkSpec:
     inertial = values.pop('inertial', {})
-    values |= {'mass': inertial.get('mass'), 'inertial_origin': inertial.get('origin', Pose())}
-    if 'ixx' in inertial:
-        values['inertia'] = tuple(inertial[name] for name in _INERTIA)
-    return spec(LinkSpec, element, values)
+    if 'origin' in inertial:
+        inertial['inertial_origin'] = inertial.pop('origin')
+    link: LinkSpec = spec(LinkSpec, element, values | inertial)
+    return link
 
 
-FINISH: dict[Row, Finish] = {ORIGIN: _pose, AXIS: _axis, LINK: _link}
+FINISH: dict[Row, Finish] = {
+    ORIGIN: _pose,
+    MASS: lambda walker, element, values, errors: values['value'],
+    INERTIA: lambda walker, element, values, errors: tuple(values.values()),
+    LINK: _link,
+    AXIS: _axis,
+}
 
 
 def note_oddities(joints: Sequence[JointSpec], findings: Findings) -> None:
@@ -191,20 +198,14 @@ def check_tree(
     parent_of: dict[str, str] = {}
     for joint in joints.usable:
         for end, link in (('parent', joint.parent), ('child', joint.child)):
-            if not link:
-                findings.ignored(
-                    joint,
-                    f'joint without a {end} link',
-                    expected=f'<{end} link="...">',
-                    found='none',
-                )
-            elif link not in known:
-                findings.ignored(
-                    joint,
-                    f'unknown {end} link',
-                    expected='a link of the robot',
-                    found=f"'{link}'",
-                )
+            if link and link in known:
+                continue
+            findings.ignored(
+                joint,
+                f'unknown {end} link' if link else f'joint without a {end} link',
+                expected='a link of the robot' if link else f'<{end} link="...">',
+                found=f"'{link}'" if link else 'none',
+            )
         if joint.child in parent_of:
             findings.ignored(
                 joint,

@@ -63,8 +63,7 @@ def parse_number(text: str) -> float:
     value = float(stripped)
     if math.isinf(value):
         raise ValueError('a number within the range of double precision')
-    mantissa = re.split('[eE]', stripped)[0]
-    if value == 0.0 and any(digit in '123456789' for digit in mantissa):
+    if value == 0.0 and re.search('[1-9]', re.split('[eE]', stripped)[0]):
         raise ValueError('a number within the range of double precision')
     return value
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 import re
 from typing import Any
 
@@ -54,6 +53,10 @@ class Walker:
         errors = self.findings.errors
         values: dict[str, Any] = {}
         for value in row.values:
+            if value.is_optional_attribute and value.name not in element.attributes:
+                continue
+            if value.is_in_children and not element.children:
+                continue
             self._read_value(element, row, value, values)
         for field, rows in row.by_field.items() if element.children else ():
             if elements := element.all(*rows):
@@ -62,9 +65,8 @@ class Walker:
             values['parameters'] = (*values.get('parameters', ()), *undefined(element, row))
         elif row.unknown == 'refused':
             self._refuse_unknown(element, row)
-        finish = self._finish.get(row)
-        if finish is not None:
-            made = finish(self, element, values, errors)
+        if row in self._finish:
+            made = self._finish[row](self, element, values, errors)
         else:
             made = values if row.spec is None else spec(row.spec, element, values)
         if row.ends == 'end' and self.findings.errors > errors:
@@ -89,8 +91,10 @@ class Walker:
                 if not row.last_counts:
                     continue
                 del specs[key]
-            with suppress(Unusable):
+            try:
                 specs[key] = self.read(element, row)
+            except Unusable:
+                continue
         return tuple(specs.values())
 
     def _children(self, elements: Sequence[Element], rows: Mapping[str, Row]) -> Any:
@@ -110,52 +114,55 @@ class Walker:
         self, element: Element, row: Row, value: Value, values: dict[str, Any]
     ) -> None:
         place = element.first(value.within) if value.within else element
-        if place is None or (value.only_if and not values.get(value.only_if)):
+        if place is None:
             return
-        if value.since > self._version:
+        texts = _texts(place, value)
+        if not texts and not value.missing:
+            return
+        if value.since > self._version or (value.only_if and not values.get(value.only_if)):
+            return
+        if value.place == 'ignored':
+            message, found = f'attribute {value.name} is ignored here', f"'{texts[0][1]}'"
+            self.findings.ignored(place, message, expected=value.expected, found=found)
             return
         errors = self.findings.errors
-        texts = _texts(place, value)
-        if value.place == 'ignored':
-            for _, text in texts:
-                message = f'attribute {value.name} is ignored here'
-                self.findings.ignored(place, message, expected=value.expected, found=f"'{text}'")
-            return
-        parsed = self._parsed(texts, row, value)
-        self._check_once(texts, parsed, value)
-        is_missing = not parsed or (parsed[0] == '' and not value.may_be_empty)
-        if value.missing and is_missing and errors == self.findings.errors:
-            words = {'tag': place.tag, 'name': value.name}
-            self.findings.error(
-                place,
-                value.missing.format(**words),
-                expected=(value.expected or 'attribute {name}').format(**words),
-                found=_instead(place, row, value, texts),
-            )
-        ends = row.ends == 'error' or (row.ends == 'no name' and value.name == 'name')
-        if ends and self.findings.errors > errors:
-            raise Unusable
-        if parsed:
-            values[value.target] = parsed[0]
-
-    def _parsed(self, texts: Texts, row: Row, value: Value) -> list[Any]:
         parsed = []
-        for element, text in texts:
+        for at, text in texts:
             try:
                 parsed.append(value.read(text))
             except ValueFault as fault:
-                what = value.name + (f' of <{element.tag}>' if row.ends == 'error' else '')
-                self._report(value.fault)(
-                    element,
-                    value.unusable or f'{what} is not usable',
-                    expected=fault.expected,
-                    found=fault.found,
-                )
-        return parsed
+                what = value.name + (f' of <{at.tag}>' if row.ends == 'error' else '')
+                message = value.unusable or f'{what} is not usable'
+                report = self._report(value.fault)
+                report(at, message, expected=fault.expected, found=fault.found)
+        if len(parsed) > 1:
+            self._check_once(texts, parsed, value)
+        if value.missing and (not parsed or (parsed[0] == '' and not value.may_be_empty)):
+            self._missing(place, row, value, texts, errors)
+        if parsed:
+            values[value.target] = parsed[0]
+        if self.findings.errors > errors and (
+            row.ends == 'error' or (row.ends == 'no name' and value.name == 'name')
+        ):
+            raise Unusable
+
+    def _missing(
+        self, element: Element, row: Row, value: Value, texts: Texts, errors: int
+    ) -> None:
+        """Report a value that must be there, unless there is an error about it already."""
+        if self.findings.errors > errors:
+            return
+        words = {'tag': element.tag, 'name': value.name}
+        self.findings.error(
+            element,
+            value.missing.format(**words),
+            expected=(value.expected or 'attribute {name}').format(**words),
+            found=_instead(element, row, value, texts),
+        )
 
     def _check_once(self, texts: Texts, parsed: list[Any], value: Value) -> None:
         """Report a value that is given twice; after an error it is not known which was meant."""
-        if len(parsed) < 2 or len(parsed) < len(texts):
+        if len(parsed) < len(texts):
             return
         differ = any(each != parsed[0] for each in parsed)
         report = self.findings.error if differ else self.findings.warning
@@ -218,15 +225,16 @@ def _parameter(element: Element) -> ParameterSpec:
 
 def _texts(element: Element, value: Value) -> Texts:
     """Return the texts of a value, each with its element."""
-    if value.place == 'text':
+    place = value.place
+    if place == 'text':
         return [(element, element.text)]
-    if value.place == 'param':
+    if place == 'param':
         params = (child for child in element.all('param') if child.get('name') == value.name)
         return [(element, param.text) for param in params][-1:]
     texts: Texts = []
-    if value.place != 'child' and (text := element.get(value.name)) is not None:
-        texts.append((element, text))
-    if value.place in ('child', 'either'):
+    if place != 'child' and value.name in element.attributes:
+        texts.append((element, element.attributes[value.name]))
+    if place in ('child', 'either') and element.children:
         texts += [(child, child.text) for child in element.all(value.name)]
     return texts
 

@@ -104,13 +104,18 @@ class Element:
 
     def below(self) -> Iterator[Element]:
         """Yield all elements inside this one, in document order."""
-        for child in self.children:
-            yield child
-            yield from child.below()
+        left = self.children[::-1]
+        while left:
+            element = left.pop()
+            yield element
+            left += element.children[::-1]
 
     def first(self, tag: str) -> Element | None:
         """Return the first child with this tag, or ``None``."""
-        return next(iter(self.all(tag)), None)
+        for child in self.children:
+            if child.tag == tag and not child.is_xacro:
+                return child
+        return None
 
     def is_in(self, tag: str) -> bool:
         """Whether it is a child of an element with this tag."""
