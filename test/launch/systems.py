@@ -13,8 +13,6 @@ from __future__ import annotations
 import json
 import threading
 
-from transmission_bridge.ros.launch_plan import command_line
-
 #: Seconds before a process is started again, as in the launch files.
 RESPAWN_DELAY = 1.0
 
@@ -25,6 +23,25 @@ MODULES = {
     'bridge_node': 'transmission_bridge.ros.bridge_main',
     'simulated_driver': 'transmission_bridge.ros.simulated_driver_main',
 }
+
+
+def command_line(plan):
+    """
+    Return the arguments of an executable that start what launch would start.
+
+    :param plan: A plan of texts, its description a URDF file.
+    """
+    line = ['--urdf', plan.description_file] if plan.description_file else []
+    line += ['--ros-args', '-r', f'__node:={plan.name}', '--log-level', plan.log_level]
+    if plan.namespace:
+        line += ['-r', f'__ns:=/{plan.namespace.strip("/")}']
+    for old, new in plan.remappings:
+        line += ['-r', f'{old}:={new}']
+    if plan.params_file:
+        line += ['--params-file', plan.params_file]
+    for name, value in plan.switches.items():
+        line += ['-p', f'{name}:={value}']
+    return line
 
 
 def name_of(plan):

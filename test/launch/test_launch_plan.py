@@ -9,6 +9,7 @@ from pathlib import Path
 import re
 
 import pytest
+from systems import command_line
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, UnknownNameError
@@ -34,7 +35,7 @@ def test_every_argument_says_what_it_means():
 
 def test_defaults_change_no_name():
     """Without arguments there is the bridge with its file, started by itself."""
-    assert launch_plan.command_line(launch_plan.bridge_plan(values())) == [
+    assert command_line(launch_plan.bridge_plan(values())) == [
         '--ros-args', '-r', '__node:=transmission_bridge', '--log-level', 'info',
         '--params-file', 'bridge.yaml', '-p', 'autostart:=true', '-p', 'use_sim_time:=false',
     ]  # fmt: skip
@@ -96,7 +97,7 @@ def test_description_and_namespace_reach_the_command_line():
     plan = launch_plan.bridge_plan(
         values(robot_description_file=Path('arm.urdf'), namespace='/cell/')
     )
-    line = launch_plan.command_line(plan)
+    line = command_line(plan)
     assert line[:2] == ['--urdf', 'arm.urdf']
     assert '__ns:=/cell' in line
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-import sys
 
 import pytest
 
@@ -87,22 +86,17 @@ def test_what_is_started(name, kind):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_demo_is_moved_on_request(kind):
-    """A node moves the arm, on the topics and in the namespace of the bridge."""
-    context = LaunchContext()
-    context.launch_configurations.update(
-        {'rviz': 'false', 'namespace': 'cell', 'remappings': 'joint_commands:=wishes'}
-    )
-    movers = [
-        node for node in nodes_of(included('demo', kind), context) if node.node_package is None
-    ]
-    (mover,) = [node for node in movers if node.node_executable == sys.executable]
-    mover._perform_substitutions(context)
-    assert mover.node_name == '/cell/demo_mover'
-    assert ('joint_commands', 'wishes') in mover.expanded_remapping_rules
-    context = LaunchContext()
-    context.launch_configurations.update({'rviz': 'false', 'move': 'false'})
-    nodes = nodes_of(included('demo', kind), context)
-    assert sys.executable not in [node.node_executable for node in nodes]
+    """The driver moves the arm, on the topics and in the namespace of the bridge."""
+    given = {'namespace': 'cell', 'remappings': 'joint_commands:=wishes'}
+    for move, is_moved in ((None, True), ('true', True), ('false', False)):
+        (driver, _), context = started('demo', kind, **given, **({'move': move} if move else {}))
+        driver._perform_substitutions(context)
+        assert driver.node_name == '/cell/simulated_driver'
+        wishes = ('joint_commands', 'wishes')
+        assert (wishes in driver.expanded_remapping_rules) == is_moved
+        parameters = parameters_of(driver, context)
+        switches = [each['move_demo'] for each in parameters if 'move_demo' in each]
+        assert switches == ([True] if is_moved else [])
 
 
 def test_arguments_reach_the_node():

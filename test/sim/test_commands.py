@@ -10,7 +10,7 @@ import pytest
 
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.sim import Mode, read_command
+from transmission_bridge.sim.driver import Mode, read_command
 
 NAMES = ('a', 'b', 'c')
 NAN = float('nan')

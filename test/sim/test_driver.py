@@ -12,8 +12,12 @@ import pytest
 
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.sim import Driver, DriverSettings
-from transmission_bridge.sim.driver import parameter_name_of, range_of
+from transmission_bridge.sim.driver import (
+    Driver,
+    DriverSettings,
+    parameter_name_of,
+    range_of,
+)
 
 NAMES = ('left', 'right')
 EMPTY = np.empty(0)
@@ -35,6 +39,12 @@ def test_samples_depend_on_time_and_not_on_their_number():
     a, b = often.sample(now=11.0), seldom.sample(now=11.0)
     np.testing.assert_allclose(a.position, b.position, rtol=1e-13)
     np.testing.assert_allclose(a.position, np.array([1.0, -2.0]) * (1.0 - 0.05), rtol=1e-8)
+
+
+def test_sample_reports_every_actuator():
+    """A sample holds the names and all three interfaces, without a stamp."""
+    sample = moving().sample(now=10.3)
+    assert (sample.names, sample.stamp, sample.lengths) == (NAMES, (0, 0), (2, 2, 2))
 
 
 def test_command_counts_from_its_own_time():

@@ -14,15 +14,7 @@ import pytest
 
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.sim import (
-    Drop,
-    Duplicate,
-    Freeze,
-    inject,
-    NotANumber,
-    Shuffle,
-    Subset,
-)
+from transmission_bridge.sim.driver import DriverSettings, inject
 
 N = 40
 SAMPLE = JointStateRecord(
@@ -33,9 +25,14 @@ SAMPLE = JointStateRecord(
     np.arange(N) + 1000.0,
     np.arange(N) + 2000.0,
 )
-FAULTS = [Drop, NotANumber, Subset, Duplicate]
+FAULTS = ['drop', 'nan', 'subset', 'duplicate']
 seeds = st.integers(0, 2**31 - 1)
 numbers = st.integers(0, 10**9)
+
+
+def sent_with(sample=SAMPLE, *, number=0, held=None, **settings):
+    """Return a sample as it is sent with these settings."""
+    return inject(sample, DriverSettings(**settings), number, held)
 
 
 def entries(sample):
@@ -53,22 +50,22 @@ def header(sample):
 @given(seeds, numbers)
 def test_fault_of_probability_zero_does_nothing(fault, seed, number):
     """A fault that never happens sends the sample as it is."""
-    sent = inject(SAMPLE, [fault(0.0)], seed=seed, number=number)
+    sent = sent_with(**{fault: 0.0}, seed=seed, number=number)
     assert entries(sent) == entries(SAMPLE)
 
 
 @given(seeds, numbers, st.floats(0.0, 1.0))
 def test_same_seed_and_number_same_faults(seed, number, probability):
     """Seed and number of a sample decide all that happens to it."""
-    chain = [NotANumber(probability), Subset(probability), Duplicate(probability), Shuffle()]
-    once, again = (inject(SAMPLE, chain, seed=seed, number=number) for _ in range(2))
+    chances = dict.fromkeys(('nan', 'subset', 'duplicate'), probability)
+    once, again = (sent_with(**chances, shuffle=True, seed=seed, number=number) for _ in range(2))
     assert entries(once) == entries(again)
 
 
 def test_samples_differ():
     """Another number or another seed gives other faults."""
     sent = {
-        tuple(inject(SAMPLE, [Shuffle()], seed=seed, number=number).names)
+        sent_with(shuffle=True, seed=seed, number=number).names
         for seed in range(5)
         for number in range(5)
     }
@@ -78,8 +75,8 @@ def test_samples_differ():
 @given(seeds, numbers)
 def test_faults_do_not_disturb_each_other(seed, number):
     """Switching one fault on leaves the random choices of another as they were."""
-    alone = inject(SAMPLE, [Subset(0.5)], seed=seed, number=number)
-    together = inject(SAMPLE, [NotANumber(0.5), Subset(0.5)], seed=seed, number=number)
+    alone = sent_with(subset=0.5, seed=seed, number=number)
+    together = sent_with(nan=0.5, subset=0.5, seed=seed, number=number)
     assert alone.names == together.names
 
 
@@ -88,24 +85,22 @@ def test_drop_loses_its_share(probability):
     """Over many samples the lost share is the probability, within five standard deviations."""
     count = 4000
     lost = sum(
-        inject(SAMPLE, [Drop(probability)], seed=1, number=number) is None
-        for number in range(count)
+        sent_with(drop=probability, seed=1, number=number) is None for number in range(count)
     )
     deviation = np.sqrt(count * probability * (1 - probability))
     assert abs(lost - count * probability) < 5 * deviation
 
 
 def test_after_a_drop_nothing_follows():
-    """A lost sample stays lost, whatever faults stand behind the drop."""
-    chain = [Drop(1.0), Freeze(SAMPLE), Shuffle()]
-    assert inject(SAMPLE, chain, seed=0, number=0) is None
+    """A lost sample stays lost, whatever other faults there are."""
+    assert sent_with(drop=1.0, held=SAMPLE, shuffle=True) is None
 
 
 @given(seeds, numbers)
 def test_freeze_holds_values_under_a_fresh_stamp(seed, number):
     """A frozen drive repeats its values, in messages that are new."""
     later = replace(SAMPLE, stamp=(99, 1), position=SAMPLE.position + 5.0)
-    sent = inject(later, [Freeze(SAMPLE)], seed=seed, number=number)
+    sent = sent_with(later, held=SAMPLE, seed=seed, number=number)
     assert entries(sent) == entries(SAMPLE)
     assert sent.stamp == (99, 1)
 
@@ -113,7 +108,7 @@ def test_freeze_holds_values_under_a_fresh_stamp(seed, number):
 @given(seeds, numbers, st.floats(0.05, 1.0))
 def test_nan_replaces_values_and_leaves_the_rest(seed, number, probability):
     """Every value sent is either NaN or what the drive reported; names stay."""
-    sent = inject(SAMPLE, [NotANumber(probability)], seed=seed, number=number)
+    sent = sent_with(nan=probability, seed=seed, number=number)
     assert sent.names == SAMPLE.names
     for field in ('position', 'velocity', 'effort'):
         values, truth = getattr(sent, field), getattr(SAMPLE, field)
@@ -124,7 +119,7 @@ def test_nan_replaces_values_and_leaves_the_rest(seed, number, probability):
 
 def test_nan_strikes_single_values():
     """The interfaces of one actuator become NaN independently."""
-    sent = inject(SAMPLE, [NotANumber(0.5)], seed=3, number=0)
+    sent = sent_with(nan=0.5, seed=3)
     holes = [tuple(np.isnan([p, v, e])) for p, v, e in zip(*fields(sent), strict=True)]
     assert len(set(holes)) == 8
 
@@ -137,21 +132,21 @@ def fields(sample):
 @given(seeds, numbers, st.floats(0.0, 1.0))
 def test_subset_keeps_order_and_values(seed, number, probability):
     """What remains stands in its order with its own values."""
-    sent = entries(inject(SAMPLE, [Subset(probability)], seed=seed, number=number))
+    sent = entries(sent_with(subset=probability, seed=seed, number=number))
     remaining = iter(entries(SAMPLE))
     assert all(entry in remaining for entry in sent)
 
 
 def test_subset_may_leave_nothing():
     """With certainty every actuator is left out, and an empty message is sent."""
-    sent = inject(SAMPLE, [Subset(1.0)], seed=0, number=0)
+    sent = sent_with(subset=1.0)
     assert entries(sent) == []
 
 
 @given(seeds, numbers, st.floats(0.0, 1.0))
 def test_duplicates_follow_the_whole_sample(seed, number, probability):
     """The sample comes first as it is, then some of its entries once more."""
-    sent = entries(inject(SAMPLE, [Duplicate(probability)], seed=seed, number=number))
+    sent = entries(sent_with(duplicate=probability, seed=seed, number=number))
     assert sent[:N] == entries(SAMPLE)
     again = iter(entries(SAMPLE))
     assert all(entry in again for entry in sent[N:])
@@ -162,16 +157,18 @@ def test_duplicates_follow_the_whole_sample(seed, number, probability):
 @given(seeds, numbers)
 def test_shuffle_permutes_entries(seed, number):
     """Every actuator is there once with its own values, in another order."""
-    sent = inject(SAMPLE, [Shuffle()], seed=seed, number=number)
+    sent = sent_with(shuffle=True, seed=seed, number=number)
     assert sorted(entries(sent)) == sorted(entries(SAMPLE))
     assert sent.names != SAMPLE.names
     assert header(sent) == header(SAMPLE)
 
 
-@pytest.mark.parametrize('fault', [Subset(0.5), Duplicate(0.5), NotANumber(0.5), Shuffle()])
+@pytest.mark.parametrize(
+    'fault', [{'subset': 0.5}, {'duplicate': 0.5}, {'nan': 0.5}, {'shuffle': True}]
+)
 def test_interface_that_is_not_reported_stays_empty(fault):
     """A fault never turns an empty array into a filled one."""
-    sent = inject(replace(SAMPLE, effort=np.empty(0)), [fault], seed=0, number=0)
+    sent = sent_with(replace(SAMPLE, effort=np.empty(0)), **fault)
     assert len(sent.effort) == 0
     assert len(sent.position) == len(sent.names)
 
@@ -180,13 +177,12 @@ def test_interface_that_is_not_reported_stays_empty(fault):
 @pytest.mark.parametrize('probability', [-0.1, 1.1, float('nan')])
 def test_impossible_probability_is_refused(fault, probability):
     """A probability outside [0, 1] is refused."""
-    with pytest.raises(ParameterError, match='probability'):
-        fault(probability)
+    with pytest.raises(ParameterError, match=fault):
+        DriverSettings(**{fault: probability})
 
 
 def test_sample_is_not_changed():
     """Faults leave the sample they are given as it was."""
     before = entries(SAMPLE)
-    chain = [NotANumber(1.0), Duplicate(1.0), Shuffle(), Subset(0.5)]
-    inject(SAMPLE, chain, seed=0, number=0)
+    sent_with(nan=1.0, duplicate=1.0, shuffle=True, subset=0.5)
     assert entries(SAMPLE) == before

@@ -22,8 +22,8 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.resources import resource
-from transmission_bridge.sim import Driver, DriverSettings
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
+from transmission_bridge.sim.driver import Driver, DriverSettings
 from transmission_bridge.tools.demo import formulas
 from transmission_bridge.tools.demo.command import table_lines
 from transmission_bridge.tools.demo.comparison import Comparison, Sample

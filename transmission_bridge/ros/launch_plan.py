@@ -2,10 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What the launch files start, as plain data: their arguments, and the command line of a node.
+What the launch files start, as plain data: their arguments, and the nodes.
 
-Imports nothing of ROS. :mod:`transmission_bridge.ros.launching` makes launch actions of it;
-without launch, :func:`command_line` gives the same processes with the same parameters.
+Imports nothing of ROS. :mod:`transmission_bridge.ros.launching` makes launch actions of it.
 """
 
 from __future__ import annotations
@@ -20,13 +19,11 @@ from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.ros.topics import TOPICS
 
 __all__ = [
-    'MOVER_TOPICS',
     'TOPIC_BASED',
     'Argument',
     'NodePlan',
     'arguments',
     'bridge_plan',
-    'command_line',
     'defaults',
     'driver_plan',
     'refuse_gone',
@@ -34,9 +31,9 @@ __all__ = [
     'xacro_mappings',
 ]
 
-#: Topics that the simulated driver and the node that moves the demo have too.
+#: Topics that the simulated driver has too, and those that it has if it moves the demo.
 _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
-MOVER_TOPICS = ('joint_states', 'joint_commands', 'actuator_commands')
+_MOVER_TOPICS = ('joint_states', 'joint_commands')
 
 #: The topics of the hardware component in ``urdf/topic_based.urdf``. Relative, like those of the
 #: component, because absolute ones would connect the robots of all namespaces.
@@ -167,7 +164,10 @@ def bridge_plan(values: Mapping[str, Any]) -> NodePlan:
 
 def driver_plan(values: Mapping[str, Any]) -> NodePlan:
     """Return the plan of the simulated driver that belongs to a bridge with these arguments."""
-    return _plan('simulated_driver', 'simulated_driver', values, topics=_DRIVER_TOPICS)
+    moves = values.get('move_demo') == 'true'
+    topics = (*_DRIVER_TOPICS, *_MOVER_TOPICS) if moves else _DRIVER_TOPICS
+    name = 'simulated_driver'
+    return _plan(name, name, values, topics=topics, switches=('move_demo',) if moves else ())
 
 
 def _plan(
@@ -186,7 +186,7 @@ def _plan(
         description_file=values['robot_description_file'],
         xacro_arguments=values['xacro_arguments'],
         # For the bridge only: a wildcard in the file would reach the driver too.
-        params_file=values['params_file'] if switches else '',
+        params_file=values['params_file'] if topics is None else '',
         switches={switch: values[switch] for switch in (*switches, 'use_sim_time')},
         remappings=tuple(
             (old, new)
@@ -203,25 +203,6 @@ def _text(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     return fspath(value) if isinstance(value, PathLike) else value
-
-
-def command_line(plan: NodePlan) -> list[str]:
-    """
-    Return the arguments of an executable that start what launch would start.
-
-    :param plan: A plan of texts, its description a URDF file.
-    """
-    line = ['--urdf', plan.description_file] if plan.description_file else []
-    line += ['--ros-args', '-r', f'__node:={plan.name}', '--log-level', plan.log_level]
-    if plan.namespace:
-        line += ['-r', f'__ns:=/{plan.namespace.strip("/")}']
-    for old, new in plan.remappings:
-        line += ['-r', f'{old}:={new}']
-    if plan.params_file:
-        line += ['--params-file', plan.params_file]
-    for name, value in plan.switches.items():
-        line += ['-p', f'{name}:={value}']
-    return line
 
 
 def remappings(given: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 import sys
 from typing import Any
@@ -28,12 +28,11 @@ from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from transmission_bridge.description import source
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.resources import resource
-from transmission_bridge.ros import demo_mover, launch_plan, states_waiter
+from transmission_bridge.ros import launch_plan, states_waiter
 from transmission_bridge.ros.launch_plan import (
     Argument,
     bridge_plan,
     driver_plan,
-    MOVER_TOPICS,
     NodePlan,
     xacro_mappings,
 )
@@ -243,11 +242,11 @@ def bridge_launch() -> LaunchDescription:
 
 
 def demo_launch() -> LaunchDescription:
-    """Return the launch description of bridge, simulated driver, mover and RViz."""
+    """Return the launch description of bridge, simulated driver and RViz."""
     declared = launch_plan.arguments(
         params_file=_config('bridge.yaml'), description_file=str(resource('urdf', 'arm.urdf'))
     )
-    return _launch((*declared, _MOVE, _RVIZ), [_driver, _bridge, _mover, _view])
+    return _launch((*declared, _MOVE, _RVIZ), [_driver, _bridge, _view])
 
 
 def topic_based_launch() -> LaunchDescription:
@@ -332,12 +331,7 @@ def _bridge(values: _Values) -> list[LaunchDescriptionEntity]:
 
 
 def _driver(values: _Values) -> list[LaunchDescriptionEntity]:
-    return [node_of(driver_plan(values))]
-
-
-def _mover(values: _Values) -> list[LaunchDescriptionEntity]:
-    """Move the joints, in the demo."""
-    return [_module(demo_mover, MOVER_TOPICS, values)] if values['move'] == 'true' else []
+    return [node_of(driver_plan({**values, 'move_demo': values.get('move', 'false')}))]
 
 
 def _view(values: _Values) -> list[LaunchDescriptionEntity]:
@@ -373,7 +367,15 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         output='screen',
     )
     # Not before the joints have states: ros2_control cannot limit the first step of a command.
-    waiter = _module(states_waiter, ('joint_states',), values)
+    # No executable, because it is a node of this launch file only.
+    waiter = Node(
+        executable=sys.executable,
+        name=states_waiter.NAME,
+        namespace=values['namespace'],
+        remappings=[each for each in values['remappings'].items() if each[0] == 'joint_states'],
+        arguments=['-m', states_waiter.__name__, '--ros-args', '--log-level', values['log_level']],
+        output='screen',
+    )
 
     def spawn(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         return [spawner] if event.returncode == 0 else []
@@ -381,22 +383,6 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
     # Before the process that it is about.
     handler = RegisterEventHandler(OnProcessExit(target_action=waiter, on_exit=spawn))
     return [manager, handler, waiter]
-
-
-def _module(module: Any, topics: Collection[str], values: _Values) -> Node:
-    """
-    Return the action that starts a node of these launch files only, hence no executable.
-
-    :param topics: The topics of the bridge that it has.
-    """
-    return Node(
-        executable=sys.executable,
-        name=module.NAME,
-        namespace=values['namespace'],
-        remappings=[(old, new) for old, new in values['remappings'].items() if old in topics],
-        arguments=['-m', module.__name__, '--ros-args', '--log-level', values['log_level']],
-        output='screen',
-    )
 
 
 def _if_installed(

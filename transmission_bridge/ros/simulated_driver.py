@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -38,11 +39,16 @@ from transmission_bridge.ros.parameters import declare, take_integers
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
-from transmission_bridge.sim import Driver, DriverSettings
-from transmission_bridge.sim.driver import parameter_name_of, range_of
+from transmission_bridge.sim.demo_motion import command_at, MOTIONS
+from transmission_bridge.sim.driver import (
+    Driver,
+    DriverSettings,
+    parameter_name_of,
+    range_of,
+)
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['SimulatedDriver', 'changed_settings', 'declare_actuators', 'declare_settings']
+__all__ = ['SimulatedDriver', 'changed_settings', 'declare_settings']
 
 
 # -- Parameters, declared from the table of settings ---------------------------------------------
@@ -72,21 +78,6 @@ def declare_settings(node: Node) -> DriverSettings:
     return DriverSettings(**values)
 
 
-def declare_actuators(node: Node) -> tuple[str, ...]:
-    """
-    Declare ``actuators`` and return its value; empty means all.
-
-    :raises ParameterError: If the node was given something else than a list of texts.
-    """
-    descriptor = ParameterDescriptor(
-        description='Actuators of the robot that this driver drives, all if empty: the others may '
-        'have drivers of their own.',
-        read_only=True,
-    )
-    declare(node, 'actuators', [], descriptor)
-    return tuple(node.get_parameter('actuators').value)
-
-
 def changed_settings(
     settings: DriverSettings, parameters: Sequence[Parameter[Any]]
 ) -> DriverSettings:
@@ -105,6 +96,60 @@ def changed_settings(
     )
 
 
+# -- The mover of the demo -----------------------------------------------------------------------
+
+
+#: Period of its commands [s], and how many of their stamps are remembered, because the bridge may
+#: not have answered them yet.
+_PERIOD, _REMEMBERED = 0.02, 500
+
+
+class _Mover:
+    """Commands the joints of the example arm until another node does."""
+
+    def __init__(self, node: Node, steady: Clock) -> None:
+        self._node, self._steady = node, steady
+        self._timer: Any = None
+        self._start: dict[str, float] = {}
+        self._stamps: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+        self._publisher = node.create_publisher(JointState, 'joint_commands', 10)
+        node.create_subscription(JointState, 'joint_states', self._take_state, 10)
+
+    def _take_state(self, message: JointState) -> None:
+        """Start from the present positions, once those of all joints of the arm are known."""
+        positions = dict(zip(message.name, message.position, strict=False))
+        if self._timer is None and MOTIONS.keys() <= positions.keys():
+            self._start = {name: positions[name] for name in MOTIONS}
+            self._began = self._steady.now()
+            self._timer = self._node.create_timer(_PERIOD, self._move, clock=self._steady)
+            self._node.get_logger().info('moving the arm, until somebody else commands it')
+
+    def _move(self) -> None:
+        command = command_at((self._steady.now() - self._began).nanoseconds * 1e-9, self._start)
+        message = JointState(name=list(MOTIONS))
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.position = list(command['position'].values())
+        message.velocity = list(command['velocity'].values())
+        self._stamps.append(_stamp(message))
+        self._publisher.publish(message)
+
+    def look(self, command: JointState) -> None:
+        """
+        Stop when the bridge answers a command of another node, which it tells by the stamp.
+
+        A subscription of joint_commands would mislead a node that publishes there once, as soon
+        as there is a subscriber.
+        """
+        if self._timer is None or self._timer.is_canceled() or _stamp(command) in self._stamps:
+            return
+        self._timer.cancel()
+        self._node.get_logger().info('somebody else commands the joints: moving no more')
+
+
+def _stamp(message: JointState) -> tuple[int, int]:
+    return message.header.stamp.sec, message.header.stamp.nanosec
+
+
 # -- The node ------------------------------------------------------------------------------------
 
 
@@ -114,7 +159,8 @@ class SimulatedDriver(Node):
 
     The actuators are those of the robot description, from the parameter ``robot_description`` or
     else from the topic. The first usable description is kept. The plant runs by the steady clock;
-    stamps are ROS time. Numbers are in the units that the description gives the actuators.
+    stamps are ROS time. Numbers are in the units that the description gives the actuators. With
+    the parameter ``move_demo`` it also commands the joints of the demo.
 
     :param kwargs: What :class:`rclpy.node.Node` takes.
     :raises TransmissionBridgeError: If the parameter ``robot_description`` or another value given
@@ -129,7 +175,20 @@ class SimulatedDriver(Node):
         self._timer: Any = None
         self._robot_actuators: frozenset[str] = frozenset()
         self._settings = declare_settings(self)
-        self._actuators = declare_actuators(self)
+        self._actuators = tuple(
+            self._fixed(
+                'actuators',
+                [],
+                'Actuators of the robot that this driver drives, all if empty: the others may '
+                'have drivers of their own.',
+            )
+        )
+        moves = self._fixed(
+            'move_demo',
+            False,
+            'Whether the joints of the example arm are moved, until another node commands them.',
+        )
+        self._mover = _Mover(self, self._steady) if moves else None
         with overriding(self, 'actuator_states'):
             self._states = self.create_publisher(**endpoint('actuator_states', quality=RELIABLE))
         with overriding(self, 'actuator_commands'):
@@ -145,6 +204,12 @@ class SimulatedDriver(Node):
             self._start(self._description.text)
         else:
             self.get_logger().info(f'waiting for a description on {self._description.place}')
+
+    def _fixed(self, name: str, default: Any, description: str) -> Any:
+        """Declare a parameter that stays as it was given, and return its value."""
+        descriptor = ParameterDescriptor(description=description, read_only=True)
+        declare(self, name, default, descriptor)
+        return self.get_parameter(name).value
 
     # -- description -----------------------------------------------------------------------------
 
@@ -189,6 +254,8 @@ class SimulatedDriver(Node):
     # -- messages --------------------------------------------------------------------------------
 
     def _take_command(self, message: JointState) -> None:
+        if self._mover is not None:
+            self._mover.look(message)
         if self._driver is None:
             return
         try:

@@ -6,40 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 import math
 
-__all__ = ['MOTIONS', 'Motion', 'command_at']
+__all__ = ['MOTIONS', 'command_at']
 
 #: Seconds of the transition from the start to the sine.
 _ENTRY = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Motion:
-    """``centre + amplitude sin(2 pi frequency t)``; [rad], [rad], [Hz]."""
-
-    centre: float
-    amplitude: float
-    frequency: float
-
-    def at(self, t: float) -> tuple[float, float]:
-        """Return position and velocity."""
-        omega = 2.0 * math.pi * self.frequency
-        return (
-            self.centre + self.amplitude * math.sin(omega * t),
-            self.amplitude * omega * math.cos(omega * t),
-        )
-
-
-#: Within the limits of the example robot, so that the bridge does not clamp them.
+#: Centre and amplitude [rad] and frequency [Hz] of each joint's sine, within the limits of the
+#: example robot, so that the bridge does not clamp them.
 MOTIONS = {
-    'shoulder_pan': Motion(0.25, 0.8, 0.15),
-    'shoulder_lift': Motion(0.1, 0.5, 0.2),
-    'elbow': Motion(1.0, 0.7, 0.2),
-    'forearm_roll': Motion(0.0, 1.2, 0.25),
-    'wrist_pitch': Motion(0.0, 0.8, 0.3),
-    'wrist_roll': Motion(0.0, 1.5, 0.25),
+    'shoulder_pan': (0.25, 0.8, 0.15),
+    'shoulder_lift': (0.1, 0.5, 0.2),
+    'elbow': (1.0, 0.7, 0.2),
+    'forearm_roll': (0.0, 1.2, 0.25),
+    'wrist_pitch': (0.0, 0.8, 0.3),
+    'wrist_roll': (0.0, 1.5, 0.25),
 }
 
 
@@ -56,9 +39,10 @@ def command_at(t: float, start: Mapping[str, float]) -> dict[str, dict[str, floa
     u = min(t / _ENTRY, 1.0)
     share, growth = u * u * (3.0 - 2.0 * u), 6.0 * u * (1.0 - u) / _ENTRY
     command: dict[str, dict[str, float]] = {'position': {}, 'velocity': {}}
-    for name, motion in MOTIONS.items():
-        position, velocity = motion.at(t)
-        away = position - start[name]
+    for name, (centre, amplitude, frequency) in MOTIONS.items():
+        omega = 2.0 * math.pi * frequency
+        away = centre + amplitude * math.sin(omega * t) - start[name]
+        velocity = amplitude * omega * math.cos(omega * t)
         command['position'][name] = start[name] + share * away
         command['velocity'][name] = growth * away + share * velocity
     return command

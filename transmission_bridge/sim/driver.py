@@ -1,202 +1,36 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated driver without a node: its faults, its settings, its drive."""
+"""A simulated driver without a node: its settings, commands, drive and faults."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, Field, field, fields, replace
-from typing import Any, ClassVar, Protocol
+from enum import IntEnum
+import math
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
 
-from transmission_bridge.errors import ParameterError
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
-from transmission_bridge.sim.drive import Drive, Dynamics, read_command
-from transmission_bridge.types import Array, Index, Mask
+from transmission_bridge.errors import MessageError, ParameterError, ShapeError
+from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, ragged
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, Index
 
 __all__ = [
+    'Command',
+    'Drive',
     'Driver',
     'DriverSettings',
-    'Drop',
-    'Duplicate',
-    'Fault',
-    'Freeze',
-    'NotANumber',
-    'Shuffle',
-    'Subset',
+    'Mode',
     'inject',
     'parameter_name_of',
     'range_of',
+    'read_command',
 ]
-
-
-# -- Faults --------------------------------------------------------------------------------------
-#
-# A fault takes an outgoing sample and a random generator and returns the sample as it is sent, or
-# ``None``. What happens to a sample depends on the seed, the sample's number and the fault only,
-# not on other faults or earlier samples.
-
-
-class Fault(Protocol):
-    """A pure change of one outgoing sample."""
-
-    @property
-    def stream(self) -> int:
-        """Number of the fault's own random stream."""
-
-    def __call__(
-        self, sample: JointStateRecord, random: np.random.Generator
-    ) -> JointStateRecord | None:
-        """Return the sample as it is sent, ``None``: it is lost."""
-
-
-def inject(
-    sample: JointStateRecord, faults: Iterable[Fault], *, seed: int, number: int
-) -> JointStateRecord | None:
-    """
-    Send a sample through faults, one after the other.
-
-    :param sample: The sample of the drive.
-    :param faults: In the order in which they happen.
-    :param seed: Not negative.
-    :param number: Number of the sample since the start.
-    :returns: The sample as it is sent, ``None``: it is lost.
-    """
-    sent: JointStateRecord | None = sample
-    for fault in faults:
-        if sent is None:
-            return None
-        sent = fault(sent, np.random.default_rng((seed, number, fault.stream)))
-    return sent
-
-
-@dataclass(frozen=True, slots=True)
-class _Random:
-    """
-    A fault that happens by chance.
-
-    :param probability: In [0, 1].
-    :raises ParameterError: If it is not.
-    """
-
-    probability: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.probability <= 1.0:
-            raise ParameterError(
-                'probability cannot be accepted',
-                parameter='probability',
-                expected='a number in [0, 1]',
-                found=repr(self.probability),
-            )
-
-    def _strikes(self, random: np.random.Generator, n: int) -> Mask:
-        return random.random(n) < self.probability
-
-
-@dataclass(frozen=True, slots=True)
-class Drop(_Random):
-    """The sample is lost with the given probability."""
-
-    stream: ClassVar[int] = 1
-
-    def __call__(
-        self, sample: JointStateRecord, random: np.random.Generator
-    ) -> JointStateRecord | None:
-        """Return the sample or ``None``."""
-        return None if self._strikes(random, 1)[0] else sample
-
-
-@dataclass(frozen=True, slots=True)
-class Freeze:
-    """
-    Samples are sent with the same values; only their stamps are new.
-
-    :param held: The sample with these values.
-    """
-
-    held: JointStateRecord
-    stream: ClassVar[int] = 2
-
-    def __call__(
-        self, sample: JointStateRecord, random: np.random.Generator
-    ) -> JointStateRecord | None:
-        """Return the held values with the stamp of the sample."""
-        return replace(self.held, stamp=sample.stamp)
-
-
-@dataclass(frozen=True, slots=True)
-class NotANumber(_Random):
-    """Each value of each interface is NaN with the given probability."""
-
-    stream: ClassVar[int] = 3
-
-    def __call__(
-        self, sample: JointStateRecord, random: np.random.Generator
-    ) -> JointStateRecord | None:
-        """Return the sample with NaN."""
-        position, velocity, effort = (
-            np.where(self._strikes(random, len(values)), np.nan, values)
-            for values in (sample.position, sample.velocity, sample.effort)
-        )
-        return replace(sample, position=position, velocity=velocity, effort=effort)
-
-
-@dataclass(frozen=True, slots=True)
-class Subset(_Random):
-    """Each actuator is left out with the given probability, which may leave none."""
-
-    stream: ClassVar[int] = 4
-
-    def __call__(
-        self, sample: JointStateRecord, random: np.random.Generator
-    ) -> JointStateRecord | None:
-        """Return the sample of the remaining actuators."""
-        return _taken(sample, np.flatnonzero(~self._strikes(random, len(sample.names))))
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate(_Random):
-    """Each actuator is named a second time at the end with the given probability."""
-
-    stream: ClassVar[int] = 5
-
-    def __call__(
-        self, sample: JointStateRecord, random: np.random.Generator
-    ) -> JointStateRecord | None:
-        """Return the sample with repeated entries."""
-        again = np.flatnonzero(self._strikes(random, len(sample.names)))
-        return _taken(sample, np.concatenate([np.arange(len(sample.names)), again]))
-
-
-@dataclass(frozen=True, slots=True)
-class Shuffle:
-    """The actuators are in another order in every sample."""
-
-    stream: ClassVar[int] = 6
-
-    def __call__(
-        self, sample: JointStateRecord, random: np.random.Generator
-    ) -> JointStateRecord | None:
-        """Return the permuted sample."""
-        return _taken(sample, random.permutation(len(sample.names)))
-
-
-def _taken(sample: JointStateRecord, places: Index) -> JointStateRecord:
-    """Return the entries at these indices; empty arrays stay empty."""
-    position, velocity, effort = (
-        values[places] if len(values) else values
-        for values in (sample.position, sample.velocity, sample.effort)
-    )
-    return replace(
-        sample,
-        names=tuple(sample.names[place] for place in places),
-        position=position,
-        velocity=velocity,
-        effort=effort,
-    )
 
 
 # -- Settings ------------------------------------------------------------------------------------
@@ -204,60 +38,49 @@ def _taken(sample: JointStateRecord, places: Index) -> JointStateRecord:
 # One table: the node declares its parameters from it.
 
 
-_PLANT = Dynamics()
+def _setting(default: Any, description: str, *span: float, group: str = '') -> Any:
+    about = {'description': description, 'group': group, 'span': span or None}
+    return field(default=default, metadata=about)
 
 
-def _setting(
-    default: Any, description: str, *, group: str = '', span: tuple[float, float] | None = None
-) -> Any:
-    return field(
-        default=default, metadata={'description': description, 'group': group, 'span': span}
-    )
-
-
-def _fault(default: Any, description: str, **more: Any) -> Any:
-    return _setting(default, description, group='faults.', **more)
+def _fault(default: Any, description: str, *span: float) -> Any:
+    return _setting(default, description, *span, group='faults.')
 
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
     """
-    The numbers and switches of a simulated driver.
+    The numbers and switches of a simulated driver, the same for every actuator.
 
-    Faults happen in the order freeze, nan, subset, duplicate, shuffle, drop.
+    Faults happen in the order freeze, nan, subset, duplicate, shuffle, drop. The plant is by
+    default a motor of some hundred watts with a gear: with a reduction of 100 the joint has 10,000
+    times its inertia and damping.
 
     :raises ParameterError: If a number is outside its range, NaN included.
     """
 
-    rate: float = _setting(100.0, 'Samples published per second [Hz].', span=(0.1, 10000.0))
+    rate: float = _setting(100.0, 'Samples published per second [Hz].', 0.1, 10000.0)
     time_constant: float = _setting(
-        _PLANT.time_constant,
-        'Time constant with which a commanded quantity is followed [s].',
-        span=(1e-4, 100.0),
+        0.05, 'Time constant with which a commanded quantity is followed [s].', 1e-4, 100.0
     )
-    inertia: float = _setting(
-        _PLANT.inertia, 'Inertia that the effort moves [kg m^2, or kg].', span=(1e-6, 1e6)
-    )
+    inertia: float = _setting(1e-4, 'Inertia that the effort moves [kg m^2, or kg].', 1e-6, 1e6)
     damping: float = _setting(
-        _PLANT.damping,
-        'Viscous damping against the effort [N m s/rad, or N s/m].',
-        span=(1e-6, 1e6),
+        1e-3, 'Viscous damping against the effort [N m s/rad, or N s/m].', 1e-6, 1e6
     )
     freeze: bool = _fault(False, 'Whether the values stand still while messages go on.')
-    nan: float = _fault(0.0, 'Probability of each value to be NaN.', span=(0.0, 1.0))
-    subset: float = _fault(0.0, 'Probability of each actuator to be left out.', span=(0.0, 1.0))
+    nan: float = _fault(0.0, 'Probability of each value to be NaN.', 0.0, 1.0)
+    subset: float = _fault(0.0, 'Probability of each actuator to be left out.', 0.0, 1.0)
     duplicate: float = _fault(
-        0.0, 'Probability of each actuator to be named a second time.', span=(0.0, 1.0)
+        0.0, 'Probability of each actuator to be named a second time.', 0.0, 1.0
     )
     shuffle: bool = _fault(False, 'Whether the actuators come in another order each time.')
-    drop: float = _fault(0.0, 'Probability of each message to be lost.', span=(0.0, 1.0))
-    seed: int = _fault(0, 'Seed of the random choices of all faults.', span=(0, 2**31 - 1))
+    drop: float = _fault(0.0, 'Probability of each message to be lost.', 0.0, 1.0)
+    seed: int = _fault(0, 'Seed of the random choices of all faults.', 0, 2**31 - 1)
 
     def __post_init__(self) -> None:
         """Check every number against its range."""
         for setting in fields(self):
-            span = range_of(setting)
-            value = getattr(self, setting.name)
+            span, value = range_of(setting), getattr(self, setting.name)
             if span is not None and not span[0] <= value <= span[1]:
                 name = parameter_name_of(setting)
                 raise ParameterError(
@@ -266,31 +89,6 @@ class DriverSettings:
                     expected=f'a number in [{span[0]:g}, {span[1]:g}]',
                     found=repr(value),
                 )
-
-    @property
-    def dynamics(self) -> Dynamics:
-        """The numbers of the plant."""
-        return Dynamics(self.time_constant, self.inertia, self.damping)
-
-    def faults(self, held: JointStateRecord) -> tuple[Fault, ...]:
-        """
-        Return the faults that are switched on.
-
-        :param held: The sample that a frozen drive repeats.
-        """
-        chain: list[Fault] = [Freeze(held)] if self.freeze else []
-        chain += [
-            fault(probability)
-            for fault, probability in (
-                (NotANumber, self.nan),
-                (Subset, self.subset),
-                (Duplicate, self.duplicate),
-            )
-            if probability > 0.0
-        ]
-        chain += [Shuffle()] if self.shuffle else []
-        chain += [Drop(self.drop)] if self.drop > 0.0 else []
-        return tuple(chain)
 
 
 def parameter_name_of(setting: Field[Any]) -> str:
@@ -302,6 +100,271 @@ def range_of(setting: Field[Any]) -> tuple[float, float] | None:
     """Return the smallest and the largest value allowed, ``None`` for a switch."""
     span: tuple[float, float] | None = setting.metadata['span']
     return span
+
+
+# -- Commands: one mode and one target per actuator ----------------------------------------------
+
+
+class Mode(IntEnum):
+    """
+    The quantity that an actuator follows; ``NONE`` in a command leaves it as it is.
+
+    The order is the precedence within one message: a velocity or effort beside a position is a
+    feed-forward hint of the same command and not a mode of its own.
+    """
+
+    NONE = -1
+    POSITION = 0
+    VELOCITY = 1
+    EFFORT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """
+    The command of each actuator of a drive, in the order of its names.
+
+    :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: no command for this one.
+    :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode; meaningless
+        where the mode is ``NONE``.
+    :param unknown: Names in the message that the drive does not have.
+    """
+
+    mode: NDArray[np.int8]
+    target: Array
+    unknown: tuple[str, ...] = ()
+
+
+def read_command(message: JointStateData, names: Sequence[str]) -> Command:
+    """
+    Read a command message for the actuators ``names``.
+
+    An empty array is an interface that is not commanded, a value that is not finite is no command
+    for that actuator. Of several finite values the first of position, velocity, effort is used.
+
+    :param message: Any subset of actuators, in any order; may name actuators of other drives.
+    :param names: The drive's actuators, distinct.
+    :raises MessageError: ``ragged`` if an array is neither empty nor as long as the names,
+        ``duplicate_name`` if a name is repeated. Such a message is ignored.
+    """
+    place_of = {name: place for place, name in enumerate(message.names)}
+    if len(place_of) != len(message.names):
+        twice = sorted({name for name in place_of if message.names.count(name) > 1})
+        raise MessageError('duplicate_name', f'named more than once: {", ".join(twice)}')
+    arrays = (message.position, message.velocity, message.effort)
+    lengths = dict(zip(FIELDS, map(len, arrays), strict=True))
+    if not {0, len(place_of)}.issuperset(lengths.values()):
+        raise ragged(message.names, lengths)
+    mode = np.full(len(names), Mode.NONE, dtype=np.int8)
+    target = np.full(len(names), np.nan)
+    for place, name in enumerate(names):
+        if name in place_of:
+            given = [values[place_of[name]] if len(values) else np.nan for values in arrays]
+            mode[place] = next((row for row in range(3) if math.isfinite(given[row])), Mode.NONE)
+            target[place] = given[mode[place]]
+    return Command(mode, target, tuple(name for name in message.names if name not in names))
+
+
+# -- The plant -----------------------------------------------------------------------------------
+#
+# Each actuator has a position ``x``, a velocity ``v = x'`` and an effort ``tau``, which moves a
+# damped inertia without gravity. With ``T`` the time constant, ``I`` the inertia, ``b`` the
+# damping and ``*`` the target:
+#
+# ========== ===================================== ====================================
+# mode       what follows the target               the rest
+# ========== ===================================== ====================================
+# position   ``x' = (x* - x) / T``                 ``v = x'``, ``tau = I v' + b v``
+# velocity   ``v' = (v* - v) / T``                 ``x' = v``, ``tau = I v' + b v``
+# effort     ``tau' = (tau* - tau) / T``           ``I v' = tau - b v``, ``x' = v``
+# ========== ===================================== ====================================
+#
+# So ``x' = v`` and ``I v' + b v = tau`` hold in every mode. Position is continuous throughout. A
+# position command makes the velocity jump to ``(x* - x) / T``, a velocity command makes the effort
+# jump, as a first-order response demands. A drive that was never commanded holds its position.
+#
+# Targets are constant between commands, so every step has a closed solution: the state after
+# ``dt`` does not depend on the number of steps that lead there.
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """
+    The state of all actuators of a drive. Immutable; every method returns a new drive.
+
+    Made by :meth:`at_rest`. Arrays have shape ``(n,)`` and must not be changed.
+
+    :param dynamics: Time constant, inertia and damping.
+    :param position: ``x`` [rad or m].
+    :param velocity: ``v`` [rad/s or m/s].
+    :param effort: ``tau`` [N m or N].
+    :param mode: Mode of each actuator, values of :class:`Mode`.
+    :param target: Target of each actuator, unit by mode.
+    """
+
+    dynamics: DriverSettings
+    position: Array
+    velocity: Array
+    effort: Array
+    mode: NDArray[np.int8]
+    target: Array
+
+    @classmethod
+    def at_rest(cls, position: npt.ArrayLike, dynamics: DriverSettings | None = None) -> Drive:
+        """
+        Return a drive that holds a position.
+
+        :param position: The position, shape ``(n,)`` [rad or m].
+        :raises ShapeError: If ``position`` has another shape.
+        """
+        start = np.array(position, dtype=np.float64)
+        if start.ndim != 1:
+            raise ShapeError('position', expected='(n,)', found=start.shape)
+        none, mode = np.zeros(len(start)), np.full(len(start), Mode.POSITION, dtype=np.int8)
+        return cls(dynamics or DriverSettings(), start, none, none, mode, start)
+
+    def commanded(self, command: Command) -> Drive:
+        """Return the drive right after a command; actuators without one keep theirs."""
+        given = command.mode != Mode.NONE
+        mode = np.where(given, command.mode, self.mode)
+        target = np.where(given, command.target, self.target)
+        return replace(self, mode=mode, target=target)._consistent()
+
+    def with_dynamics(self, dynamics: DriverSettings) -> Drive:
+        """Return the drive with other dynamics and the same targets."""
+        return replace(self, dynamics=dynamics)._consistent()
+
+    def advanced(self, dt: float) -> Drive:
+        """
+        Return the drive ``dt`` later.
+
+        In mode effort, with the rates ``p = 1/T`` and ``r = b/I``, ``e = tau* - tau(0)``::
+
+            tau(t) = tau(0) + e (1 - exp(-p t))
+            v(t)   = v(0) exp(-r t) + tau*/b (1 - exp(-r t)) - e/I D(t)
+            D(t)   = (exp(-p t) - exp(-r t)) / (r - p)
+            x(t)   = x(0) + (integral of tau - I (v(t) - v(0))) / b
+
+        :param dt: [s], not negative.
+        :raises ValueError: If ``dt`` is negative or not finite.
+        """
+        if not (math.isfinite(dt) and dt >= 0.0):
+            raise ValueError(f'dt: expected a finite number of seconds from zero, found {dt!r}')
+        d, target, velocity = self.dynamics, self.target, self.velocity
+        time, p, r = d.time_constant, 1.0 / d.time_constant, d.damping / d.inertia
+        gain = -math.expm1(-p * dt)
+        error = target - self.effort
+        # D as t exp(-min(p, r) t) (1 - exp(-z))/z with z = |p - r| t: no 0/0 where the rates meet.
+        z = abs(p - r) * dt
+        divided = dt * math.exp(-min(p, r) * dt) * (-math.expm1(-z) / z if z > 0.0 else 1.0)
+        after = (
+            velocity
+            - math.expm1(-r * dt) * (target / d.damping - velocity)
+            - error / d.inertia * divided
+        )
+        impulse = target * dt - error * time * gain
+        missing = target - velocity
+        moved = np.choose(
+            self.mode,
+            [
+                gain * (target - self.position),
+                target * dt - missing * time * gain,
+                (impulse - d.inertia * (after - velocity)) / d.damping,
+            ],
+        )
+        return replace(
+            self,
+            position=self.position + moved,
+            velocity=np.choose(self.mode, [velocity, velocity + gain * missing, after]),
+            effort=self.effort + gain * error,
+        )._consistent()
+
+    def _consistent(self) -> Drive:
+        """Return the drive with velocities and efforts that follow from its modes."""
+        d = self.dynamics
+        lag = (self.target - self.position) / d.time_constant
+        velocity = np.where(self.mode == Mode.POSITION, lag, self.velocity)
+        other = np.where(self.mode == Mode.POSITION, 0.0, self.target)
+        followed = d.inertia * (other - velocity) / d.time_constant + d.damping * velocity
+        effort = np.where(self.mode == Mode.EFFORT, self.effort, followed)
+        return replace(self, velocity=velocity, effort=effort)
+
+
+# -- Faults --------------------------------------------------------------------------------------
+#
+# A fault takes an outgoing sample, a random generator and the probability, and returns the sample
+# as it is sent, or ``None``. What happens to a sample depends on the seed, the sample's number and
+# the fault only, not on other faults or earlier samples.
+
+
+Random: TypeAlias = np.random.Generator
+Fault: TypeAlias = Callable[[JointStateRecord, Random, float], JointStateRecord | None]
+
+
+def _nan(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
+    return _changed(sample, lambda each: np.where(random.random(len(each)) < p, np.nan, each))
+
+
+def _subset(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
+    return _taken(sample, np.flatnonzero(random.random(len(sample.names)) >= p))
+
+
+def _duplicate(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
+    again = np.flatnonzero(random.random(len(sample.names)) < p)
+    return _taken(sample, np.concatenate([np.arange(len(sample.names)), again]))
+
+
+def _shuffle(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
+    return _taken(sample, random.permutation(len(sample.names)))
+
+
+def _drop(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord | None:
+    return None if random.random() < p else sample
+
+
+def _taken(sample: JointStateRecord, places: Index) -> JointStateRecord:
+    """Return the entries at these indices; empty arrays stay empty."""
+    taken = _changed(sample, lambda values: values[places] if len(values) else values)
+    return replace(taken, names=tuple(sample.names[place] for place in places))
+
+
+def _changed(sample: JointStateRecord, change: Callable[[Array], Array]) -> JointStateRecord:
+    arrays = map(change, (sample.position, sample.velocity, sample.effort))
+    return JointStateRecord(sample.stamp, sample.frame_id, sample.names, *arrays)
+
+
+#: Setting, number of its random stream, and what it does, in the order in which they happen.
+_FAULTS: tuple[tuple[str, int, Fault], ...] = (
+    ('nan', 3, _nan),
+    ('subset', 4, _subset),
+    ('duplicate', 5, _duplicate),
+    ('shuffle', 6, _shuffle),
+    ('drop', 1, _drop),
+)
+
+
+def inject(
+    sample: JointStateRecord,
+    settings: DriverSettings,
+    number: int,
+    held: JointStateRecord | None = None,
+) -> JointStateRecord | None:
+    """
+    Send a sample through the faults that are switched on.
+
+    :param sample: The sample of the drive.
+    :param number: Number of the sample since the start.
+    :param held: The sample whose values a frozen drive repeats; only the stamp is new.
+        ``None``: it is not frozen.
+    :returns: The sample as it is sent, ``None``: it is lost.
+    """
+    sent: JointStateRecord | None = replace(held or sample, stamp=sample.stamp)
+    for name, stream, fault in _FAULTS:
+        probability = getattr(settings, name)
+        if probability and sent is not None:
+            random = np.random.default_rng((settings.seed, number, stream))
+            sent = fault(sent, random, probability)
+    return sent
 
 
 # -- The driver ----------------------------------------------------------------------------------
@@ -316,7 +379,7 @@ class Driver:
     :param names: The actuators, distinct.
     :param now: Start time, at rest [s], of a clock that never goes back.
     :param scales: The number in SI for each of the driver's, rows position, velocity, effort,
-        shape ``(3, n)``; ``None``: commands and samples are SI.
+        shape ``(3, n)``; by default commands and samples are SI.
     """
 
     def __init__(
@@ -327,22 +390,17 @@ class Driver:
         now: float,
         scales: Array | None = None,
     ) -> None:
-        self._scales = scales
-        self._drive = Drive.at_rest(names, dynamics=settings.dynamics)
+        self.names = tuple(names)
+        self._scales = np.ones((3, len(names))) if scales is None else scales
+        self._drive = Drive.at_rest(np.zeros(len(names)), settings)
         self._settings = settings
         self._now = now
         self._held: JointStateRecord | None = None
         self._samples = 0
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The actuators."""
-        return self._drive.names
-
     def use(self, settings: DriverSettings, *, now: float) -> None:
         """Use other settings from now on."""
-        self._advance(now)
-        self._drive = self._drive.with_dynamics(settings.dynamics)
+        self._drive = self._advanced(now).with_dynamics(settings)
         self._settings = settings
 
     def command(self, message: JointStateData, *, now: float) -> tuple[str, ...]:
@@ -353,33 +411,22 @@ class Driver:
         :raises MessageError: If the message is refused; then nothing has changed.
         """
         command = read_command(message, self.names)
-        if self._scales is not None:
-            # An actuator without a command has no target, whatever its mode selects.
-            scale = self._scales[command.mode, np.arange(len(self.names))]
-            command = replace(command, target=command.target * scale)
-        self._advance(now)
-        self._drive = self._drive.commanded(command)
+        # An actuator without a command has no target, whatever its mode selects.
+        scale = self._scales[command.mode, np.arange(len(self.names))]
+        command = replace(command, target=command.target * scale)
+        self._drive = self._advanced(now).commanded(command)
         return command.unknown
 
     def sample(self, *, now: float) -> JointStateRecord | None:
         """Return the sample sent now, with faults, without a stamp; ``None``: it is lost."""
-        self._advance(now)
-        truth = self._drive.sample()
-        if self._scales is not None:
-            rows = np.array([truth.position, truth.velocity, truth.effort]) / self._scales
-            truth = replace(truth, position=rows[0], velocity=rows[1], effort=rows[2])
-        if not self._settings.freeze:
-            self._held = None
-        elif self._held is None:
-            self._held = truth
+        self._drive = drive = self._advanced(now)
+        rows = np.array([drive.position, drive.velocity, drive.effort]) / self._scales
+        truth = JointStateRecord((0, 0), '', self.names, *rows)
+        self._held = (self._held or truth) if self._settings.freeze else None
         self._samples += 1
-        return inject(
-            truth,
-            self._settings.faults(self._held or truth),
-            seed=self._settings.seed,
-            number=self._samples,
-        )
+        return inject(truth, self._settings, self._samples, self._held)
 
-    def _advance(self, now: float) -> None:
-        self._drive = self._drive.advanced(now - self._now)
+    def _advanced(self, now: float) -> Drive:
+        drive = self._drive.advanced(now - self._now)
         self._now = now
+        return drive

@@ -32,8 +32,8 @@ def test_it_moves_until_somebody_else_does(start, peer):
     bridge = peer.node.create_publisher(JointState, 'cell/actuator_commands', 10)
     peer.node.create_subscription(JointState, 'cell/wishes', heard.append, 100)
     child = start(
-        '-m', 'transmission_bridge.ros.demo_mover', '--ros-args',
-        '-r', '__ns:=/cell', '-r', 'joint_commands:=wishes',
+        '-m', 'transmission_bridge.ros.simulated_driver_main',
+        '--ros-args', '-p', 'move_demo:=true', '-r', '__ns:=/cell', '-r', 'joint_commands:=wishes',
     )  # fmt: skip
     peer.spin_until(states.get_subscription_count)
     peer.spin_until(bridge.get_subscription_count)
