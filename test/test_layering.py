@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 import subprocess
 import sys
@@ -57,15 +59,16 @@ def modules(room: str) -> list[Path]:
     return sorted(path.rglob('*.py')) if path.is_dir() else [PACKAGE / f'{room}.py']
 
 
-def imported(path: Path) -> set[str]:
-    """Return the dotted names that a file imports."""
+def imported(path: Path, submodules: Collection[str] = ()) -> set[str]:
+    """Return the dotted names that a file imports, as names of submodules where they are."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f'{path}: relative import'
-            names.add(node.module)
+            dotted = {f'{node.module}.{alias.name}' for alias in node.names}
+            names.update(dotted & set(submodules) or {node.module})
     return names
 
 
@@ -77,6 +80,21 @@ def test_rooms_import_only_what_lies_below_them(room: str) -> None:
             top, _, rest = name.partition('.')
             if top == 'transmission_bridge':
                 assert rest.partition('.')[0] in ALLOWED[room] | {room}, f'{path}: {name}'
+
+
+def test_there_is_no_circle_of_imports() -> None:
+    """No module imports itself by way of others, inside a room either, nor for a type."""
+    files = {
+        '.'.join(path.relative_to(PACKAGE.parent).with_suffix('').parts).removesuffix(
+            '.__init__'
+        ): path
+        for path in PACKAGE.rglob('*.py')
+    }
+    graph = {name: imported(path, files) & files.keys() - {name} for name, path in files.items()}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(' -> '.join(error.args[1]))
 
 
 @pytest.mark.parametrize('room', CORE)

@@ -13,7 +13,7 @@ import traceback
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
@@ -35,7 +35,7 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.diagnostics import Diagnostics
+from transmission_bridge.ros.diagnostics import Diagnostics, WatchedNode
 from transmission_bridge.ros.parameters import (
     declare,
     declare_options,
@@ -110,7 +110,7 @@ def transition(step: Step) -> Step:
 # -- The node ------------------------------------------------------------------------------------
 
 
-class TransmissionBridge(LifecycleNode):
+class TransmissionBridge(WatchedNode):
     """
     Republishes actuator states as joint states and joint commands as actuator commands.
 

@@ -11,7 +11,7 @@ from functools import partial
 import math
 import time
 import traceback
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
@@ -34,6 +34,7 @@ from transmission_bridge.bridge.diagnostics import (
     Window,
 )
 from transmission_bridge.bridge.driver_watch import ActuatorWatch, DriverWatch, GRACE
+from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
 from transmission_bridge.ros.channels import endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
@@ -51,9 +52,6 @@ from transmission_bridge.ros.session import is_simulated, Session, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.transmissions.interfaces import FIELDS
 
-if TYPE_CHECKING:
-    from transmission_bridge.ros.bridge_node import TransmissionBridge
-
 __all__ = ['Diagnostics']
 
 #: Seconds between two messages; REP 107 asks for one.
@@ -61,6 +59,24 @@ _PERIOD = 1.0
 
 #: Longest time between two looks [s] that counts: a process may have been stopped for longer.
 _LONGEST_PERIOD = 1.5
+
+
+class WatchedNode(LifecycleNode):
+    """
+    What diagnostics ask of the node.
+
+    :ivar life_state: State of its life cycle.
+    :ivar failure: Why the last transition failed, empty if it succeeded.
+    :ivar tuned_findings: What was refused of ``tuned_file`` when it was configured.
+    """
+
+    life_state: str
+    failure: str
+    tuned_findings: tuple[Finding, ...]
+
+    def start_missing(self) -> str:
+        """Return a sentence on what it waits for, empty where it waits for nothing."""
+        raise NotImplementedError
 
 
 class Diagnostics:
@@ -77,7 +93,7 @@ class Diagnostics:
 
     def __init__(
         self,
-        node: TransmissionBridge,
+        node: WatchedNode,
         session: Callable[[], Session | None],
         description: DescriptionSource,
         log: ThrottledLog,

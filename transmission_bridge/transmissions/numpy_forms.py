@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TYPE_CHECKING
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
@@ -16,9 +16,6 @@ from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.system import Forms
 from transmission_bridge.transmissions.transmission import as_real
 from transmission_bridge.types import Array
-
-if TYPE_CHECKING:
-    from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 
 #: Length of a step in shares of the range, and shorter ones nearer to where the Jacobian ends.
 STEPS = (2.0**-9, 2.0**-14)
@@ -74,7 +71,28 @@ class _Call(ca.Callback):
             return [np.full(shape, np.nan) for shape in self._shapes]
 
 
-def forms_of(transmission: PositionDependentTransmission, domain: Domain) -> Forms:
+class Evaluated(Protocol):
+    """What is needed here of a position-dependent transmission; see there."""
+
+    @property
+    def domain(self) -> Domain:
+        """Positions that are mapped."""
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Its numbers that can be tuned."""
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """Return ``y = g(x)`` and its slope."""
+
+    def inverse(self, y: Array) -> Array | None:
+        """Return ``x`` where there is an equation for it."""
+
+    def slope_rate(self, x: Array, rate: Array) -> Array | None:
+        """Return the rate of the slope where it is known."""
+
+
+def forms_of(transmission: Evaluated, domain: Domain) -> Forms:
     """
     Return the functions of a transmission that gives ``evaluate``.
 
@@ -113,9 +131,7 @@ def forms_of(transmission: PositionDependentTransmission, domain: Domain) -> For
     )
 
 
-def _checked(
-    transmission: PositionDependentTransmission, domain: Domain
-) -> tuple[int, bool, bool]:
+def _checked(transmission: Evaluated, domain: Domain) -> tuple[int, bool, bool]:
     """Return the length of ``y``, and whether there are an inverse and a rate of ``G``."""
     n_x, n_y = len(domain.lower), 0
     for count in (1, 3):
@@ -140,7 +156,7 @@ def _checked(
     return n_y, back is not None, rate is not None
 
 
-def _derivative(transmission: PositionDependentTransmission, x: Array, rate: Array) -> Array:
+def _derivative(transmission: Evaluated, x: Array, rate: Array) -> Array:
     """
     Return ``G'`` at one position by the central difference of sixth order.
 

@@ -18,6 +18,7 @@ from transmission_bridge.tools.tune.robots import FileRobot, Robot
 from transmission_bridge.tools.tune.server import open_server
 from transmission_bridge.tools.tune.session import Session, Settings
 from transmission_bridge.tools.tune.shapes import Packages
+from transmission_bridge.tools.tune.view import View
 
 __all__ = ['run']
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     gate = Gate(name)
     server = open_server(gate, host, options.port, 'transmission_bridge tune')
     try:
-        session = Session(server, robot, settings)
+        session = Session(server, robot, settings, View)
         _say(console, gate, name, server.get_port(), may_change=settings.may_change)
         with clean_end(as_interrupt=True):
             session.run()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import queue
 import time
 import traceback
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from transmission_bridge.tools.tune.model import Preview, Proposal, TuneModel
 from transmission_bridge.tools.tune.robots import Done, Robot, RobotState
 from transmission_bridge.tools.tune.scene import COMMANDED, RobotScene, WOULD_BE
 from transmission_bridge.tools.tune.shapes import Packages
-from transmission_bridge.tools.tune.view import View
 
 __all__ = ['Session', 'Settings']
 
@@ -44,15 +43,36 @@ class Settings:
     packages: Packages
 
 
+class View(Protocol):
+    """What one browser shows."""
+
+    def apply_dragged(self) -> None:
+        """Have done what its user has dragged."""
+
+    def refresh(self) -> None:
+        """Show the present numbers."""
+
+    def rebuild(self) -> None:
+        """Begin anew: the robot is another one."""
+
+
 class Session:
     """
     Everything happens in the thread that calls :meth:`run`; the others hand over what to do.
 
     :param server: The server, behind its gate.
     :param robot: The robot.
+    :param make_view: Makes the view of a client that has joined.
     """
 
-    def __init__(self, server: Any, robot: Robot, settings: Settings) -> None:
+    def __init__(
+        self,
+        server: Any,
+        robot: Robot,
+        settings: Settings,
+        make_view: Callable[[Any, Session], View],
+    ) -> None:
+        self._make_view = make_view
         self.robot = robot
         self.settings = settings
         self.state: RobotState | None = None
@@ -98,7 +118,7 @@ class Session:
     # -- who looks -------------------------------------------------------------------------------
 
     def _join(self, client: Any) -> None:
-        self._views[client.client_id] = View(client, self)
+        self._views[client.client_id] = self._make_view(client, self)
 
     def _leave(self, client: Any) -> None:
         self._views.pop(client.client_id, None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 import math
 import time
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,10 @@ from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import Number, Proposal, Saved, TuneModel
 from transmission_bridge.tools.tune.robots import RobotState
+from transmission_bridge.tools.tune.session import Session
 from transmission_bridge.tools.tune.texts import label, note, plain, Units
 from transmission_bridge.tools.units import joint_unit
 from transmission_bridge.transmissions.binding import Binding
-
-if TYPE_CHECKING:
-    from transmission_bridge.tools.tune.session import Session
 
 __all__ = ['View', 'slider_span']
 
