@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 import struct
 
 import numpy as np
@@ -23,20 +23,14 @@ from transmission_bridge.messages.joint_state import (
 from transmission_bridge.types import Array
 
 __all__ = [
-    'FRAME_ID_OFFSET',
-    'LITTLE_ENDIAN',
-    'PADDING_COUNT',
     'CutMessageError',
-    'Extent',
     'JointStateEncoder',
     'JointStateReader',
     'JointStateView',
     'JointStateWriter',
     'UnusualMessageError',
-    'WireForm',
-    'aligned',
-    'decode_string',
     'parse_joint_state',
+    'waypoint_count',
 ]
 
 
@@ -234,7 +228,7 @@ class _Cursor:
 _FRAME, _MOST = 4096, 3 << 19
 
 
-class JointStateView:
+class JointStateView(JointStateRecord):
     """
     The message read last, as arrays; **valid until its reader reads again**.
 
@@ -252,32 +246,6 @@ class JointStateView:
         ``None``.
     :ivar weight: Bytes that it takes, with its layout, at most.
     """
-
-    __slots__ = (
-        '_effort_count',
-        '_expected',
-        '_frame_text',
-        '_mask',
-        '_masked',
-        '_numbers',
-        '_numbers_offset',
-        '_prefix',
-        '_prefix_bytes',
-        '_prefix_end',
-        '_prefix_words',
-        '_size',
-        '_unpack_head',
-        '_velocity_count',
-        'effort',
-        'frame_id',
-        'layout',
-        'names',
-        'position',
-        'rows',
-        'stamp',
-        'velocity',
-        'weight',
-    )
 
     def __init__(self, form: WireForm, layout: Layout, data: bytes) -> None:
         position, velocity, effort = form.arrays
@@ -456,17 +424,6 @@ class JointStateWriter:
         ``string``).
     """
 
-    __slots__ = (
-        '_message',
-        '_words',
-        'effort',
-        'frame_id',
-        'names',
-        'position',
-        'rows',
-        'velocity',
-    )
-
     def __init__(
         self,
         names: Iterable[str],
@@ -543,17 +500,18 @@ def _append_doubles(message: bytearray, count: int) -> int:
 #: Layouts whose writers are kept: more than the combinations that a robot uses in practice.
 WRITERS = 32
 
-#: Names, lengths of the arrays, and frame.
-Key = tuple[tuple[str, ...], tuple[int, int, int], str]
+
+def _writer(
+    names: tuple[str, ...], lengths: tuple[int, int, int], frame_id: str
+) -> JointStateWriter:
+    return JointStateWriter(names, frame_id, (lengths[0] > 0, lengths[1] > 0, lengths[2] > 0))
 
 
 class JointStateEncoder:
     """Serialises records; the writers of known layouts are reused."""
 
     def __init__(self) -> None:
-        self._writers: OrderedDict[Key, JointStateWriter] = OrderedDict()
-        self._last_key: Key = ((), (0, 0, 0), '')
-        self._last_writer = JointStateWriter(())
+        self._writer = lru_cache(WRITERS)(_writer)
 
     def encode(self, record: JointStateRecord) -> bytes:
         """
@@ -563,7 +521,7 @@ class JointStateEncoder:
         """
         if record.rows is not None and not record.frame_id:
             return self.encode_rows(record.names, record.stamp, record.rows)
-        writer = self._writer((record.names, record.lengths, record.frame_id))
+        writer = self._writer(record.names, record.lengths, record.frame_id)
         writer.position[:] = record.position
         writer.velocity[:] = record.velocity
         writer.effort[:] = record.effort
@@ -577,22 +535,7 @@ class JointStateEncoder:
         :param rows: Position, velocity and effort, shape ``(3, len(names))``.
         :raises MessageError: If the stamp does not fit.
         """
-        n = len(names)
-        writer = self._writer((names, (n, n, n), ''))
+        writer = self._writer(names, (len(names),) * 3, '')
         assert writer.rows is not None
         writer.rows[...] = rows
         return writer.write(*stamp)
-
-    def _writer(self, key: Key) -> JointStateWriter:
-        # Comparing with the last key is faster than hashing all names.
-        if key == self._last_key:
-            return self._last_writer
-        names, lengths, frame_id = key
-        writer = self._writers.get(key)
-        if writer is None:
-            sent = (bool(lengths[0]), bool(lengths[1]), bool(lengths[2]))
-            writer = self._writers[key] = JointStateWriter(names, frame_id, sent)
-            if len(self._writers) > WRITERS:
-                self._writers.popitem(last=False)
-        self._last_key, self._last_writer = key, writer
-        return writer

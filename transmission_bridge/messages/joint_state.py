@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import sys
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -59,11 +59,6 @@ class Layout:
     names: tuple[str, ...]
     lengths: tuple[int, int, int]
     weight: int = 0
-
-    @property
-    def key(self) -> tuple[tuple[str, ...], tuple[int, int, int]]:
-        """Names and lengths, equal for equal layouts."""
-        return self.names, self.lengths
 
     @property
     def is_kept(self) -> bool:
@@ -178,55 +173,21 @@ def joined_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
 # for bit.
 
 
-class JointStateData(Protocol):
+@dataclass(eq=False)
+class JointStateRecord:
     """
-    Fields of a record, and of a view on received bytes.
+    One JointState; nobody changes one that somebody else made.
 
     Arrays may be ragged, that is of other lengths than ``names``; the codec does not check that.
     Units are SI (REP 103).
-    """
 
-    @property
-    def stamp(self) -> tuple[int, int]:
-        """Seconds (int32) and nanoseconds (uint32) of the header; zero means not stamped."""
-
-    @property
-    def frame_id(self) -> str:
-        """Frame of the header, often empty."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Joint names in message order."""
-
-    @property
-    def position(self) -> Array:
-        """Positions [rad or m]."""
-
-    @property
-    def velocity(self) -> Array:
-        """Velocities [rad/s or m/s]."""
-
-    @property
-    def effort(self) -> Array:
-        """Efforts [N m or N]."""
-
-    @property
-    def rows(self) -> Array | None:
-        """All three, shape ``(3, n)``, where they are one array in memory, else ``None``."""
-
-
-@dataclass(frozen=True, eq=False, init=False)
-class JointStateRecord:
-    """
-    One JointState, see :class:`JointStateData` for the fields.
-
-    :param stamp: Seconds and nanoseconds.
-    :param frame_id: Frame of the header.
+    :param stamp: Seconds (int32) and nanoseconds (uint32) of the header; zero means not stamped.
+    :param frame_id: Frame of the header, often empty.
     :param names: Joint names in message order.
     :param position: Positions [rad or m], one-dimensional.
     :param velocity: Velocities [rad/s or m/s], one-dimensional.
     :param effort: Efforts [N m or N], one-dimensional.
-    :param rows: All three, shape ``(3, n)``, where they are one array in memory.
+    :param rows: All three, shape ``(3, n)``, where they are one array in memory, else ``None``.
     """
 
     stamp: tuple[int, int]
@@ -235,33 +196,16 @@ class JointStateRecord:
     position: Array
     velocity: Array
     effort: Array
-    rows: Array | None
-
-    def __init__(
-        self,
-        stamp: tuple[int, int],
-        frame_id: str,
-        names: tuple[str, ...],
-        position: Array,
-        velocity: Array,
-        effort: Array,
-        rows: Array | None = None,
-    ) -> None:
-        # At once: a call of object.__setattr__ for each would take longer than mapping the record.
-        vars(self).update(
-            stamp=stamp,
-            frame_id=frame_id,
-            names=names,
-            position=position,
-            velocity=velocity,
-            effort=effort,
-            rows=rows,
-        )
+    rows: Array | None = None
 
     @property
     def lengths(self) -> tuple[int, int, int]:
         """Lengths of position, velocity and effort, as a layout counts them."""
         return len(self.position), len(self.velocity), len(self.effort)
+
+
+#: Where a record is only read, it may be a view of received bytes.
+JointStateData: TypeAlias = JointStateRecord
 
 
 def record_from_message(message: Any) -> JointStateRecord:

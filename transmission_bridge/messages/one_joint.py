@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -204,14 +204,8 @@ def _map(
             expected='1 and 1',
             found=f'{size[0]} and {size[1]}',
         )
-    function = (
-        transmission.actuator_to_joint
-        if direction == ACTUATOR_TO_JOINT
-        else transmission.joint_to_actuator
-    )
-    where = None if at is None else [at]
-    moving = None if rate is None else [rate]
-    return float(function(interface, [value], at=where, rate=moving)[0])
+    where, moving = (None if number is None else [number] for number in (at, rate))
+    return float(transmission.map(direction, interface, [value], at=where, rate=moving)[0])
 
 
 # -- Commands to one joint, and feedback of its actuator, as plain data --------------------------
@@ -356,12 +350,13 @@ class BeginMotion:
 # mapped.
 
 
+_ONE_NUMBER = (PositionCommand, VelocityCommand, EffortCommand)
+
 #: Kinds that have numbers in one of the two directions only.
-_ONE_WAY = (PositionCommand, VelocityCommand, EffortCommand, TrajectoryCommand, BeginMotion)
+_ONE_WAY = (*_ONE_NUMBER, TrajectoryCommand, BeginMotion)
 
-
-#: The interfaces that the arrays of a waypoint hold, in the order of its fields.
-_POINT_INTERFACES = ('position', 'velocity', 'acceleration', 'effort')
+#: The numbers that a command can have; of a waypoint of ROS, in the order of its arrays.
+_NUMBERS = ('position', 'velocity', 'acceleration', 'effort')
 
 
 def apply_to_command(
@@ -386,17 +381,11 @@ def apply_to_command(
     """
     if transmission is None:
         return command
-    if isinstance(command, PositionCommand):
-        velocity = _rate(command.velocity, transmission, command.position)
-        position = apply_position(command.position, transmission)
-        return replace(command, position=position, velocity=velocity)
-    if isinstance(command, VelocityCommand):
-        return replace(command, velocity=apply_rate(command.velocity, transmission, at=at))
-    if isinstance(command, EffortCommand):
-        return replace(command, effort=apply_effort(command.effort, transmission, at=at))
     if isinstance(command, TrajectoryCommand):
-        points = tuple(_apply_to_waypoint(point, transmission) for point in command.waypoints)
+        points = tuple(_applied(point, transmission, at) for point in command.waypoints)
         return replace(command, waypoints=points)
+    if isinstance(command, _ONE_NUMBER):
+        return _applied(command, transmission, at)
     return _map_message(command, JOINT_TO_ACTUATOR, transmission, at)
 
 
@@ -437,22 +426,16 @@ def unapply_to_feedback(
     return _map_message(feedback, ACTUATOR_TO_JOINT, transmission, at)
 
 
-def _rate(value: float | None, transmission: Transmission, at: float | None) -> float | None:
-    return None if value is None else apply_rate(value, transmission, at=at)
-
-
-def _apply_to_waypoint(point: JointWaypoint, transmission: Transmission) -> JointWaypoint:
-    acceleration = point.acceleration
-    if acceleration is not None:
-        acceleration = apply_acceleration(
-            acceleration, transmission, at=point.position, rate=point.velocity
-        )
-    return replace(
-        point,
-        position=apply_position(point.position, transmission),
-        velocity=_rate(point.velocity, transmission, point.position),
-        acceleration=acceleration,
-    )
+def _applied(command: Any, transmission: Transmission, at: float | None) -> Any:
+    """Map every number that a command has, at its own position where it has one."""
+    given = {name: getattr(command, name, None) for name in _NUMBERS}
+    at, rate = getattr(command, 'position', at), given['velocity']
+    mapped = {
+        name: _map(JOINT_TO_ACTUATOR, name, value, transmission, at, rate)
+        for name, value in given.items()
+        if value is not None
+    }
+    return replace(command, **mapped)
 
 
 def _map_message(
@@ -491,15 +474,9 @@ def _map_message(
 def _state(
     state: JointStateRecord, direction: Direction, transmission: Transmission, at: float | None
 ) -> JointStateRecord:
-    _require_one(state.names, state.lengths)
-    where = float(state.position[0]) if len(state.position) else at
-    position, velocity, effort = (
-        _array(_map(direction, name, value, transmission, where) for value in values)
-        for name, values in zip(
-            FIELDS, (state.position, state.velocity, state.effort), strict=True
-        )
-    )
-    return replace(state, position=position, velocity=velocity, effort=effort)
+    arrays = dict(zip(FIELDS, (state.position, state.velocity, state.effort), strict=True))
+    mapped = _mapped(state.names, arrays, direction, transmission, at)
+    return JointStateRecord(state.stamp, state.frame_id, state.names, *mapped)
 
 
 def _trajectory(
@@ -507,25 +484,32 @@ def _trajectory(
 ) -> TrajectoryRecord:
     points = []
     for point in trajectory.points:
-        lists = [getattr(point, field) for field in POINT_FIELDS]
-        _require_one(trajectory.names, tuple(map(len, lists)))
-        at, rate = (float(values[0]) if len(values) else None for values in lists[:2])
-        positions, velocities, accelerations, effort = (
-            _array(_map(direction, name, value, transmission, at, rate) for value in values)
-            for name, values in zip(_POINT_INTERFACES, lists, strict=True)
-        )
-        points.append(Waypoint(point.time, positions, velocities, accelerations, effort))
+        arrays = {
+            name: getattr(point, field) for name, field in zip(_NUMBERS, POINT_FIELDS, strict=True)
+        }
+        mapped = _mapped(trajectory.names, arrays, direction, transmission, None)
+        points.append(Waypoint(point.time, *mapped))
     return replace(trajectory, points=tuple(points))
 
 
-def _require_one(names: tuple[str, ...], lengths: tuple[int, ...]) -> None:
+def _mapped(
+    names: tuple[str, ...],
+    arrays: Mapping[str, Array],
+    direction: Direction,
+    transmission: Transmission,
+    at: float | None,
+) -> list[Array]:
+    """Map arrays of at most one number each, by interface."""
+    lengths = tuple(map(len, arrays.values()))
     if len(names) > 1:
         raise MessageError(
             'several_joints', f'one transmission cannot map several joints: {shortened(names)}'
         )
     if max(lengths) > len(names):
         raise MessageError('ragged', f'more values than names: {lengths}')
-
-
-def _array(values: Iterable[float]) -> Array:
-    return np.array(list(values), dtype=np.float64)
+    first = {name: float(values[0]) for name, values in arrays.items() if len(values)}
+    at, rate = first.get('position', at), first.get('velocity')
+    return [
+        np.array([_map(direction, name, value, transmission, at, rate) for value in values], float)
+        for name, values in arrays.items()
+    ]
