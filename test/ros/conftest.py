@@ -12,7 +12,7 @@ import time
 import pytest
 
 from transmission_bridge.description import load_description
-from transmission_bridge.ros.executors import available_executors
+from transmission_bridge.ros.process import available_executors
 from transmission_bridge.transmissions import RobotTransmissions
 
 _DEFAULT, *_OTHERS = available_executors()

@@ -51,15 +51,14 @@ class Wire:
     """
 
     def __init__(self, urdf, **options):
-        from transmission_bridge.ros.optional_topics import JointCommandInputs
+        from transmission_bridge.ros.optional_topics import read_joint_commands
 
         robot = RobotTransmissions(load_description(urdf))
         self.topics = {}
         self.sent = []
         self.bridge = Bridge(robot, BridgeOptions(**options), self.sent.extend)
-        self.inputs = JointCommandInputs(
-            SimpleNamespace(typed=self.topics.__setitem__), robot, self._take
-        )
+        inputs = SimpleNamespace(typed=self.topics.__setitem__)
+        self.names, self.missing = read_joint_commands(inputs, robot, self._take)
 
     def _take(self, topic, layout, data, now):
         self.bridge.command(layout, data, data.stamp, now, topic)
@@ -79,11 +78,11 @@ class Wire:
 def test_topics_exist_for_the_plugin_only(reference, urdf, install):
     """They exist if the robot has the plugin; for another one nothing is missing."""
     install(SimpleNamespace(JointCommand=object))
-    inputs = Wire(urdf).inputs
-    assert (inputs.topics, inputs.missing) == (TOPICS, '')
+    wire = Wire(urdf)
+    assert (wire.names, wire.missing) == (TOPICS, '')
     install(None)
     wire = Wire(reference.URDF)
-    assert (wire.topics, wire.inputs.topics, wire.inputs.missing) == ({}, (), '')
+    assert (wire.topics, wire.names, wire.missing) == ({}, (), '')
 
 
 @pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
@@ -91,9 +90,9 @@ def test_what_to_install(urdf, install, module):
     """Without the package, or with one that lacks the message, a sentence names it."""
     install(module)
     wire = Wire(urdf)
-    assert (wire.topics, wire.inputs.topics) == ({}, ())
-    assert PLUGIN in wire.inputs.missing
-    assert 'install the package control_msgs' in wire.inputs.missing
+    assert (wire.topics, wire.names) == ({}, ())
+    assert PLUGIN in wire.missing
+    assert 'install the package control_msgs' in wire.missing
 
 
 @pytest.mark.parametrize('interface', INTERFACES)

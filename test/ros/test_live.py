@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 
-from transmission_bridge.ros.executors import available_executors
+from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros

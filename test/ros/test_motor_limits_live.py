@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from transmission_bridge.ros.executors import available_executors
+from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros

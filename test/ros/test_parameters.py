@@ -13,7 +13,7 @@ import pytest
 from transmission_bridge.bridge.options import BridgeOptions, range_of
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.ros.command_line import files_of_others
-from transmission_bridge.ros.executors import available_executors
+from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros

@@ -11,14 +11,13 @@ import random
 
 import pytest
 
-from transmission_bridge.ros.executors import available_executors
+from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 BRIDGE = 'transmission_bridge.ros.bridge_main'
 DRIVER = 'transmission_bridge.ros.simulated_driver_main'
-MOVER = 'transmission_bridge.ros.demo_mover'
 
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
@@ -244,10 +243,11 @@ def test_attacked_process(meet, harness, start_process, reference, tmp_path, exe
     assert '\x1b' not in process.output
 
 
-@pytest.mark.parametrize(('module', 'name'), [(DRIVER, 'simulated_driver'), (MOVER, 'demo_mover')])
-def test_attacked_other_nodes(meet, start_process, module, name):
-    """The other nodes of the package withstand the same."""
-    process = start_process(module)
+@pytest.mark.parametrize('moves', ['true', 'false'])
+def test_attacked_driver(meet, start_process, moves):
+    """The simulated driver withstands the same, also while it waits to move the demo."""
+    name = 'simulated_driver'
+    process = start_process(DRIVER, '--ros-args', '-p', f'move_demo:={moves}')
     peer = meet(name)
     Attacker(
         peer, services_of(peer, name, len(OF_RCLPY)), peer.parameter_names('', name), 3

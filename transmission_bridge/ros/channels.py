@@ -31,7 +31,7 @@ from transmission_bridge.messages.cdr import (
     UnusualMessageError,
 )
 from transmission_bridge.messages.joint_state import JointStateData, Layout, record_from_message
-from transmission_bridge.ros.rclpy_internals import asking_for_info, origin_of, with_info
+from transmission_bridge.ros.process import asking_for_info, origin_of, with_info
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
 

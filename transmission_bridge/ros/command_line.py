@@ -1,22 +1,24 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of the nodes' command lines. Imports nothing of ROS."""
+"""From the words of a command line to a node. Imports nothing of ROS until it runs."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 import re
 import signal
+import sys
 from typing import Any
 
 from transmission_bridge.errors import shortened, shown
+from transmission_bridge.ros.process import NodeT, run
 
-__all__ = ['add_urdf', 'files_of_others', 'own_arguments', 'read_urdf']
+__all__ = ['files_of_others', 'own_arguments', 'run_command']
 
 
 def own_arguments(arguments: Sequence[str]) -> list[str]:
@@ -33,17 +35,63 @@ def own_arguments(arguments: Sequence[str]) -> list[str]:
     return own
 
 
-def add_urdf(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--urdf FILE``."""
+def run_command(
+    program: str,
+    description: str,
+    example: str,
+    load: Callable[[], Callable[..., NodeT]],
+    args: Sequence[str] | None,
+    *,
+    on_stop: Callable[[NodeT], object] | None = None,
+) -> int:
+    """
+    Run a node that has a robot description as a process.
+
+    :param program: Its name on the command line.
+    :param description: What it does, in a sentence.
+    :param example: Arguments to show.
+    :param load: Imports the class of the node, which takes ``parameter_overrides``.
+    :param args: Command line without the program's name, ``sys.argv[1:]`` by default.
+    :param on_stop: As in :func:`~transmission_bridge.ros.process.run`.
+    :returns: The exit code: 0, or 1 if the description or a parameter cannot be used. A mistake
+        in the command line exits with 2, as argparse does.
+    """
+    given = list(sys.argv[1:] if args is None else args)
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=description,
+        epilog=f'ROS arguments follow --ros-args, for example: {program} --urdf robot.urdf '
+        f'--ros-args {example}',
+    )
+    parser.add_argument(
+        '--executor',
+        default='auto',
+        choices=('auto', 'events', 'single_threaded'),
+        help='what runs the callbacks; auto takes the first of the others that is there',
+    )
     parser.add_argument(
         '--urdf',
         type=Path,
         metavar='FILE',
         help='robot description to use instead of the parameter or topic robot_description',
     )
+    options = parser.parse_args(own_arguments(given))
+    text = _read_urdf(parser, options.urdf)
+
+    def make_node() -> NodeT:
+        # Inside, because run() handles signals by now and these imports are slow.
+        from rclpy.parameter import Parameter
+
+        overrides = [Parameter('robot_description', value=text)] if text else None
+        node = load()(parameter_overrides=overrides)
+        for sentence in files_of_others(given, node.get_fully_qualified_name()):
+            node.get_logger().warning(sentence)
+        return node
+
+    return run(make_node, given, executor=options.executor, on_stop=on_stop)
 
 
-def read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
+def _read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
     """
     Return the text of the file, empty if none was named.
 
@@ -71,7 +119,7 @@ def files_of_others(arguments: Sequence[str], ours: str) -> Iterator[str]:
     :param arguments: The command line; rcl has read its files already.
     :param ours: The node's name with its namespace.
     """
-    import yaml  # slow, as in read_urdf
+    import yaml  # slow, as in _read_urdf
 
     for option, name in pairwise(arguments):
         # A pipe is empty by now. What PyYAML reads in another way than rcl is left alone.

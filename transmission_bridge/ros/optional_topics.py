@@ -134,81 +134,72 @@ class Sensors:
 # -- Commands as plain arrays, like those of forward_command_controller --------------------------
 
 
-class JointArrayInputs:
+def read_joint_arrays(
+    inputs: Inputs,
+    robot: RobotTransmissions,
+    joints: Sequence[str],
+    take: Callable[[str, str, Array, float], None],
+) -> tuple[str, ...]:
     """
-    ``position_commands``, ``velocity_commands`` and ``effort_commands``.
+    Subscribe to ``position_commands``, ``velocity_commands`` and ``effort_commands``.
 
     Only the data are used: publishers fill the layout of the message in different ways.
 
     :param joints: Order of the values; if empty, the topics do not exist.
     :param take: Called with topic, interface, values and time of receipt; may raise
         :class:`MessageError`.
-    :ivar topics: The topics that exist.
+    :returns: The topics that exist.
     :raises ParameterError: If a joint cannot be commanded or is listed twice.
     """
+    commandable = tuple(command_names(robot).commandable)
+    kind = 'a joint that may be commanded'
+    check_order('command_joints', joints, commandable, kind, robot.lost_joints)
 
-    def __init__(
-        self,
-        inputs: Inputs,
-        robot: RobotTransmissions,
-        joints: Sequence[str],
-        take: Callable[[str, str, Array, float], None],
-    ) -> None:
-        commandable = tuple(command_names(robot).commandable)
-        kind = 'a joint that may be commanded'
-        check_order('command_joints', joints, commandable, kind, robot.lost_joints)
-        self._take = take
-        topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
-        self.topics = tuple(topics)
-        for topic, interface in topics.items():
-            inputs.typed(topic, partial(self._receive, topic, interface))
+    def receive(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
+        take(topic, interface, np.array(message.data, dtype=np.float64), now)
 
-    def _receive(self, topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
-        self._take(topic, interface, np.array(message.data, dtype=np.float64), now)
+    topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
+    for topic, interface in topics.items():
+        inputs.typed(topic, partial(receive, topic, interface))
+    return tuple(topics)
 
 
-class JointCommandInputs:
+def read_joint_commands(
+    inputs: Inputs,
+    robot: RobotTransmissions,
+    take: Callable[[str, Layout, JointStateData, float], None],
+) -> tuple[tuple[str, ...], str]:
     """
-    ``joint_commands/position``, ``joint_commands/velocity`` and ``joint_commands/effort``.
+    Subscribe to ``joint_commands/position``, ``joint_commands/velocity`` and so on.
 
     They exist if a hardware component of the robot publishes them, and the message is installed.
 
     :param take: Called with topic, layout, contents and time of receipt; may raise
         :class:`MessageError`.
-    :ivar topics: The topics that exist.
-    :ivar missing: A sentence that names what to install; empty if nothing is missing.
+    :returns: The topics that exist; and a sentence that names what to install, empty if nothing is
+        missing.
     """
+    plugins = [each.plugin for each in robot.robot.blocks if each.publishes_joint_commands]
+    if not plugins:
+        return (), ''
+    try:
+        found = hasattr(import_module('control_msgs.msg'), 'JointCommand')
+    except ImportError:
+        found = False
+    if not found:
+        return (), (
+            f'the commands of {plugins[0]} are not read: install the package control_msgs in '
+            'a version that has the message JointCommand'
+        )
+    layouts = LayoutTable()
 
-    def __init__(
-        self,
-        inputs: Inputs,
-        robot: RobotTransmissions,
-        take: Callable[[str, Layout, JointStateData, float], None],
-    ) -> None:
-        self._take = take
-        self._layouts = LayoutTable()
-        self.topics: tuple[str, ...] = ()
-        self.missing = ''
-        plugins = [each.plugin for each in robot.robot.blocks if each.publishes_joint_commands]
-        if not plugins:
-            return
-        try:
-            found = hasattr(import_module('control_msgs.msg'), 'JointCommand')
-        except ImportError:
-            found = False
-        if not found:
-            self.missing = (
-                f'the commands of {plugins[0]} are not read: install the package control_msgs in '
-                'a version that has the message JointCommand'
-            )
-            return
-        self.topics = tuple(SINGLE_TOPICS)
-        for topic, interface in SINGLE_TOPICS.items():
-            inputs.typed(topic, partial(self._receive, topic, interface))
-
-    def _receive(self, topic: str, interface: str, message: Any, now: float) -> None:
+    def receive(topic: str, interface: str, message: Any, now: float) -> None:
         record = record_from_joint_command(message, interface)
-        self._take(topic, self._layouts.get(record.names, record.lengths), record, now)
+        take(topic, layouts.get(record.names, record.lengths), record, now)
+
+    for topic, interface in SINGLE_TOPICS.items():
+        inputs.typed(topic, partial(receive, topic, interface))
+    return tuple(SINGLE_TOPICS), ''
 
 
 def array_publishers(outputs: Outputs, namespaces: Sequence[str]) -> Publishers:
@@ -246,36 +237,28 @@ def _publish_trajectory(publisher: Any, record: TrajectoryRecord) -> None:
     publisher.publish(message)
 
 
-class Trajectories:
+def read_trajectories(inputs: Inputs, bridge: Bridge, ros_time: Callable[[], Stamp]) -> None:
     """
-    The topic of joint trajectories.
+    Subscribe to joint trajectories.
 
     :param bridge: Maps and sends trajectories.
     :param ros_time: Returns the present time by the clock of stamps.
     """
 
-    def __init__(self, inputs: Inputs, bridge: Bridge, ros_time: Callable[[], Stamp]) -> None:
-        self._bridge = bridge
-        self._ros_time = ros_time
-        inputs.typed(TRAJECTORY_TOPIC, self._take, self._check)
-
-    def _check(self, data: bytes) -> None:
+    def check(data: bytes) -> None:
         # Before it is decoded, which takes longer than mapping it.
-        self._bridge.trajectories.check_length(waypoint_count(data))
+        bridge.trajectories.check_length(waypoint_count(data))
 
-    def _take(self, message: JointTrajectory, now: float) -> None:
+    def take(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
-        start = now + self._delay(trajectory.stamp)
-        self._bridge.command_trajectory(trajectory, now, start)
+        delay = 0.0
+        if trajectory.stamp != (0, 0):
+            # One that began in the past ends earlier than assumed here. Until then its joints are
+            # held where they are measured, which is where it has moved them.
+            seconds, nanoseconds = (
+                a - b for a, b in zip(trajectory.stamp, ros_time(), strict=True)
+            )
+            delay = max(0.0, seconds + nanoseconds * 1e-9)
+        bridge.command_trajectory(trajectory, now, now + delay)
 
-    def _delay(self, stamp: Stamp) -> float:
-        """
-        Return the time until a stamp [s]; zero for a stamp of zero, and for one in the past.
-
-        A trajectory that began in the past ends earlier than assumed here. Until then its joints
-        are held where they are measured, which is where it has moved them.
-        """
-        if stamp == (0, 0):
-            return 0.0
-        seconds, nanoseconds = self._ros_time()
-        return max(0.0, (stamp[0] - seconds) + (stamp[1] - nanoseconds) * 1e-9)
+    inputs.typed(TRAJECTORY_TOPIC, take, check)

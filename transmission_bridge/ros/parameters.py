@@ -39,7 +39,7 @@ from transmission_bridge.bridge.options import (
     REMOVED,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
-from transmission_bridge.ros.rclpy_internals import given_names, given_values
+from transmission_bridge.ros.process import given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
 
@@ -429,7 +429,7 @@ class LiveParameters:
         node = self._node
         return tuple(
             f"parameter file: '{name}' matches no parameter{self._hint(name)}"
-            for name in given_names(node)
+            for name in given_values(node)
             if not node.has_parameter(name)
             and name.startswith(_DECLARED_LATE) == (self._robot is not None)
         )

@@ -4,13 +4,13 @@
 """
 Peers in the graph: on a topic, and under the name of a node.
 
-The graph is polled: the middleware's events about peers crash the events executor, and so do
-callbacks that take the sender of a message. A node that was killed stays in the graph until its
+The graph is polled: the middleware's events about peers crash the events executor. A node that was
 lease is over (20 s), so that two of a kind count only when both are heard, if they can be heard.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 import copy
@@ -21,12 +21,12 @@ from rclpy.duration import Infinite
 from rclpy.exceptions import NameValidationException
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
-from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
+from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.errors import MessageError, shown
 from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
-from transmission_bridge.ros.rclpy_internals import Probe
+from transmission_bridge.ros.process import asking_for_info, with_info
 
 __all__ = [
     'Graph',
@@ -203,6 +203,44 @@ def _resolved(profile: QoSProfile) -> QoSProfile:
     return resolved
 
 
+class _Probe:
+    """
+    Hears a topic beside the node's own subscription, for a short time.
+
+    Each message comes with the number that its publisher gave it, which increases from message to
+    message.
+
+    :param topic: Its name as for a subscription.
+    :param depth: Messages that are kept, the newest.
+    """
+
+    def __init__(self, node: LifecycleNode, message_type: type, topic: str, depth: int) -> None:
+        self._node = node
+        self._heard: deque[tuple[bytes, Any]] = deque(maxlen=depth)
+        self._subscription: Any = None
+
+        def hear(data: Any, info: Any = None) -> None:
+            self._heard.append(with_info(data, info))
+
+        qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+        # A policy (SROS2) may forbid it, where nobody takes a name unseen.
+        with suppress(RuntimeError):
+            self._subscription = node.create_subscription(
+                message_type, topic, asking_for_info(hear), qos, raw=True
+            )
+
+    def take(self) -> list[tuple[bytes, int]]:
+        """Return the newest messages that came."""
+        heard = list(self._heard)
+        self._heard.clear()
+        return [(data, info['publication_sequence_number']) for data, info in heard]
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+
+
 class SharedTopic:
     """
     Finds actuators that several publishers of one topic publish in turn.
@@ -218,7 +256,7 @@ class SharedTopic:
         self._topic = topic
         self._knows = knows
         self._publishers: set[bytes] = set()
-        self._probe: Probe | None = None
+        self._probe: _Probe | None = None
         self._shared: tuple[str, ...] = ()
         self._rest = 0
 
@@ -235,7 +273,7 @@ class SharedTopic:
         elif self._probe is None:
             self._rest -= 1
             if self._rest < 0:
-                self._probe = Probe(self._node, JointState, self._topic, _DEPTH)
+                self._probe = _Probe(self._node, JointState, self._topic, _DEPTH)
                 self._looks, self._taken = 0, 0
                 self._reader = JointStateReader()
                 self._numbers: dict[str, int] = {}
@@ -243,7 +281,7 @@ class SharedTopic:
             self._listen(self._probe)
         return self._shared
 
-    def _listen(self, probe: Probe) -> None:
+    def _listen(self, probe: _Probe) -> None:
         found = {}
         self._looks += 1
         for data, number in probe.take():
@@ -251,7 +289,7 @@ class SharedTopic:
                 names = self._reader.read(data).layout.names
             except (MessageError, UnusualMessageError):
                 continue
-            if number is None or number >= 1 << 63:  # stands for an unknown number
+            if number >= 1 << 63:  # stands for an unknown number
                 continue
             self._taken += 1
             for name in filter(self._knows, names):
@@ -281,7 +319,7 @@ class Namesake:
         self._node = node
         # Behind the last byte of its length: other names may end with this one.
         self._mark = f'\0{name}: '.encode()
-        self._probe: Probe | None = None
+        self._probe: _Probe | None = None
         self._is_heard = False
 
     def look(self, graph: Graph) -> bool:
@@ -290,7 +328,7 @@ class Namesake:
             self.close()
             self._is_heard = False
         elif self._probe is None:
-            self._probe = Probe(self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS)
+            self._probe = _Probe(self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS)
             # Our message that follows this look will be counted.
             self._surplus = -1
         else:

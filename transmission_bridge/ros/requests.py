@@ -33,7 +33,7 @@ from transmission_bridge.errors import (
     shown,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.rclpy_internals import intercept, is_rcl_error, Send, Serve
+from transmission_bridge.ros.process import intercept, Send, Serve
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 __all__ = ['guard_requests']
@@ -65,7 +65,8 @@ def guard_requests(
     (7.1.10, 9.1.5 and newer) logs names of parameters that are not declared unbounded.
 
     A request that raises is refused as its service can: with a reason for each parameter, else
-    with an empty response, in which ``success`` is false. The log says why.
+    with an empty response, in which ``success`` is false and a field for words has the reason. The
+    log says why.
 
     :param node: The node; its services of rclpy, for example for parameters, are included.
     :param together: The parameters of one request are set in this context, one after the other.
@@ -191,15 +192,18 @@ def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
     response = srv_type.Response()
     if srv_type is SetParametersAtomically:
         response.result.reason = reason
-    elif hasattr(response, 'failure_reason'):
-        response.failure_reason = reason
+    for field in ('failure_reason', 'message'):
+        if hasattr(response, field):
+            setattr(response, field, reason)
     return response
 
 
 def _told(error: Exception, service: str, log: ThrottledLog) -> str:
     """Log why a request is refused, and return the reason for the client."""
     kind = ('request', service, type(error))
-    if isinstance(error, TransmissionBridgeError) or is_rcl_error(error):
+    # What rcl refuses is a class of rclpy's half in C++, which has no public name.
+    is_rcl_error = type(error).__module__.startswith('rclpy')
+    if isinstance(error, TransmissionBridgeError) or is_rcl_error:
         log.warning(kind, f'{service}: request refused: {error}')
         return str(error)
     log.error(kind, f'{service}: request met a bug:\n{traceback.format_exc()}')

@@ -34,14 +34,13 @@ from transmission_bridge.messages.joint_state import JointStateData, JointStateR
 from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
 from transmission_bridge.ros.optional_topics import (
     array_publishers,
-    JointArrayInputs,
-    JointCommandInputs,
+    read_joint_arrays,
+    read_joint_commands,
+    read_trajectories,
     Sensors,
-    Trajectories,
     trajectory_publishers,
     TRAJECTORY_TOPIC,
 )
-from transmission_bridge.ros.rclpy_internals import publish_unchecked
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.types import Array
@@ -208,7 +207,7 @@ class Session:
             raise
 
     def _make_topics(self) -> None:
-        self._publish_states = publish_unchecked(self.outputs.add('joint_states'))
+        self._publish_states = self.outputs.add('joint_states').publish
         self._command_publishers = self.outputs.add_for_drivers(
             'actuator_commands', self.drivers.namespaces
         )
@@ -216,7 +215,7 @@ class Session:
         self._publishers: dict[tuple[str, str], Callable[[Any], object]] = {}
         for namespace, publisher in self._command_publishers.items():
             self._publishers['actuator_commands', namespace] = partial(
-                self._publish_command, publish_unchecked(publisher)
+                self._publish_command, publisher.publish
             )
         self._publishers |= array_publishers(self.outputs, tuple(self.gate.orders))
         self._publishers |= trajectory_publishers(self.outputs, self.drivers.namespaces)
@@ -227,15 +226,14 @@ class Session:
         self.inputs.joint_state(
             'joint_commands', partial(self._take_command, 'joint_commands'), commands=True
         )
-        singles = JointCommandInputs(self.inputs, self.robot, self._take_command)
-        self.missing = singles.missing
-        arrays = JointArrayInputs(
+        singles, self.missing = read_joint_commands(self.inputs, self.robot, self._take_command)
+        arrays = read_joint_arrays(
             self.inputs, self.robot, self.options.command_joints, self._take_array
         )
         self.command_topics = (
             'joint_commands',
-            *singles.topics,
-            *arrays.topics,
+            *singles,
+            *arrays,
             TRAJECTORY_TOPIC,
         )
         self._sensors = Sensors(
@@ -248,7 +246,7 @@ class Session:
             stamp=self._stamp,
             take_absolute=self.states.take_absolute,
         )
-        Trajectories(self.inputs, self.bridge, self._now)
+        read_trajectories(self.inputs, self.bridge, self._now)
 
     @property
     def reports(self) -> tuple[MapReport, ...]:

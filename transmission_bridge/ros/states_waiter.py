@@ -17,7 +17,7 @@ import signal
 import sys
 from typing import Any, TYPE_CHECKING
 
-from transmission_bridge.ros.executors import run
+from transmission_bridge.ros.process import run
 
 if TYPE_CHECKING:
     from sensor_msgs.msg import JointState

@@ -46,20 +46,18 @@ class ThrottledLog:
 
         :param about: What the event concerns, for a kind that can concern different things.
         """
-        text = self._due(self._of_subject(kind, about) if about else kind, text)
-        if text:
+        # One line each: rclpy allows one severity per line of code.
+        if text := self._due(self._of_subject(kind, about) if about else kind, text):
             self._logger.warning(text)
 
     def info(self, kind: Hashable, text: str) -> None:
         """Log a piece of information."""
-        text = self._due(kind, text)
-        if text:
+        if text := self._due(kind, text):
             self._logger.info(text)
 
     def error(self, kind: Hashable, text: str) -> None:
         """Log an error."""
-        text = self._due(kind, text)
-        if text:
+        if text := self._due(kind, text):
             self._logger.error(text)
 
     def _of_subject(self, kind: Hashable, about: str) -> Hashable:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 import math
-import traceback
 from typing import Any, TypeAlias
 
 from lifecycle_msgs.msg import Transition
@@ -124,10 +123,6 @@ class ZeroService:
             response.success = True
         except TransmissionBridgeError as error:
             response.message = str(error) + self._remedy(name, error)
-            response.success = False
-        except Exception as error:  # a bug must not end the executor
-            self._node.get_logger().error(f'{name} met a bug:\n{traceback.format_exc()}')
-            response.message = f'bug: {error!r}; see the log'
             response.success = False
         return response
 

@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import rclpy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from transmission_bridge.ros import attentive_executor
+from transmission_bridge.ros import process
 
 rclpy.init()
 node = rclpy.create_node('child')
-executor = attentive_executor.AttentiveExecutor()
+executor = process.attentive_executor()
 executor.add_node(node)
 ROUNDS = 100
 
@@ -53,7 +53,7 @@ def test_slow_callbacks_keep_nothing_waiting(run):
     """What is no message has its turn also where slow and quick ones are always ready together."""
     run("""
 clock, heard, seen = [0.0], [0, 0], []
-attentive_executor.time = SimpleNamespace(monotonic=lambda: clock[0])
+process.time = SimpleNamespace(monotonic=lambda: clock[0])
 
 def slow(message):
     heard[0] += 1

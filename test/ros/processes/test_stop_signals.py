@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from transmission_bridge.ros.executors import SIGNALS, stop_signals, StopRequest
+from transmission_bridge.ros.process import SIGNALS, stop_signals, StopRequest
 
 PATIENCE = 30.0
 

@@ -17,7 +17,7 @@ import pytest
 
 from transmission_bridge.resources import resource
 from transmission_bridge.ros import bridge_main
-from transmission_bridge.ros.executors import available_executors, free_read_messages
+from transmission_bridge.ros.process import available_executors, free_read_messages
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -33,7 +33,7 @@ PATIENCE = 30.0
 PRELUDE = """
 import sys
 from transmission_bridge.errors import DescriptionError
-from transmission_bridge.ros.executors import run, spin
+from transmission_bridge.ros.process import run, spin, StopRequest
 
 def make():
     from rclpy.node import Node
@@ -226,8 +226,8 @@ def setup(node):
 #: to end; says which executor calls it whenever that has changed.
 OVERLOAD = """
 import threading, time
-from transmission_bridge.ros import executors
-executors._RELIEF = 1.0
+from transmission_bridge.ros import process
+process._RELIEF = 1.0
 
 def setup(node):
     import rclpy
@@ -428,16 +428,22 @@ def test_context_that_goes_down_ends_the_loop(start, executor):
 
 @pytest.mark.versions
 @executors
-def test_loop_asks_a_plain_function_whether_to_stop(start, executor):
-    """Any function can stop the loop, and node and context remain usable."""
+def test_loop_ends_on_a_request_of_a_callback(start, executor):
+    """A callback can ask the loop to stop, and node and context remain usable."""
     code = """
 import rclpy
 rclpy.init()
 node = rclpy.create_node('child')
-calls = []
-node.create_timer(0.01, lambda: calls.append(True))
-spin(node, executor=EXECUTOR, should_stop=lambda: len(calls) >= 3)
-assert len(calls) >= 3 and node.context.ok()
+calls, stop = [], StopRequest()
+
+def call():
+    calls.append(True)
+    if len(calls) == 3:
+        stop.request()
+
+node.create_timer(0.01, call)
+spin(node, executor=EXECUTOR, stop=stop)
+assert len(calls) == 3 and node.context.ok()
 node.destroy_node()
 rclpy.shutdown()
 print('returned')
@@ -557,7 +563,7 @@ def test_without_rclpy_the_reader_learns_what_to_install():
     """Where rclpy is missing the process says how to get it, with exit code 1."""
     code = (
         "import sys; sys.modules['rclpy'] = None\n"
-        'from transmission_bridge.ros.executors import run\n'
+        'from transmission_bridge.ros.process import run\n'
         'sys.exit(run(lambda: None))\n'
     )
     result = subprocess.run(
