@@ -37,7 +37,6 @@ from transmission_bridge.ros.topics import Quality, TOPICS
 
 __all__ = [
     'Inputs',
-    'JointStateInput',
     'Outputs',
     'check_separate',
     'deserialized',
@@ -102,7 +101,7 @@ def overriding(node: Node, topic: str) -> Iterator[None]:
         ) from error
 
 
-# -- Decoding: JointState by the fast path, or by rclpy where that one cannot --------------------
+# -- Decoding ------------------------------------------------------------------------------------
 
 
 def deserialized(data: bytes, message_type: type) -> Any:
@@ -115,40 +114,6 @@ def deserialized(data: bytes, message_type: type) -> Any:
         return deserialize_message(data, message_type)
     except Exception as error:  # rclpy raises whatever its C extension says
         raise MessageError('undecodable', f'the message cannot be decoded: {error}') from error
-
-
-class JointStateInput:
-    """
-    Decodes the JointState messages of one topic.
-
-    :param take: Called with layout, contents, which are valid during the call, and time of
-        receipt; may raise :class:`MessageError`.
-    """
-
-    def __init__(self, take: Callable[[Layout, JointStateData, float], None]) -> None:
-        self._take = take
-        self._reader = JointStateReader()
-
-    def __call__(self, data: bytes, now: float) -> None:
-        """
-        Pass a message on.
-
-        :param now: Time of receipt.
-        :raises MessageError: If it cannot be decoded at all (``undecodable``), or ``take`` raises.
-        """
-        try:
-            view = self._reader.read(data)
-        except CutMessageError as error:
-            # rclpy could not read it either, and its type support would complain on stderr.
-            raise MessageError('undecodable', f'the message is cut: {error}') from error
-        except UnusualMessageError:
-            self._take(*self._read_typed(data), now)
-            return
-        self._take(view.layout, view, now)
-
-    def _read_typed(self, data: bytes) -> tuple[Layout, JointStateData]:
-        record = record_from_message(deserialized(data, JointState))
-        return self._reader.layouts.get(record.names, record.lengths), record
 
 
 # -- Subscriptions: a bad message is dropped, counted and logged ---------------------------------
@@ -204,17 +169,31 @@ class Inputs:
         commands: bool = False,
     ) -> None:
         """
-        Subscribe to a topic of JointState messages, as bytes.
+        Subscribe to a topic of JointState messages, as bytes; rclpy decodes what is unusual.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param take: As in :class:`JointStateInput`.
+        :param take: Called with layout, contents, which are valid during the call, and time of
+            receipt; may raise :class:`MessageError`.
         :param name: The name that it has, where that is another one.
         :param time: Gives the time of receipt [s] instead of the time of all inputs.
         :param commands: Whether its messages are commands.
         :raises ParameterError: If there is a subscription of that name.
         """
-        arguments = endpoint(topic, name=name)
-        self._subscribe(arguments, JointStateInput(take), time or self._time, commands)
+        reader = JointStateReader()
+
+        def read(data: bytes, now: float) -> None:
+            try:
+                view = reader.read(data)
+            except CutMessageError as error:
+                # rclpy could not read it either, and its type support would complain on stderr.
+                raise MessageError('undecodable', f'the message is cut: {error}') from error
+            except UnusualMessageError:
+                record = record_from_message(deserialized(data, JointState))
+                take(reader.layouts.get(record.names, record.lengths), record, now)
+                return
+            take(view.layout, view, now)
+
+        self._subscribe(endpoint(topic, name=name), read, time or self._time, commands)
 
     def typed(
         self,
