@@ -21,6 +21,12 @@ def harness(load_harness):
     return module
 
 
+@pytest.fixture(scope='session')
+def command_line(load):
+    """Return what gives the command line of a plan where there is no launch."""
+    return load('launch_systems', FOLDER / 'systems.py').command_line
+
+
 @pytest.fixture
 def processes(load, harness, tmp_path):
     """Return a system of plain processes; what is left of it ends with the test."""

@@ -9,7 +9,6 @@ from pathlib import Path
 import re
 
 import pytest
-from systems import command_line
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, UnknownNameError
@@ -33,7 +32,7 @@ def test_every_argument_says_what_it_means():
         assert argument.default in argument.choices or not argument.choices
 
 
-def test_defaults_change_no_name():
+def test_defaults_change_no_name(command_line):
     """Without arguments there is the bridge with its file, started by itself."""
     assert command_line(launch_plan.bridge_plan(values())) == [
         '--ros-args', '-r', '__node:=transmission_bridge', '--log-level', 'info',
@@ -92,7 +91,7 @@ def test_booleans_are_spelled_as_in_launch(given, text):
     assert launch_plan.bridge_plan(values(autostart=given)).switches['autostart'] == text
 
 
-def test_description_and_namespace_reach_the_command_line():
+def test_description_and_namespace_reach_the_command_line(command_line):
     """A path becomes --urdf, and a namespace has one slash whoever wrote it."""
     plan = launch_plan.bridge_plan(
         values(robot_description_file=Path('arm.urdf'), namespace='/cell/')

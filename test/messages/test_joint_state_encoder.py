@@ -58,7 +58,7 @@ def test_more_layouts_than_are_kept():
     records = [record_of([f'joint_{number}']) for number in range(3 * cdr.WRITERS)]
     for record in (*records, *reversed(records)):
         check(record, encoder.encode(record))
-        assert len(encoder._writers) <= cdr.WRITERS
+        assert encoder._writer.cache_info().currsize <= cdr.WRITERS
 
 
 @given(st.lists(st.tuples(st.sampled_from('abc'), st.floats(-10.0, 10.0)), max_size=10))

@@ -21,7 +21,7 @@ def test_alike_is_same():
     table = LayoutTable()
     layout = table.get(['a', 'b'], (2, 2, 0))
     assert table.get(('a', 'b'), (2, 2, 0)) is layout
-    assert layout.key == (('a', 'b'), (2, 2, 0))
+    assert (layout.names, layout.lengths) == (('a', 'b'), (2, 2, 0))
     others = [
         table.get(('b', 'a'), (2, 2, 0)),
         table.get(('a', 'b'), (2, 0, 2)),

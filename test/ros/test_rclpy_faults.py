@@ -13,6 +13,7 @@ sources.
 from __future__ import annotations
 
 import ast
+from functools import partial
 import importlib.metadata
 import os
 from pathlib import Path
@@ -114,15 +115,16 @@ def test_the_bridge_works_without(without, start_bridge, peer, name):
     assert 'Traceback' not in process.output
 
 
-def output_of(script, harness):
+def output_of(script, harness, **more):
     """Return what a script prints, in the domain of this test run."""
     return subprocess.run(
         [sys.executable, '-c', script],
         env={**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN)},
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         timeout=60.0,
+        **more,
     ).stdout
 
 
@@ -236,9 +238,9 @@ events = pytest.mark.skipif(
 )
 
 PLAIN = """
-import os, signal, sys
+import os, signal
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
 from std_msgs.msg import String
@@ -258,12 +260,15 @@ def executor_of(name):
 def test_fault_signals(harness):
     """At a signal rclpy shuts the context down before the node hears of it."""
     script = """
-os.kill(os.getpid(), signal.SIGTERM)
+executor = executor_of('single_threaded')
+executor.add_node(node)
+node.create_timer(0.01, lambda: os.kill(os.getpid(), signal.SIGTERM))
 try:
-    rclpy.spin(node)
-except (ExternalShutdownException, KeyboardInterrupt):
+    executor.spin()
+except Exception:  # of several kinds: it depends on what it was about to do
     pass
-print(node.context.ok())
+print(node.context.ok(), flush=True)
+os._exit(0)
 """
     assert output_of(PLAIN + script, harness) == 'False\n'
 
@@ -285,34 +290,6 @@ print('delivered')
     with pytest.raises(subprocess.CalledProcessError) as ended:
         output_of(PLAIN + script, harness)
     assert ended.value.returncode == -signal.SIGALRM
-
-
-@pytest.mark.versions
-@events
-@pytest.mark.skipif(
-    VERSION >= (10, 0, 11) or (9, 1, 7) <= VERSION < (10,), reason='ros2/rclpy#1702 is fixed'
-)
-def test_fault_callbacks_in_futures(harness):
-    """Each wait for a future leaves a callback in it."""
-    script = """
-class Counting(Future):
-    count = 0
-
-    def add_done_callback(self, callback):
-        self.count += 1
-        super().add_done_callback(callback)
-
-    def remove_done_callback(self, callback):
-        self.count -= 1
-        return super().remove_done_callback(callback)
-
-future = Counting()
-executor = executor_of('events')
-for _ in range(3):
-    executor.spin_until_future_complete(future, timeout_sec=0.01)
-print(future.count)
-"""
-    assert output_of(PLAIN + script, harness) == '3\n'
 
 
 @pytest.mark.versions
@@ -354,7 +331,7 @@ os._exit(0)
 @pytest.mark.versions
 @events
 def test_fault_information_in_a_tuple(harness):
-    """The events executor calls a callback that asks for information with one argument."""
+    """The events executor cannot call a callback of two arguments: it passes them as one."""
     script = """
 publisher = node.create_publisher(String, 'told', 10)
 node.create_subscription(String, 'told', lambda sample, info: print('two'), 10)
@@ -364,7 +341,7 @@ try:
     for _ in range(100):
         publisher.publish(String())
         executor.spin_once(timeout_sec=0.05)
-except TypeError:
+except Exception:
     print('one')
 """
     assert output_of(PLAIN + script, harness).split()[0] == 'one'
@@ -431,11 +408,18 @@ def test_fault_no_public_overrides(harness):
 
 
 @pytest.mark.versions
-def test_fault_standard_error_is_needed(harness):
-    """Without standard error rclpy does not start."""
-    script = f'import os\nos.close(2)\n{PLAIN}'
-    with pytest.raises(subprocess.CalledProcessError):
-        output_of(script, harness)
+def test_fault_log_in_any_file(harness, tmp_path):
+    """Where a process is started without standard error, a file that is opened gets the log."""
+    file = tmp_path / 'data'
+    script = f"""
+import os
+file = os.open({str(file)!r}, os.O_CREAT | os.O_WRONLY)
+{PLAIN}
+node.get_logger().warning('no data')
+print(file)
+"""
+    assert output_of(script, harness, preexec_fn=partial(os.close, 2)) == '2\n'
+    assert 'no data' in file.read_text(encoding='utf-8')
 
 
 @pytest.mark.versions

@@ -339,9 +339,11 @@ class _Loop:
     """An executor that runs the callbacks of a node."""
 
     def __init__(self, node: Node, executor: Any, stop: StopRequest) -> None:
+        from rclpy.task import Future
+
         self._node, self._executor, self._stop = node, executor, stop
+        self._over: Future[None] = Future()
         self._is_behind = False
-        self._pause: Any = None
 
     def run(self, period: float | None = None, until: float = math.inf) -> None:
         """
@@ -350,20 +352,16 @@ class _Loop:
         :param period: Longest wait [s]. A limit costs a timer for each wait.
         :param until: Time of the steady clock [s] at which it ends at the latest.
         """
-        from rclpy.task import Future
-
         self._executor.add_node(self._node)
         # Nothing may wake the executor once it is shut down.
         try:
-            with self._stop.listening(self._wake):
-                while self._node.context.ok() and time.monotonic() < until:
-                    # A new one each time: the executor leaves a callback in it (ros2/rclpy#1702,
-                    # before 9.1.7). A request that comes after this line ends the wait, and one
-                    # before it is seen below.
-                    self._pause = Future()
-                    if self._stop() or self._is_behind:
-                        break
-                    self._executor.spin_until_future_complete(self._pause, timeout_sec=period)
+            with self._stop.listening(lambda: self._over.set_result(None)):
+                if self._stop():  # before somebody listened
+                    return
+                while (
+                    self._node.context.ok() and not self._over.done() and time.monotonic() < until
+                ):
+                    self._executor.spin_until_future_complete(self._over, timeout_sec=period)
         finally:
             self._executor.remove_node(self._node)
             self._executor.shutdown()
@@ -381,10 +379,6 @@ class _Loop:
             self._node.destroy_timer(timer)
         return self._is_behind and self._node.context.ok() and not self._stop()
 
-    def _wake(self) -> None:
-        if self._pause is not None:
-            self._pause.set_result(None)
-
     def _ask(self, again: bool = False) -> None:
         """Have a task tell how long it waited behind what came before it."""
         asked = time.monotonic()
@@ -394,7 +388,7 @@ class _Loop:
                 # A single callback that takes long, as at the start, lets one task wait, not two.
                 if again:
                     self._is_behind = True
-                    self._wake()
+                    self._over.set_result(None)
                 else:
                     self._ask(again=True)
 
@@ -470,8 +464,7 @@ def _open_standard_streams() -> None:
     """
     Open the standard streams that the process was started without (``bridge_node 2>&-``).
 
-    rclpy (7.1, 9.1) cannot start without standard error, and its log would go to any socket or
-    file that got the descriptor later.
+    The log of rclpy (all versions) would go to any socket or file that got the descriptor later.
     """
     for name, descriptor, mode in (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w')):
         try:
