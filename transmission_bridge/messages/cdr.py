@@ -512,6 +512,7 @@ class JointStateEncoder:
 
     def __init__(self) -> None:
         self._writer = lru_cache(WRITERS)(_writer)
+        self._last = JointStateWriter(())
 
     def encode(self, record: JointStateRecord) -> bytes:
         """
@@ -535,7 +536,10 @@ class JointStateEncoder:
         :param rows: Position, velocity and effort, shape ``(3, len(names))``.
         :raises MessageError: If the stamp does not fit.
         """
-        writer = self._writer(names, (len(names),) * 3, '')
+        # Comparing with the last names is faster than hashing all of them.
+        writer = self._last
+        if names != writer.names:
+            writer = self._last = self._writer(names, (len(names),) * 3, '')
         assert writer.rows is not None
         writer.rows[...] = rows
         return writer.write(*stamp)
