@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import numpy as np
 
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
+from transmission_bridge.messages.joint_state import JointStateRecord
 
 FIELDS = ('position', 'velocity', 'effort')
 
@@ -402,7 +402,7 @@ class Message:
         )
 
     @property
-    def received(self) -> JointStateData:
+    def received(self) -> JointStateRecord:
         """The same as it comes in: a view of bytes, of which ragged ones take the typed path."""
         record = self.record
         if self.is_ragged:

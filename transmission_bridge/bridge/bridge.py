@@ -17,7 +17,7 @@ from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
@@ -86,7 +86,7 @@ class Bridge:
     def command(
         self,
         layout: Layout,
-        data: JointStateData,
+        data: JointStateRecord,
         stamp: Stamp,
         now: float,
         topic: str = 'joint_commands',

@@ -16,7 +16,6 @@ from transmission_bridge.bridge.inputs import as_slice, JointError, Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
-    JointStateData,
     JointStateRecord,
     Layout,
     ragged,
@@ -412,7 +411,7 @@ class CommandPlan:
     fields: tuple[_Field | None, ...]
     nothing: Array
 
-    def read(self, data: JointStateData, rejected: list[tuple[str, str]] | None = None) -> Array:
+    def read(self, data: JointStateRecord, rejected: list[tuple[str, str]] | None = None) -> Array:
         """
         Return rows position, velocity, effort, shape ``(3, n_joints)``, NaN: no command.
 

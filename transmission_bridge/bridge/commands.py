@@ -16,7 +16,7 @@ from transmission_bridge.bridge.interface_history import InterfaceHistory
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, shortened
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
@@ -63,7 +63,7 @@ class CommandPath:
     def command(
         self,
         layout: Layout,
-        data: JointStateData,
+        data: JointStateRecord,
         known: Known,
         stamp: Stamp,
         *,

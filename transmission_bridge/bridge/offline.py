@@ -22,7 +22,7 @@ from transmission_bridge.messages.cdr import (
     JointStateReader,
     UnusualMessageError,
 )
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord
+from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import Direction, JOINT_TO_ACTUATOR
 
@@ -133,7 +133,7 @@ class OfflineConverter:
         :param received: When it was received [ns], used if it has no stamp.
         :returns: The bridge's output, ``None`` if it publishes nothing.
         """
-        data: JointStateData
+        data: JointStateRecord
         try:
             try:
                 data = view = self._reader.read(message)

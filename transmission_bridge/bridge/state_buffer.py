@@ -22,7 +22,7 @@ from transmission_bridge.errors import (
     shown,
     UnknownNameError,
 )
-from transmission_bridge.messages.joint_state import JointStateData, Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
 
@@ -176,7 +176,7 @@ class StateBuffer:
         return {name: self._names[place] for name, place in self._index_of(source).items()}
 
     def update(
-        self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float
+        self, source: str, layout: Layout, data: JointStateRecord, stamp: Stamp, now: float
     ) -> None:
         """
         Use a message; see :meth:`StatePath.update`.

@@ -19,7 +19,7 @@ from transmission_bridge.bridge.state_buffer import all_finite, StateBuffer
 from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.messages.cdr import JointStateEncoder
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
@@ -269,7 +269,7 @@ class StatePath:
         self._mapped_version = -1
 
     def update(
-        self, source: str, layout: Layout, data: JointStateData, stamp: Stamp, now: float = 0.0
+        self, source: str, layout: Layout, data: JointStateRecord, stamp: Stamp, now: float = 0.0
     ) -> None:
         """
         Use the message of one driver.
@@ -440,7 +440,7 @@ class SensorPath:
     def map(
         self,
         layout: Layout,
-        data: JointStateData,
+        data: JointStateRecord,
         actuator_position: Array,
         stamp: Stamp,
         now: float = 0.0,

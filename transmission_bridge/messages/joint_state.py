@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import sys
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.types import Array, EMPTY
 
 __all__ = [
-    'JointStateData',
     'JointStateRecord',
     'Layout',
     'LayoutTable',
@@ -176,7 +175,7 @@ def joined_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
 @dataclass(eq=False)
 class JointStateRecord:
     """
-    One JointState; nobody changes one that somebody else made.
+    One JointState; nobody changes one that somebody else made. It may be a view of received bytes.
 
     Arrays may be ragged, that is of other lengths than ``names``; the codec does not check that.
     Units are SI (REP 103).
@@ -202,10 +201,6 @@ class JointStateRecord:
     def lengths(self) -> tuple[int, int, int]:
         """Lengths of position, velocity and effort, as a layout counts them."""
         return len(self.position), len(self.velocity), len(self.effort)
-
-
-#: Where a record is only read, it may be a view of received bytes.
-JointStateData: TypeAlias = JointStateRecord
 
 
 def record_from_message(message: Any) -> JointStateRecord:
@@ -262,7 +257,7 @@ def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
     )
 
 
-def fill_message(message: Any, data: JointStateData) -> None:
+def fill_message(message: Any, data: JointStateRecord) -> None:
     """
     Write a record or a view into a typed message, every field of it.
 

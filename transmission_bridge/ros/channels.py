@@ -30,7 +30,7 @@ from transmission_bridge.messages.cdr import (
     JointStateWriter,
     UnusualMessageError,
 )
-from transmission_bridge.messages.joint_state import JointStateData, Layout, record_from_message
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout, record_from_message
 from transmission_bridge.ros.process import asking_for_info, origin_of, with_info
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
@@ -162,7 +162,7 @@ class Inputs:
     def joint_state(
         self,
         topic: str,
-        take: Callable[[Layout, JointStateData, float], None],
+        take: Callable[[Layout, JointStateRecord, float], None],
         *,
         name: str = '',
         time: Callable[[], float] | None = None,

@@ -25,7 +25,7 @@ from transmission_bridge.bridge.outputs import check_order, DriverNames
 from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.messages.cdr import JointStateEncoder, waypoint_count
 from transmission_bridge.messages.joint_state import (
-    JointStateData,
+    JointStateRecord,
     Layout,
     LayoutTable,
     record_from_joint_command,
@@ -117,7 +117,7 @@ class Sensors:
         return path.newest(self._actuator_position(now), now, max_age)
 
     def _take(
-        self, source: str, topic: str, layout: Layout, data: JointStateData, now: float
+        self, source: str, topic: str, layout: Layout, data: JointStateRecord, now: float
     ) -> None:
         stamp = self._stamp(topic, data.stamp, now)
         position = self._actuator_position(now)
@@ -167,7 +167,7 @@ def read_joint_arrays(
 def read_joint_commands(
     inputs: Inputs,
     robot: RobotTransmissions,
-    take: Callable[[str, Layout, JointStateData, float], None],
+    take: Callable[[str, Layout, JointStateRecord, float], None],
 ) -> tuple[tuple[str, ...], str]:
     """
     Subscribe to ``joint_commands/position``, ``joint_commands/velocity`` and so on.

@@ -30,7 +30,7 @@ from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, Layout
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
 from transmission_bridge.ros.optional_topics import (
     array_publishers,
@@ -346,7 +346,7 @@ class Session:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _take_state(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
+    def _take_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         self._stall.look()
         self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
         if self._publishes_any or self._trigger.heard(topic, now):
@@ -360,7 +360,9 @@ class Session:
     def _publish_state(self) -> None:
         self._publish(self.time())
 
-    def _take_command(self, topic: str, layout: Layout, data: JointStateData, now: float) -> None:
+    def _take_command(
+        self, topic: str, layout: Layout, data: JointStateRecord, now: float
+    ) -> None:
         if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
             check_age(data.stamp, self._now(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)

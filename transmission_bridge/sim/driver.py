@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from transmission_bridge.errors import MessageError, ParameterError, ShapeError
-from transmission_bridge.messages.joint_state import JointStateData, JointStateRecord, ragged
+from transmission_bridge.messages.joint_state import JointStateRecord, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index
 
@@ -135,7 +135,7 @@ class Command:
     unknown: tuple[str, ...] = ()
 
 
-def read_command(message: JointStateData, names: Sequence[str]) -> Command:
+def read_command(message: JointStateRecord, names: Sequence[str]) -> Command:
     """
     Read a command message for the actuators ``names``.
 
@@ -403,7 +403,7 @@ class Driver:
         self._drive = self._advanced(now).with_dynamics(settings)
         self._settings = settings
 
-    def command(self, message: JointStateData, *, now: float) -> tuple[str, ...]:
+    def command(self, message: JointStateRecord, *, now: float) -> tuple[str, ...]:
         """
         Follow a command from now on.
 

@@ -25,7 +25,7 @@ import numpy as np
 from transmission_bridge.bridge.turns import Unwrapper
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.joint_state import JointStateData
+from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.tools.bags.csv_file import CsvRows, number, TOPIC
 from transmission_bridge.tools.bags.files import open_source
 from transmission_bridge.tools.bags.joint_state_topic import read_unusual
@@ -368,7 +368,7 @@ class _Table:
         times = [stamp if stamped else received for stamp, received, _, _ in self.rows]
         return Series(tuple(names), values, np.array(times, dtype=np.float64) * 1e-9)
 
-    def _decoded(self, data: bytes) -> JointStateData:
+    def _decoded(self, data: bytes) -> JointStateRecord:
         try:
             return self._reader.read(data)
         except MessageError:
