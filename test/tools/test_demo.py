@@ -119,8 +119,8 @@ def test_a_process_that_dies_fails_with_what_it_said(sabotaged):
     """When the bridge dies its output is shown."""
     copy = sabotaged(
         'ros/bridge_main.py',
-        '__all__ = [',
-        'raise RuntimeError("sabotage of the bridge")\n__all__ = [',
+        '\ndef main(',
+        '\nraise RuntimeError("sabotage of the bridge")\ndef main(',
     )
     result = _demo('--seconds', '2', **copy)
     assert result.returncode == 1

@@ -17,8 +17,6 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.interfaces import FIELDS
 
-__all__ = ['commands_without_end', 'several_interfaces']
-
 _RATES = frozenset(FIELDS[1:])
 
 

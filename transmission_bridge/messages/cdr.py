@@ -22,18 +22,6 @@ from transmission_bridge.messages.joint_state import (
 )
 from transmission_bridge.types import Array
 
-__all__ = [
-    'CutMessageError',
-    'JointStateEncoder',
-    'JointStateReader',
-    'JointStateView',
-    'JointStateWriter',
-    'UnusualMessageError',
-    'parse_joint_state',
-    'waypoint_count',
-]
-
-
 # -- The format, and the parser that checks every bound ------------------------------------------
 #
 # Plain CDR, little endian (OMG CORBA, "CDR transfer syntax", and DDSI-RTPS, "data encapsulation"):

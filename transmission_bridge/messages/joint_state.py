@@ -17,18 +17,6 @@ import numpy as np
 from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.types import Array, EMPTY
 
-__all__ = [
-    'JointStateRecord',
-    'Layout',
-    'LayoutTable',
-    'fill_message',
-    'joined_rows',
-    'ragged',
-    'record_from_joint_command',
-    'record_from_message',
-]
-
-
 # -- Layouts: names and array lengths ------------------------------------------------------------
 #
 # Names are looked up once per :class:`Layout`, never once per message.

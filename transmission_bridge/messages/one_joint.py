@@ -34,28 +34,6 @@ from transmission_bridge.transmissions.simple import SimpleTransmission
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
 
-__all__ = [
-    'BeginMotion',
-    'EffortCommand',
-    'HoldCommand',
-    'JointWaypoint',
-    'PositionCommand',
-    'StopCommand',
-    'TrajectoryCommand',
-    'VelocityCommand',
-    'apply_acceleration',
-    'apply_effort',
-    'apply_position',
-    'apply_rate',
-    'apply_to_command',
-    'simple_transmission',
-    'unapply_effort',
-    'unapply_position',
-    'unapply_rate',
-    'unapply_to_feedback',
-]
-
-
 # -- Numbers -------------------------------------------------------------------------------------
 #
 # ``apply`` goes from the joint to the actuator, ``unapply`` back, as in Beam Bots

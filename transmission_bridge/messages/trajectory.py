@@ -19,14 +19,6 @@ import numpy as np
 
 from transmission_bridge.types import Array
 
-__all__ = [
-    'POINT_FIELDS',
-    'TrajectoryRecord',
-    'Waypoint',
-    'fill_trajectory',
-    'trajectory_from_message',
-]
-
 #: The arrays of a waypoint.
 POINT_FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 

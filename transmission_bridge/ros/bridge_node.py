@@ -51,9 +51,6 @@ from transmission_bridge.ros.tuned_file import TunedFile
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['TransmissionBridge', 'transition']
-
-
 # -- Transitions that never lose an error --------------------------------------------------------
 
 

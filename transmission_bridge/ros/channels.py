@@ -35,16 +35,6 @@ from transmission_bridge.ros.process import asking_for_info, origin_of, with_inf
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
 
-__all__ = [
-    'Inputs',
-    'Outputs',
-    'check_separate',
-    'deserialized',
-    'endpoint',
-    'overriding',
-]
-
-
 # -- Topics of the table as rclpy has them -------------------------------------------------------
 
 

@@ -18,8 +18,6 @@ from typing import Any
 from transmission_bridge.errors import shortened, shown
 from transmission_bridge.ros.process import NodeT, run
 
-__all__ = ['files_of_others', 'own_arguments', 'run_command']
-
 
 def own_arguments(arguments: Sequence[str]) -> list[str]:
     """Return a command line without its ROS arguments (``--ros-args`` to ``--`` or the end)."""

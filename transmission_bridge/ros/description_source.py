@@ -21,8 +21,6 @@ from transmission_bridge.ros.parameters import declare
 from transmission_bridge.ros.peers import Graph, incompatible_publishers
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
-__all__ = ['PARAMETER', 'DescriptionSource', 'read_description']
-
 PARAMETER = 'robot_description'
 
 _TYPE = 'std_msgs/msg/String'

@@ -18,19 +18,6 @@ from typing import Any
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.ros.topics import TOPICS
 
-__all__ = [
-    'TOPIC_BASED',
-    'Argument',
-    'NodePlan',
-    'arguments',
-    'bridge_plan',
-    'defaults',
-    'driver_plan',
-    'refuse_gone',
-    'remappings',
-    'xacro_mappings',
-]
-
 #: Topics that the simulated driver has too, and those that it has if it moves the demo.
 _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
 _MOVER_TOPICS = ('joint_states', 'joint_commands')

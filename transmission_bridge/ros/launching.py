@@ -37,21 +37,6 @@ from transmission_bridge.ros.launch_plan import (
     xacro_mappings,
 )
 
-__all__ = [
-    'RobotDescription',
-    'bridge_arguments',
-    'bridge_launch',
-    'bridge_node',
-    'demo_launch',
-    'description_of',
-    'description_text',
-    'node_of',
-    'parameter_file',
-    'simulated_driver',
-    'topic_based_launch',
-]
-
-
 # -- Launch actions that start one node of this package ------------------------------------------
 
 

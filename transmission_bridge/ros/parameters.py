@@ -43,18 +43,6 @@ from transmission_bridge.ros.process import given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
 
-__all__ = [
-    'LiveParameters',
-    'checked_type',
-    'declare',
-    'declare_options',
-    'exact_number',
-    'fix_use_sim_time',
-    'read_options',
-    'take_integers',
-]
-
-
 # -- Declaring and setting: a wrong value is refused with a sentence, ``10`` means ``10.0`` -------
 
 

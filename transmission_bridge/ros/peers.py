@@ -28,15 +28,6 @@ from transmission_bridge.errors import MessageError, shown
 from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
 from transmission_bridge.ros.process import asking_for_info, with_info
 
-__all__ = [
-    'Graph',
-    'Namesake',
-    'SharedTopic',
-    'incompatible_publishers',
-    'incompatible_subscribers',
-    'names_of',
-]
-
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
 #: A service of every bridge, in every state, and of no other node.

@@ -34,25 +34,6 @@ if TYPE_CHECKING:
     from rclpy.node import Node
     from rclpy.service import Service
 
-__all__ = [
-    'SIGNALS',
-    'Send',
-    'Serve',
-    'StopRequest',
-    'asking_for_info',
-    'attentive_executor',
-    'available_executors',
-    'free_read_messages',
-    'given_values',
-    'intercept',
-    'origin_of',
-    'run',
-    'spin',
-    'stop_signals',
-    'with_info',
-]
-
-
 # -- Memory: free the buffers of messages that were read -----------------------------------------
 #
 # By default Fast DDS keeps each buffer of a queue at the size of the largest message that it ever

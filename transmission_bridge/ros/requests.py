@@ -36,8 +36,6 @@ from transmission_bridge.errors import (
 from transmission_bridge.ros.process import intercept, Send, Serve
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
-__all__ = ['guard_requests']
-
 #: Characters of a label; those of all transitions are shorter.
 _LONGEST_LABEL = 64
 

@@ -45,8 +45,6 @@ from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.types import Array
 
-__all__ = ['STEADY', 'ReceiptClock', 'Session', 'SimulatedTime', 'is_simulated']
-
 # -- The clock of times of receipt ---------------------------------------------------------------
 
 

@@ -48,9 +48,6 @@ from transmission_bridge.sim.driver import (
 )
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['SimulatedDriver', 'changed_settings', 'declare_settings']
-
-
 # -- Parameters, declared from the table of settings ---------------------------------------------
 
 

@@ -13,8 +13,6 @@ from transmission_bridge.ros.command_line import run_command
 if TYPE_CHECKING:
     from transmission_bridge.ros.simulated_driver import SimulatedDriver
 
-__all__ = ['main']
-
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a simulated driver until it is told to stop, as :func:`run_command` does."""

@@ -22,8 +22,6 @@ from transmission_bridge.ros.process import run
 if TYPE_CHECKING:
     from sensor_msgs.msg import JointState
 
-__all__ = ['NAME', 'main']
-
 NAME = 'states_waiter'
 
 #: Period of the message that it still waits [s].

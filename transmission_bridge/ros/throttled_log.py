@@ -13,8 +13,6 @@ from rclpy.node import Node
 
 from transmission_bridge.errors import clipped, indented
 
-__all__ = ['ThrottledLog']
-
 #: Kinds that are remembered: a hostile sender must not make the memory grow.
 _KINDS = 256
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ['BEST_EFFORT', 'LATCHED', 'RELIABLE', 'TOPICS', 'Quality', 'Topic']
-
 
 @dataclass(frozen=True)
 class Quality:

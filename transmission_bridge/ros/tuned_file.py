@@ -39,8 +39,6 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['TunedFile', 'replacing']
-
 _HEADING = """\
 # Offsets that services of transmission_bridge have set (parameter tuned_file). Under /replaced is
 # the number of the URDF in the place of which each came. Where the URDF says another one now, the

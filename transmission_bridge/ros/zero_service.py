@@ -36,8 +36,6 @@ from transmission_bridge.ros.parameters import exact_number
 from transmission_bridge.ros.session import Session
 from transmission_bridge.types import Array
 
-__all__ = ['ZeroService']
-
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 _DESCRIPTIONS = {

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 import math
 
-__all__ = ['MOTIONS', 'command_at']
-
 #: Seconds of the transition from the start to the sine.
 _ENTRY = 2.0
 

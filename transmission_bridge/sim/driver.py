@@ -20,19 +20,6 @@ from transmission_bridge.messages.joint_state import JointStateRecord, ragged
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index
 
-__all__ = [
-    'Command',
-    'Drive',
-    'Driver',
-    'DriverSettings',
-    'Mode',
-    'inject',
-    'parameter_name_of',
-    'range_of',
-    'read_command',
-]
-
-
 # -- Settings ------------------------------------------------------------------------------------
 #
 # One table: the node declares its parameters from it.
