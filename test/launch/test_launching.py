@@ -93,7 +93,7 @@ def test_demo_is_moved_on_request(kind):
         driver._perform_substitutions(context)
         assert driver.node_name == '/cell/simulated_driver'
         wishes = ('joint_commands', 'wishes')
-        assert (wishes in driver.expanded_remapping_rules) == is_moved
+        assert (wishes in (driver.expanded_remapping_rules or ())) == is_moved
         parameters = parameters_of(driver, context)
         switches = [each['move_demo'] for each in parameters if 'move_demo' in each]
         assert switches == ([True] if is_moved else [])
