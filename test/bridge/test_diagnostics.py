@@ -20,21 +20,28 @@ from state_paths import state_path
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (
-    actuator_status,
-    command_status,
+    CHECKS,
     ERROR,
-    input_status,
+    find_troubles,
+    judge,
     judged,
     OK,
-    output_status,
-    transmission_statuses,
     Trouble,
     TroubleLog,
     WARN,
+)
+from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
+from transmission_bridge.bridge.snapshot import (
+    Actuators,
+    Commands,
+    Coverage,
+    Input,
+    Look,
+    Output,
+    Peers,
+    transmission_parts,
     Window,
 )
-from transmission_bridge.bridge.driver_watch import ActuatorWatch
-from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -84,17 +91,15 @@ def time():
     return Time()
 
 
-def look(statistics, window, now=10.0, period=2.0, incompatible=(), troubles=()):
+def look(statistics, window, now=10.0, period=2.0, incompatible=''):
     """Return the status of an input."""
-    return input_status(
-        statistics,
-        window,
-        place='/left/t',
-        now=now,
-        period=period,
-        incompatible=incompatible,
-        troubles=troubles,
-    )
+    peers = Peers('/left/t', incompatible)
+    return judge(Input(statistics, peers, window, Look(now, period)))
+
+
+def command_status(statistics, counts, window, unheard=''):
+    """Return the status of the commands of one source."""
+    return judge(Commands(statistics, counts, Peers('/left/t'), window, unheard))
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 4.0), st.booleans()), max_size=20))
@@ -269,15 +274,15 @@ def test_age_is_never_negative():
 
 def test_incompatible_peers():
     """Who cannot be heard or cannot hear is named."""
-    peers = ['/driver (Best effort publisher and reliable subscription)']
+    peers = '/driver (Best effort publisher and reliable subscription)'
     for status in (
         look(TopicStatistics('t'), Window(), incompatible=peers),
-        output_status('t', '/left/t', peers),
+        judge(Output('t', Peers('/left/t', peers))),
     ):
         assert status.level == WARN
-        assert status.message == f'incompatible quality of service on /left/t: {peers[0]}'
-        assert (status['topic'], status['incompatible']) == ('/left/t', peers[0])
-    assert output_status('t', '/t', []).level == OK
+        assert status.message == f'incompatible quality of service on /left/t: {peers}'
+        assert (status['topic'], status['incompatible']) == ('/left/t', peers)
+    assert judge(Output('t', Peers('/t'))).level == OK
 
 
 def test_commands(time):
@@ -360,14 +365,9 @@ def fed(robot, feed):
 def of_robot(robot, states, window=None, now=1.0, misplaced=MappingProxyType({})):
     """Return the statuses of the transmissions by name."""
     merged = states.merged
-    statuses = transmission_statuses(
-        robot,
-        merged,
-        (states.report, MapReport()),
-        window or Window(),
-        stale=merged.stale(now),
-        misplaced=misplaced,
-    )
+    reports, stale = (states.report, MapReport()), merged.stale(now)
+    parts = transmission_parts(robot, merged, reports, window or Window(), stale, misplaced)
+    statuses = map(judge, parts)
     return {status.name.removeprefix('transmission '): status for status in statuses}
 
 
@@ -412,7 +412,7 @@ def test_nan_is_counted(robot, reference, fed, time):
     assert [statuses[name].level for name in ('wrist', 'hoist', 'arm')] == [WARN, OK, OK]
     time.now += 5.0
     assert of_robot(robot, states, window)['wrist'].level == OK
-    status = actuator_status(robot, states.merged, stale=states.merged.stale(1.0), now=1.0)
+    status = judge(Actuators(robot, states.merged, 1.0, states.merged.stale(1.0)))
     assert status['not finite finger position'] == '1'
     assert status['not finite left position'] == '2'
 
@@ -425,7 +425,7 @@ def test_stale_actuators(robot, reference, fed):
     assert [late[name].level for name in ('hoist', 'gauge', 'wrist')] == [ERROR] * 3
     assert 'winch' in late['hoist'].message
     stale = states.merged.stale(1.4)
-    status = actuator_status(robot, states.merged, stale=stale, now=1.4)
+    status = judge(Actuators(robot, states.merged, 1.4, stale))
     assert status.level == ERROR
     assert status['stale'] == 'left, right, hip, crank, finger'
     assert status['known'] == '1'
@@ -434,7 +434,7 @@ def test_stale_actuators(robot, reference, fed):
 def test_unknown_names(robot, reference, fed):
     """Names that the robot does not have are counted, and no trouble."""
     states = fed(*[reference.Message(('ghost', 'winch'), (1.0, 1.0))] * 3)
-    status = actuator_status(robot, states.merged, stale=np.zeros(6, dtype=bool), now=1.0)
+    status = judge(Actuators(robot, states.merged, 1.0, np.zeros(6, dtype=bool)))
     assert (status.level, status["unknown name 'ghost'"]) == (OK, '3')
 
 
@@ -465,7 +465,7 @@ def test_failed_to_load(robots):
         assert 'zero' in statuses['zero'].message
         assert 'line ' in statuses['zero'].message
         assert statuses['zero']['loaded'] == 'False'
-    status = actuator_status(robot, states.merged, stale=states.merged.stale(1.0), now=1.0)
+    status = judge(Actuators(robot, states.merged, 1.0, states.merged.stale(1.0)))
     assert 'of the transmissions in use; refused: nowhere, zero' in status.message
 
 
@@ -473,12 +473,12 @@ def test_failed_to_load(robots):
 
 
 class Watched:
-    """An :class:`ActuatorWatch` and the states that it looks at."""
+    """A :class:`Coverage` and the states that it looks at."""
 
     def __init__(self, robot, feed, time):
         self.states = StatePath(robot)
         self._feed, self._time = feed, time
-        self._watch, self._window = ActuatorWatch(robot, '/left/{}'.format), Window(time)
+        self._watch, self._window = Coverage(robot), Window(time)
         self._begun = time.now
         self.publishers = {'a': ['/first'], 'b': ['/second']}
 
@@ -487,15 +487,13 @@ class Watched:
         self._time.now += 1.0
         for source, message in messages:
             self._feed(self.states, message, now=self._time.now, source=source)
-        return {
-            trouble.kind: trouble.words
-            for trouble in self._watch.look(
-                self.states.merged,
-                self._window,
-                open_for=self._time.now - self._begun,
-                publishers=self.publishers,
-            )
+        peers = {
+            topic: Peers(f'/left/{topic}', publishers=dict(enumerate(publishers)))
+            for topic, publishers in self.publishers.items()
         }
+        self._watch.look(self.states.merged, self._window, peers, self._time.now - self._begun)
+        found = find_troubles(self._watch, CHECKS[Coverage])
+        return {trouble.kind: trouble.words for trouble in found}
 
 
 @pytest.fixture
@@ -559,9 +557,8 @@ def test_map_troubles(robot, time):
     window, stale = Window(time), np.zeros(6, dtype=bool)
     looks = []
     for _ in range(2):
-        statuses = transmission_statuses(
-            robot, merged, (first, second), window, stale=stale, misplaced={}
-        )
+        parts = transmission_parts(robot, merged, (first, second), window, stale, {})
+        statuses = map(judge, parts)
         looks.append({each.name: each for each in statuses}['transmission wrist'])
         time.now += 5.0
     assert [each.level for each in looks] == [WARN, OK]

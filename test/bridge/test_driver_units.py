@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from state_paths import state_path
 
-from transmission_bridge.bridge.diagnostics import actuator_status
+from transmission_bridge.bridge.diagnostics import judge
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import DriverNames
+from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.bridge.states import SensorPath, StatePath
 from transmission_bridge.bridge.zeroing import zero_offsets
 from transmission_bridge.description import load_description
@@ -425,13 +426,8 @@ def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
     _, robot = twins
     states = StatePath(robot)
     names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).names
-    status = actuator_status(
-        robot,
-        states.merged,
-        stale=np.zeros(len(robot.actuator_names), bool),
-        now=0.0,
-        driver_names=names,
-    )
+    stale = np.zeros(len(robot.actuator_names), bool)
+    status = judge(Actuators(robot, states.merged, 0.0, stale, names))
     units = {key: value for key, value in status.values if key.startswith('units ')}
     assert units == {
         'units left/m7': 'turn, rpm, A',

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.diagnostics import ERROR, WARN
-from transmission_bridge.bridge.driver_watch import DriverWatch
+from transmission_bridge.bridge import snapshot
+from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
+from transmission_bridge.bridge.snapshot import Look, Peers
 
 
 class Driver:
@@ -32,22 +33,22 @@ class Driver:
         self.others = ()
         self.refuses = ''
         self.is_paused = False
-        self._watch = DriverWatch(topic, lambda: timeout or math.inf)
+        self._topic, self._timeout = topic, timeout or math.inf
+        self._watch = snapshot.Driver()
         self._now = phase
         self._numbers = np.zeros(3)
 
     def look(self):
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
         self._now += not self.is_paused
-        found = self._watch.look(
+        self._watch.look(
             self.statistics,
+            Peers(self._topic, publishers=self.publishers, elsewhere=self.others),
             self._numbers,
-            now=self._now,
-            elapsed=float(not self.is_paused),
-            open_for=self._now,
-            publishers=self.publishers,
-            others=self.others,
+            self._timeout,
+            Look(self._now, elapsed=float(not self.is_paused), open_for=self._now),
         )
+        found = list(find_troubles(self._watch, CHECKS[snapshot.Driver]))
         assert len(found) < 2
         return found[0] if found else None
 

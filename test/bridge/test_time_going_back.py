@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.diagnostics import ERROR
-from transmission_bridge.bridge.driver_watch import DriverWatch
+from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles
 from transmission_bridge.bridge.inputs import TopicStatistics
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.snapshot import Driver, Look, Peers
 from transmission_bridge.bridge.states import PublishPolicy
 
 
@@ -30,13 +30,7 @@ def test_input_status(now, level):
     """A topic that was used before is stale."""
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.used = 1, 100.0, 100.0
-    troubles = DriverWatch('/actuator_states', lambda: 0.5).look(
-        statistics,
-        np.zeros(3),
-        now=now,
-        elapsed=1.0,
-        open_for=10.0,
-        publishers={1: '/driver'},
-        others=(),
-    )
+    driver, peers = Driver(), Peers('/actuator_states', publishers={1: '/driver'})
+    driver.look(statistics, peers, np.zeros(3), 0.5, Look(now, elapsed=1.0, open_for=10.0))
+    troubles = find_troubles(driver, CHECKS[Driver])
     assert [trouble.level for trouble in troubles] == [level] * (level is not None)

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from state_paths import state_path
 
-from transmission_bridge.bridge.diagnostics import actuator_status, ERROR, OK, WARN
+from transmission_bridge.bridge.diagnostics import ERROR, judge, OK, WARN
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -97,7 +98,7 @@ class Bridge:
     def status(self):
         """Return the status of the actuators."""
         stale = np.zeros(len(self.maps.actuator_names), dtype=bool)
-        return actuator_status(self.maps, self.states.merged, stale=stale, now=0.0)
+        return judge(Actuators(self.maps, self.states.merged, 0.0, stale))
 
 
 # -- at power-up ---------------------------------------------------------------------------------

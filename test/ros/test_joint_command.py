@@ -133,10 +133,13 @@ def test_everything_else_works_without_the_message(
     peer, make_bridge, reference, urdf, install, capfd
 ):
     """The diagnostics and the log name the package, and joint_commands are read."""
+    from transmission_bridge.bridge.diagnostics import judge
+    from transmission_bridge.ros.peers import Graph
+
     install(None)
     node = make_bridge({'robot_description': urdf})
     peer.start()
-    status = node._diagnostics._life(node._session)
+    status = judge(node._diagnostics._life(node._session, Graph(node)))
     assert status.level == 2
     assert status.message.startswith('active; the commands of ')
     assert 'install the package control_msgs' in status.message

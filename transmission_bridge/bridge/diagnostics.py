@@ -1,28 +1,27 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""REP 107 diagnostics as plain data: topics, sources of commands, transmissions, actuators."""
+"""
+REP 107 diagnostics as plain data: everything that may be wrong with a part of a bridge.
+
+Parts are those of :mod:`~transmission_bridge.bridge.snapshot`. ``CHECKS`` is the table of what may
+be wrong, with all sentences.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
+from operator import attrgetter as fact
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from transmission_bridge.bridge.gate import Gate
-from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
-from transmission_bridge.bridge.state_buffer import StateBuffer
-from transmission_bridge.description.specs import Finding
-from transmission_bridge.errors import clipped, shortened
-from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.bridge import snapshot
+from transmission_bridge.errors import clipped, shortened, shown
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Mask
 
 # Counts are totals since the node was configured. Levels describe the present: an event, such as a
 # refused message, is shown for a few seconds.
@@ -31,9 +30,6 @@ OK, WARN, ERROR = 0, 1, 2
 
 #: Characters of the name of a status, and of a key: names from outside may be of any length.
 NAME_LENGTH = 256
-
-#: Seconds for which an event is shown.
-_SHOWN = 5.0
 
 #: Seconds between two log lines of the same trouble.
 _LOG_PERIOD = 5.0
@@ -72,6 +68,15 @@ REASONS = {
     'no_position': 'a rate without the position that its ratio depends on',
     'no_velocity': 'an acceleration without the velocity that it depends on',
     'bug': 'an error in the bridge, see its log',
+}
+
+#: Why a mechanism has no solution; always shown, also at zero.
+_UNMAPPED = {
+    'domain': 'outside the positions that the mechanism can reach',
+    'singular': 'near a dead centre, beyond max_gain',
+    'no_convergence': 'no position of the mechanism was found',
+    'branch': 'the mechanism is assembled the other way round',
+    'exception': 'the transmission raised an error, see the log',
 }
 
 #: Those that concern the form of a message, not its content.
@@ -126,69 +131,6 @@ class Status:
             message=clipped('; '.join([self.message, *(each.words for each in troubles)])),
             troubles=(*self.troubles, *troubles),
         )
-
-
-class Window:
-    """
-    What has changed since the last look.
-
-    :param time: Returns the time [s] of a steady clock.
-    """
-
-    def __init__(self, time: Callable[[], float] = time.monotonic) -> None:
-        self._time = time
-        self._totals: dict[Hashable, int] = {}
-        self._seen: dict[Hashable, float] = {}
-        self._settled: dict[Hashable, tuple[bool, bool]] = {}
-        self._made: dict[Hashable, tuple[Hashable, Status]] = {}
-
-    def grown(self, key: Hashable, total: int) -> int:
-        """
-        Return the growth of a count, and store it.
-
-        :param key: Which count.
-        :param total: Its value; if that is smaller than before, the count was reset.
-        """
-        before = self._totals.get(key, 0)
-        self._totals[key] = total
-        return total - before if total >= before else total
-
-    def lately(self, key: Hashable, total: int) -> bool:
-        """Return whether a count has grown in the last 5 s."""
-        return self.was_so(key, self.grown(key, total) > 0)
-
-    def grown_lately(self, kind: tuple[str, str], counts: Mapping[str, int]) -> list[str]:
-        """Return the keys of counts of one kind that have grown in the last 5 s."""
-        return [key for key, count in counts.items() if self.lately((*kind, key), count)]
-
-    def was_so(self, key: Hashable, is_so: bool) -> bool:
-        """Return whether something is so at this look, or was in the last 5 s."""
-        now = self._time()
-        if is_so:
-            self._seen[key] = now
-        return now - self._seen.get(key, -math.inf) < _SHOWN
-
-    def settled(self, key: Hashable, is_so: bool) -> bool:
-        """
-        Return what was found at two looks in a row; false at first.
-
-        The graph of nodes is incomplete while they discover each other.
-        """
-        before, settled = self._settled.get(key, (False, False))
-        settled = is_so if is_so == before else settled
-        self._settled[key] = is_so, settled
-        return settled
-
-    def unchanged(self, key: Hashable, facts: Hashable, make: Callable[[], Status]) -> Status:
-        """
-        Return the status that was last made from the same facts, else make it.
-
-        Most of a robot's transmissions do not change between looks.
-        """
-        before = self._made.get(key)
-        if before is None or before[0] != facts:
-            before = self._made[key] = facts, make()
-        return before[1]
 
 
 class TroubleLog:
@@ -264,186 +206,278 @@ def judged(
     )
 
 
-def input_status(
-    statistics: TopicStatistics,
-    window: Window,
-    *,
-    place: str,
-    now: float,
-    period: float,
-    incompatible: Sequence[str],
-    troubles: Sequence[Trouble] = (),
-    fine: str = 'not used',
-    timeout: float | None = None,
-) -> Status:
-    """
-    Return the status of a subscribed topic.
+# -- The table -----------------------------------------------------------------------------------
 
-    :param place: Full name of the topic after remapping.
-    :param now: Time of the clock that gave the times of receipt [s].
-    :param period: Seconds since the last look.
-    :param incompatible: Publishers with incompatible QoS, in words.
-    :param troubles: Other troubles, as of a driver.
-    :param fine: The message if there is no trouble and no message was received.
-    :param timeout: Seconds after which its numbers are unknown, infinite: never; ``None`` where
-        that is not so.
+#: A text with places for facts of a part, or a function of the part.
+Text: TypeAlias = str | Callable[[Any], str]
+
+
+class Check(NamedTuple):
     """
-    topic = statistics.topic
-    age = max(now - statistics.heard, 0.0)
-    found = [
-        *_incompatibilities(place, incompatible),
-        *troubles,
-        *_rejections(statistics, window, 'input'),
-    ]
-    replaced = window.grown_lately(('stamp', topic), statistics.replaced_stamps)
-    if replaced:
-        words = f'stamps replaced by the time of receipt: {_explained(replaced)}'
-        found.append(Trouble(WARN, words))
-    rate = window.grown(('received', topic), statistics.received) / period if period else 0.0
-    if rate:
-        fine = 'receiving'
-    elif math.isfinite(age):
-        fine = 'no new message'
-    return judged(
-        topic,
-        found,
-        {
-            'topic': place,
-            'rate [Hz]': f'{rate:.1f}',
-            'age [s]': f'{age:.3f}' if math.isfinite(age) else 'never heard',
-            **({} if timeout is None else {'timeout [s]': _seconds(timeout)}),
-            'received': statistics.received,
-            'accepted': statistics.accepted,
-            'malformed': sum(
-                count for reason, count in statistics.rejected.items() if reason in _MALFORMED
-            ),
-            **_by('rejected', statistics.rejected),
-            **_by('replaced stamps', statistics.replaced_stamps),
-            'incompatible': shortened(incompatible, show=str),
-        },
-        fine,
+    Something that may be wrong with a part.
+
+    :param name: Identifies it in the log while its words change; empty where it is logged
+        elsewhere.
+    :param level: ``WARN`` or ``ERROR``, or a function of the part.
+    :param when: Of the part: falsy if nothing is wrong.
+    :param sentence: What is wrong, what was found, what to do.
+    :param each: Of the part: what is checked one by one instead of it.
+    """
+
+    name: Text
+    level: int | Callable[[Any], int]
+    when: Callable[[Any], object]
+    sentence: Text
+    each: Callable[[Any], Iterable[Any]] = lambda part: (part,)
+
+
+class Kind(NamedTuple):
+    """
+    The status of a kind of parts.
+
+    :param name: Its name.
+    :param fine: Its message if nothing is wrong.
+    :param values: Its keys and values.
+    :param around: What may be wrong around the part; these sentences follow the message.
+    """
+
+    name: Text
+    fine: Text
+    values: Callable[[Any], Mapping[str, object]]
+    around: Sequence[Check] = ()
+
+
+def judge(part: Any) -> Status:
+    """Return the status of a part."""
+    kind = KINDS[type(part)]
+    troubles = find_troubles(part, CHECKS[type(part)])
+    status = judged(_text(kind.name, part), troubles, kind.values(part), _text(kind.fine, part))
+    return status.troubled(list(find_troubles(part, kind.around)))
+
+
+def find_troubles(part: Any, checks: Iterable[Check]) -> Iterator[Trouble]:
+    """Yield what is wrong with a part."""
+    for check in checks:
+        for each in check.each(part):
+            if check.when(each):
+                level = check.level(each) if callable(check.level) else check.level
+                yield Trouble(level, _text(check.sentence, each), _text(check.name, each))
+
+
+def _text(text: Text, part: Any) -> str:
+    return text(part) if callable(text) else text.format(part)
+
+
+def _inside(name: str, checks: Iterable[Check]) -> list[Check]:
+    """Return checks for what a fact of a part holds."""
+    return [check._replace(each=fact(name)) for check in checks]
+
+
+# -- Sentences that are made of several facts -----------------------------------------------------
+
+
+def _of_driver(name: str, state: snapshot.DriverState, sentence: Text) -> Check:
+    def complete(driver: snapshot.Driver) -> str:
+        is_stale = driver.is_late and state not in ('useless', 'unheard')
+        stale = f'stale: no usable message within {driver.timeout:.3g} s; ' if is_stale else ''
+        return stale + _text(sentence, driver)
+
+    def level(driver: snapshot.Driver) -> int:
+        return ERROR if driver.is_late else WARN
+
+    return Check(name, level, lambda driver: driver.state == state, complete)
+
+
+def _publishers(driver: snapshot.Driver) -> str:
+    count, place = len(driver.peers.publishers), driver.peers.place
+    if not count:
+        return f'{place} has 0 publishers'
+    return f'{place} has {count} publisher{"s" * (count > 1)} ({driver.peers.senders})'
+
+
+def _start(driver: snapshot.Driver) -> str:
+    """
+    Return what to do about a driver that was never heard.
+
+    The parameter moves the state topic only, the node's namespace the command topic as well.
+    """
+    if driver.peers.publishers:
+        return ', but no message was received: check whether the driver publishes'
+    place, elsewhere = driver.peers.place, driver.peers.elsewhere
+    last = place.rpartition('/')[2]
+    found = [each.rpartition('/')[0] for each in elsewhere if each.rpartition('/')[2] == last]
+    words = f'; other JointState topics: {shortened(elsewhere)}' if elsewhere else ''
+    words += '; start the driver'
+    if len(found) == 1:
+        words += f", or the bridge in the driver's namespace (-r __ns:={shown(found[0] or '/')})"
+    return (
+        f'{words}, or name its topic, with its namespace, in the parameter actuator_state_topics'
     )
 
 
-def _seconds(timeout: float) -> str:
-    return f'{timeout:.3g}' if math.isfinite(timeout) else 'never'
-
-
-def output_status(
-    topic: str, place: str, incompatible: Sequence[str], troubles: Sequence[Trouble] = ()
-) -> Status:
-    """
-    Return the status of a published topic.
-
-    :param place: Full name of the topic after remapping.
-    :param incompatible: Subscribers with incompatible QoS, in words.
-    :param troubles: Other troubles.
-    """
-    return judged(
-        topic,
-        [*_incompatibilities(place, incompatible), *troubles],
-        {'topic': place, 'incompatible': shortened(incompatible, show=str)},
+def _contested(part: snapshot.Coverage) -> str:
+    return '; '.join(
+        f'{shortened(names)} on '
+        + ' and '.join(f'{topic.place} ({topic.senders})' for topic in topics)
+        for names, topics in part.contested
     )
 
 
-def _incompatibilities(place: str, peers: Sequence[str]) -> list[Trouble]:
-    if not peers:
-        return []
-    words = f'incompatible quality of service on {place}: {shortened(peers, show=str)}'
-    return [Trouble(WARN, words, 'quality of service')]
+def _explained(reasons: Iterable[str], words: Mapping[str, str] = REASONS) -> str:
+    return ', '.join(f'{each} ({words[each]})' if each in words else each for each in reasons)
 
 
-#: Counts of commands by joint: name in diagnostics, and words if they are a trouble of their own.
-_COMMAND_COUNTS = {
+def _of_count(kind: str, words: str) -> Check:
+    def sentence(part: snapshot.Commands) -> str:
+        shares = part.counts.shares if kind == 'scaled' else {}
+        joints = (
+            f'{joint} (effort {shares[joint]:.0%})' if joint in shares else joint
+            for joint in part.lately[kind]
+        )
+        return f'{words}: {", ".join(joints)}'
+
+    return Check(kind, WARN, lambda part: part.lately[kind], sentence)
+
+
+# -- What may be wrong ---------------------------------------------------------------------------
+
+_INCOMPATIBLE = Check(
+    'quality of service',
+    WARN,
+    fact('peers.incompatible'),
+    'incompatible quality of service on {0.peers.place}: {0.peers.incompatible}',
+)
+_REJECTED = Check(
+    '', WARN, fact('rejected'), lambda part: f'messages rejected: {_explained(part.rejected)}'
+)
+
+# fmt: off
+#: Counts of commands by joint: their key in diagnostics, and words if they are a trouble.
+_COUNTS = {
     'clamped': ('clamped', 'clamped to the limits'),
     'limited': ('outside limits', ''),
     'contested': ('contested', 'commanded by another source too'),
-    'stopped': (
-        'stopped beyond limits',
-        'beyond a position limit and commanded further out, velocity or effort set to zero',
-    ),
-    'outward': (
-        'outward effort passed',
-        'beyond a position limit, an effort that leads further out passes as it may hold a load',
-    ),
+    'stopped': ('stopped beyond limits', 'beyond a position limit and commanded further out, '
+                'velocity or effort set to zero'),
+    'outward': ('outward effort passed', 'beyond a position limit, an effort that leads further '
+                'out passes as it may hold a load'),
     'scaled': ('scaled', 'scaled down to the limits of actuators'),
     'jumped': ('jumped', 'positions too far away for the velocity limit, see max_step'),
     'rejected': ('rejected joints', 'rejected while the others were sent, see rejects'),
 }
+#: The checks of each part, in the order of their sentences in the status.
+CHECKS: dict[type, Sequence[Check]] = {}
+CHECKS[snapshot.LifeCycle] = (
+    Check('', ERROR, fact('failure'), '{0.state}: {0.failure}'),
+    Check('start', WARN, fact('absence'), '{0.state}: {0.absence}'),
+    Check('', WARN, lambda part: part.findings['error'], '{0.state}; the description has errors'),
+    # Logged at configure.
+    Check('', ERROR, fact('refused'), '{0.state}; {0.refused}'),
+    Check('missing', ERROR, fact('missing'), '{0.state}; {0.missing}'),
+)
+#: What may be wrong around the node; these sentences follow the message.
+AROUND = (
+    Check('clock', WARN, fact('clock'), lambda part:
+          f'use_sim_time is set and {part.clock} has 0 publishers: start the simulator, or set '
+          'use_sim_time to false' + (' (publish is rate, by that clock: nothing is published)'
+                                     if part.is_clocked else '')),
+    Check('name', WARN, fact('namesake'),
+          'another node has the name {0.namesake} too, so that both publish the same topics and '
+          'answer the same services: end one of them, or give it another namespace'),
+)
+CHECKS[snapshot.Driver] = (
+    _of_driver('silent', 'gone', lambda driver:
+               f'the driver is gone, {driver.peers.place} has 0 publishers: start it again '
+               f'(last message {max(driver.age, 0.0):.0f} s ago)'),
+    _of_driver('silent', 'hanging',
+               'silent for {0.rhythm.silence:.0f} s, after a message every '
+               '{0.rhythm.period:.2g} s (from {0.peers.senders}): check whether the driver hangs'),
+    _of_driver('refused', 'refused',
+               'every message (from {0.peers.senders}) has been refused for {0.age:.0f} s: '
+               '{0.statistics.refusal}'),
+    _of_driver('silent', 'late',
+               lambda driver: f'{_publishers(driver)}: check whether the driver publishes'),
+    # Logged where the messages were refused.
+    _of_driver('', 'useless', 'no usable actuator state yet: every message is refused: '
+               '{0.statistics.refusal}'),
+    _of_driver('silent', 'unheard',
+               lambda driver: f'no actuator state yet: {_publishers(driver)}{_start(driver)}'),
+    Check('shared', WARN, fact('peers.shared'),
+          'several publishers of {0.peers.place} ({0.peers.senders}) give {0.peers.shared} in '
+          'turn: end one of them, or let one driver give each actuator'),
+)
+CHECKS[snapshot.Input] = (
+    _INCOMPATIBLE,
+    *_inside('drivers', CHECKS[snapshot.Driver]),
+    _REJECTED,
+    Check('', WARN, fact('replaced'),
+          lambda part: f'stamps replaced by the time of receipt: {_explained(part.replaced)}'),
+)
+CHECKS[snapshot.Output] = (
+    _INCOMPATIBLE,
+    Check('published by others', WARN, fact('rivals'),
+          '{0.peers.place} is published by others too: {0.rivals}; listeners get both in turn: '
+          'remap one of them'),
+)
+CHECKS[snapshot.Coverage] = (
+    Check('never heard', WARN, fact('missing'),
+          lambda part: f'never heard of {part.missing}: check whether a driver is missing'
+          + (f' or uses other names (unknown: {part.unknown_names}), see actuator_names'
+             if part.unknown_names else '')),
+    Check('gone', WARN, fact('lost'),
+          'no longer heard of {0.lost}, whose topic has lost a publisher: start that driver '
+          'again'),
+    Check('contested', WARN, fact('contested'), lambda part:
+          f'given on two topics, the newer number is used: {_contested(part)}; let one driver '
+          'give each actuator'),
+)
+CHECKS[snapshot.Actuators] = (
+    *_inside('coverage', CHECKS[snapshot.Coverage]),
+    Check(lambda part: '' if part.is_told else 'stale', ERROR, fact('stale'),
+          'no fresh state of {0.stale}'),
+    Check('turn of {0.actuators}',
+          lambda turn: ERROR if turn.reason in ('none', 'wrong', 'fast') else WARN,
+          bool, str, fact('turns')),
+    Check('beyond {0[0]}', ERROR, bool, '{0[1]}', lambda part: part.beyond.items()),
+)
+CHECKS[snapshot.Transmission] = (
+    # Logged at configure.
+    Check('', ERROR, fact('refusal'), '{0.refusal}'),
+    # Logged with the drivers.
+    Check('', ERROR, fact('stale'), 'no fresh state of {0.stale}'),
+    Check('NaN', WARN, fact('is_nan'), 'positions of actuators were NaN or infinite'),
+    # Exceptions are logged with their traceback.
+    Check(lambda part: '' if part.lately == ['exception'] else 'map', WARN, fact('lately'),
+          lambda part: f'could not be mapped: {_explained(sorted(part.lately), _UNMAPPED)}'),
+    Check('encoder', WARN, fact('misplaced'), '{0.misplaced}'),
+)
+CHECKS[snapshot.Commands] = (
+    Check('other bridges', ERROR, fact('bridges'),
+          '{0.peers.place} is also received by another bridge ({0.bridges}), so that each command '
+          'moves both robots: give each bridge a topic of its own, by a namespace and relative '
+          'names, or remap {0.statistics.topic}'),
+    _REJECTED,
+    Check('unheard', WARN, fact('unheard'),
+          'nobody listens to {0.unheard}: start the driver, or remap this topic to the one that '
+          'it listens to'),
+    *(_of_count(kind, words) for kind, (_, words) in _COUNTS.items() if words),
+)
+CHECKS[snapshot.Active] = (
+    Check('kept effort', ERROR, fact('kept'), lambda part:
+          f'the last effort of {shortened(part.kept)} stays active, though nobody commands it: '
+          'command it, or set zero_effort if no load can fall'),
+    Check('unsent {0[0]}', WARN, bool, lambda found:
+          f'the last array was not sent on {found[0]}: {shortened(found[1])} had no active '
+          'command of that mode, or is silent, beyond a limit, or in an unknown turn',
+          lambda part: part.lacking.items()),
+)
+# fmt: on
 
 
-def command_status(
-    statistics: TopicStatistics,
-    counts: CommandCounts,
-    window: Window,
-    unheard: str = '',
-    shared: Sequence[Trouble] = (),
-) -> Status:
-    """
-    Return the status of the commands of one source.
+# -- Keys and values -----------------------------------------------------------------------------
 
-    :param unheard: Topic without subscribers to which they are published; empty if there is none.
-    :param shared: The trouble that another bridge receives them.
-    """
-    topic = statistics.topic
-    troubles = [*shared, *_rejections(statistics, window, 'commands')]
-    is_commanded = window.grown(('accepted', topic), statistics.accepted) > 0
-    # Commands that were sent while there was a subscriber are no trouble.
-    if window.was_so(('unheard', topic), is_commanded and bool(unheard)) and unheard:
-        words = (
-            f'nobody listens to {unheard}: start the driver, or remap this topic to the one that '
-            'it listens to'
-        )
-        troubles.append(Trouble(WARN, words, 'unheard'))
-    values = {'accepted': statistics.accepted, **_by('rejected', statistics.rejected)}
-    for kind, (key, words) in _COMMAND_COUNTS.items():
-        by_joint: Counter[str] = getattr(counts, kind)
-        values |= _by(key, by_joint)
-        grown = window.grown_lately((kind, topic), by_joint) if words else []
-        if kind == 'scaled':
-            grown = [
-                f'{joint} (effort {counts.shares[joint]:.0%})' if joint in counts.shares else joint
-                for joint in grown
-            ]
-        if grown:
-            troubles.append(Trouble(WARN, f'{words}: {", ".join(grown)}', kind))
-    return judged(f'commands of {topic}', troubles, values)
-
-
-def gate_status(gate: Gate) -> Status:
-    """Return the status of what is sent to the drivers, and of how it ends."""
-    troubles = []
-    if kept := gate.ledger.kept_efforts:
-        words = (
-            f'the last effort of {shortened(kept)} stays active, though nobody commands it: '
-            'command it, or set zero_effort if no load can fall'
-        )
-        troubles.append(Trouble(ERROR, words, 'kept effort'))
-    for topic, actuators in gate.missing.items():
-        words = (
-            f'the last array was not sent on {topic}: {shortened(actuators)} had no active '
-            'command of that mode, or is silent, beyond a limit, or in an unknown turn'
-        )
-        troubles.append(Trouble(WARN, words, f'unsent {topic}'))
-    endless = gate.ledger.endless
-    values = {
-        'kept efforts': len(kept),
-        **_by('arrays not sent', gate.unsent_arrays),
-        'joints without a timeout': shortened(endless) if endless else 'none',
-    }
-    return judged('commands in force', troubles, values)
-
-
-def _rejections(statistics: TopicStatistics, window: Window, view: str) -> list[Trouble]:
-    lately = window.grown_lately((view, statistics.topic), statistics.rejected)
-    grown = [reason for reason in lately if statistics.is_trouble(reason)]
-    return [Trouble(WARN, f'messages rejected: {_explained(grown)}')] if grown else []
-
-
-def _explained(reasons: Iterable[str]) -> str:
-    return ', '.join(
-        f'{reason} ({REASONS[reason]})' if reason in REASONS else reason for reason in reasons
-    )
+#: Of the status of actuators: key of the units of one, by the name that its driver uses.
+UNITS_OF = 'units '
 
 
 def _by(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
@@ -451,168 +485,66 @@ def _by(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
     return {kind: sum(counts.values())} | {f'{kind} {key}': counts[key] for key in sorted(counts)}
 
 
-# -- Transmissions and actuators -----------------------------------------------------------------
+def _life_values(part: snapshot.LifeCycle) -> dict[str, object]:
+    values: dict[str, object] = {'state': part.state, 'description': part.description}
+    robot, found = part.robot, part.findings
+    if robot is None:
+        return values
+    return values | {
+        'robot': robot.robot.name,
+        'joints': len(robot.joint_names),
+        'actuators': len(robot.actuator_names),
+        'transmissions': len(robot.transmissions),
+        'passed through': ', '.join(robot.pass_through),
+        **{f'findings {kind}': found[kind] for kind in ('error', 'warning', 'info')},
+    }
 
 
-#: Why a mechanism has no solution; always shown, also at zero.
-_REASONS = {
-    'domain': 'outside the positions that the mechanism can reach',
-    'singular': 'near a dead centre, beyond max_gain',
-    'no_convergence': 'no position of the mechanism was found',
-    'branch': 'the mechanism is assembled the other way round',
-    'exception': 'the transmission raised an error, see the log',
-}
+def _input_fine(part: snapshot.Input) -> str:
+    if part.rate:
+        return 'receiving'
+    if math.isfinite(part.age):
+        return 'no new message'
+    if not part.is_open:
+        return 'not listened to while the node is inactive'
+    return 'not used' if part.timeout is None else 'waiting for the driver'
 
 
-def transmission_statuses(
-    robot: RobotTransmissions,
-    merged: StateBuffer,
-    reports: Iterable[MapReport],
-    window: Window,
-    *,
-    stale: Mask,
-    misplaced: Mapping[str, str],
-) -> list[Status]:
-    """
-    Return one status per transmission, including those that were refused.
-
-    :param reports: What became NaN in the maps, and why.
-    :param stale: Actuators that timed out, shape ``(n_actuators,)``.
-    :param misplaced: By transmission, that its absolute encoder is probably at the joint.
-    """
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    errors: defaultdict[str, str] = defaultdict(str)
-    for report in reports:
-        for (name, reason), count in report.counts.items():
-            counts[name][reason] += count
-        errors.update(report.errors)
-    loaded = []
-    for binding in robot.bindings:
-        name = binding.spec.name
-        if name not in robot.transmissions:
-            continue
-        loaded.append(
-            _loaded(
-                robot,
-                binding,
-                merged,
-                counts[name],
-                errors[name],
-                window,
-                stale,
-                misplaced.get(name, ''),
-            )
-        )
-    refused = (_failed(*each, robot.findings) for each in _refused(robot))
-    return [*loaded, *refused]
+def _input_values(part: snapshot.Input) -> dict[str, object]:
+    statistics, timeout = part.statistics, part.timeout
+    limit = {}
+    if timeout is not None:
+        limit['timeout [s]'] = f'{timeout:.3g}' if math.isfinite(timeout) else 'never'
+    return {
+        'topic': part.peers.place,
+        'rate [Hz]': f'{part.rate:.1f}',
+        'age [s]': f'{part.age:.3f}' if math.isfinite(part.age) else 'never heard',
+        **limit,
+        'received': statistics.received,
+        'accepted': statistics.accepted,
+        'malformed': sum(statistics.rejected[reason] for reason in _MALFORMED),
+        **_by('rejected', statistics.rejected),
+        **_by('replaced stamps', statistics.replaced_stamps),
+        'incompatible': part.peers.incompatible,
+    }
 
 
-def _refused(robot: RobotTransmissions) -> list[tuple[str, str]]:
-    """Return name and type of the refused transmissions."""
-    described = robot.robot
-    loaded = robot.transmissions
-    failed = [
-        (spec.name, spec.type) for spec in described.transmissions if spec.name not in loaded
-    ]
-    return [*failed, *((each.name, each.type) for each in described.rejected)]
+def _actuators_fine(part: snapshot.Actuators) -> str:
+    refused = [spec.name for spec in snapshot.refused_transmissions(part.robot)]
+    words = 'all known' if part.known.all() else 'not all known'
+    if refused:
+        words += f' of the transmissions in use; refused: {shortened(refused, show=str)}'
+    return words
 
 
-def _loaded(
-    robot: RobotTransmissions,
-    binding: Binding,
-    merged: StateBuffer,
-    counts: Mapping[str, int],
-    error: str,
-    window: Window,
-    stale: Mask,
-    misplaced: str,
-) -> Status:
-    name = binding.spec.name
-    actuators = list(binding.actuators)
-    not_finite = tuple(merged.not_finite[:, actuators].sum(axis=1).tolist())
-    reasons = tuple(counts.get(reason, 0) for reason in _REASONS)
-    silent = tuple(robot.actuator_names[place] for place in actuators if stale[place])
-    # NaN positions make joints unknown; NaN rates are how drivers say that they have none.
-    is_nan = window.lately(('NaN', name), not_finite[0])
-    grown = tuple(window.grown_lately(('map', name), counts))
-
-    def make() -> Status:
-        troubles = []
-        if silent:
-            # Logged with the drivers.
-            troubles.append(Trouble(ERROR, f'no fresh state of {", ".join(silent)}'))
-        if is_nan:
-            troubles.append(Trouble(WARN, 'positions of actuators were NaN or infinite', 'NaN'))
-        if grown:
-            # Exceptions are logged with their traceback.
-            kind = '' if grown == ('exception',) else 'map'
-            words = ', '.join(f'{reason} ({_REASONS[reason]})' for reason in sorted(grown))
-            troubles.append(Trouble(WARN, f'could not be mapped: {words}', kind))
-        if misplaced:
-            troubles.append(Trouble(WARN, misplaced, 'encoder'))
-        values: dict[str, object] = {
-            'loaded': True,
-            'type': binding.spec.type,
-            'NaN': sum(not_finite),
-            **{f'NaN {field}': count for field, count in zip(FIELDS, not_finite, strict=True)},
-            **dict(zip(_REASONS, reasons, strict=True)),
-        }
-        if error:
-            values['last exception'] = error.strip().splitlines()[-1]
-            values['traceback'] = error.strip()
-        return judged(f'transmission {name}', troubles, values, 'loaded')
-
-    facts = (binding.spec.type, not_finite, reasons, silent, is_nan, grown, error, misplaced)
-    return window.unchanged(('transmission', name), facts, make)
-
-
-def _failed(name: str, type_name: str, findings: Iterable[Finding]) -> Status:
-    reasons = [
-        str(finding)
-        for finding in findings
-        if finding.severity == 'error' and finding.subject == name
-    ]
-    return judged(
-        f'transmission {name}',
-        [(ERROR, '; '.join(reasons) or 'failed to load')],
-        {'loaded': False, 'type': type_name},
-    )
-
-
-#: Of the status of actuators: key of the units of one, by the name that its driver uses.
-UNITS_OF = 'units '
-
-
-def actuator_status(
-    robot: RobotTransmissions,
-    merged: StateBuffer,
-    *,
-    stale: Mask,
-    now: float,
-    troubles: Sequence[Trouble] = (),
-    is_told: bool = False,
-    driver_names: Mapping[str, str] | None = None,
-) -> Status:
-    """
-    Return the status of all actuators: which are known, their units, and unknown names.
-
-    :param stale: Actuators that timed out, shape ``(n_actuators,)``.
-    :param now: Time of the clock that gave the times of receipt [s].
-    :param troubles: Those that
-        :class:`~transmission_bridge.bridge.driver_watch.ActuatorWatch` found.
-    :param is_told: Whether a silent driver is already logged.
-    :param driver_names: What drivers call actuators, with their namespace, where that differs.
-    """
-    names = robot.actuator_names
-    known = np.isfinite(merged.values(now)[0])
-    unknown = ', '.join(name for name, is_known in zip(names, known, strict=True) if not is_known)
-    silent = ', '.join(name for name, is_stale in zip(names, stale, strict=True) if is_stale)
-    values: dict[str, object] = {
-        'known': int(known.sum()),
-        'position unknown': unknown,
-        'stale': silent,
+def _actuator_values(part: snapshot.Actuators) -> dict[str, object]:
+    robot, names, merged = part.robot, part.robot.actuator_names, part.merged
+    return {
+        'known': int(part.known.sum()),
+        'position unknown': ', '.join(names[place] for place in np.flatnonzero(~part.known)),
+        'stale': part.stale,
         **{
-            UNITS_OF + (driver_names or {}).get(name, name): ', '.join(
+            UNITS_OF + part.driver_names.get(name, name): ', '.join(
                 unit.text or 'SI' for unit in units.units
             )
             for name, units in robot.units.items()
@@ -622,19 +554,55 @@ def actuator_status(
             for row, place in np.argwhere(merged.not_finite)
         },
         **{f'unknown name {name}': count for name, count in sorted(merged.unknown_names.items())},
+        **{
+            f'turn unknown {shortened(turn.actuators, show=str)}': turn.reason
+            for turn in part.turns
+        },
     }
-    found = list(troubles)
-    if silent:
-        found.append(Trouble(ERROR, f'no fresh state of {silent}', '' if is_told else 'stale'))
-    if merged.turns is not None:
-        for turn in merged.turns.open_turns():
-            level = ERROR if turn.reason in ('none', 'wrong', 'fast') else WARN
-            found.append(Trouble(level, str(turn), f'turn of {turn.actuators}'))
-            values[f'turn unknown {shortened(turn.actuators, show=str)}'] = turn.reason
-        beyond = merged.turns.take_beyond().items()
-        found += [Trouble(ERROR, words, f'beyond {joint}') for joint, words in beyond]
-    fine = 'not all known' if unknown else 'all known'
-    refused = [name for name, _ in _refused(robot)]
-    if refused:
-        fine += f' of the transmissions in use; refused: {shortened(refused, show=str)}'
-    return judged('actuators', found, values, fine)
+
+
+def _transmission_values(part: snapshot.Transmission) -> dict[str, object]:
+    if part.refusal:
+        return {'loaded': False, 'type': part.type}
+    values: dict[str, object] = {
+        'loaded': True,
+        'type': part.type,
+        'NaN': sum(part.not_finite),
+        **{f'NaN {field}': count for field, count in zip(FIELDS, part.not_finite, strict=True)},
+        **{reason: part.unmapped.get(reason, 0) for reason in _UNMAPPED},
+    }
+    if part.error:
+        values['last exception'] = part.error.strip().splitlines()[-1]
+        values['traceback'] = part.error.strip()
+    return values
+
+
+def _command_values(part: snapshot.Commands) -> dict[str, int]:
+    statistics = part.statistics
+    values = {'accepted': statistics.accepted, **_by('rejected', statistics.rejected)}
+    for kind, (key, _) in _COUNTS.items():
+        values |= _by(key, getattr(part.counts, kind))
+    return values
+
+
+def _active_values(part: snapshot.Active) -> dict[str, object]:
+    return {
+        'kept efforts': len(part.kept),
+        **_by('arrays not sent', part.unsent),
+        'joints without a timeout': shortened(part.endless) if part.endless else 'none',
+    }
+
+
+# fmt: off
+#: The status of each part, in their order in a message.
+KINDS: dict[type, Kind] = {
+    snapshot.LifeCycle: Kind('life cycle', '{0.state}', _life_values, AROUND),
+    snapshot.Input: Kind('{0.statistics.topic}', _input_fine, _input_values),
+    snapshot.Output: Kind('{0.topic}', 'OK', lambda part:
+                          {'topic': part.peers.place, 'incompatible': part.peers.incompatible}),
+    snapshot.Actuators: Kind('actuators', _actuators_fine, _actuator_values),
+    snapshot.Transmission: Kind('transmission {0.name}', 'loaded', _transmission_values),
+    snapshot.Commands: Kind('commands of {0.statistics.topic}', 'OK', _command_values),
+    snapshot.Active: Kind('commands in force', 'OK', _active_values),
+}
+# fmt: on

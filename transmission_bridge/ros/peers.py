@@ -80,10 +80,6 @@ class Graph:
             return []
         return list(self._node.get_subscriptions_info_by_topic(topic))
 
-    def has_listeners(self, topics: Iterable[str]) -> bool:
-        """Tell whether anybody subscribes to one of these topics."""
-        return any(self._node.count_subscribers(self.resolved(topic)) for topic in topics)
-
     def rivals(self, topic: str) -> list[str]:
         """Return the names of other nodes that publish a topic of this node."""
         return sorted(set(names_of(self._others(self.publishers(topic)))))
