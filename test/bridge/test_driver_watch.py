@@ -34,7 +34,7 @@ class Driver:
         self.refuses = ''
         self.is_paused = False
         self._topic, self._timeout = topic, timeout or math.inf
-        self._watch = snapshot.Driver()
+        self._watch = snapshot.Driver(self.statistics)
         self._now = phase
         self._numbers = np.zeros(3)
 
@@ -42,7 +42,6 @@ class Driver:
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
         self._now += not self.is_paused
         self._watch.look(
-            self.statistics,
             Peers(self._topic, publishers=self.publishers, elsewhere=self.others),
             self._numbers,
             self._timeout,

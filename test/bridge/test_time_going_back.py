@@ -30,7 +30,7 @@ def test_input_status(now, level):
     """A topic that was used before is stale."""
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.used = 1, 100.0, 100.0
-    driver, peers = Driver(), Peers('/actuator_states', publishers={1: '/driver'})
-    driver.look(statistics, peers, np.zeros(3), 0.5, Look(now, elapsed=1.0, open_for=10.0))
+    driver, peers = Driver(statistics), Peers('/actuator_states', publishers={1: '/driver'})
+    driver.look(peers, np.zeros(3), 0.5, Look(now, elapsed=1.0, open_for=10.0))
     troubles = find_troubles(driver, CHECKS[Driver])
     assert [trouble.level for trouble in troubles] == [level] * (level is not None)

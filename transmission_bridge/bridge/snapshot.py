@@ -275,36 +275,31 @@ class Driver:
     """
     The driver of a topic.
 
+    :param statistics: Counts of the topic.
     :ivar state: Which of its exclusive states it is in.
     :ivar is_late: Whether no usable message came within the timeout.
     :ivar age: Seconds since the newest usable message.
     :ivar timeout: Seconds after which it is stale; infinite: never.
     :ivar rhythm: When it publishes.
-    :ivar statistics: Counts of its topic.
     :ivar peers: The nodes on its topic.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, statistics: TopicStatistics) -> None:
+        self.statistics = statistics
         self.rhythm = Rhythm()
         self._window = Window()
         # When each publisher was first seen.
         self._publishers: dict[Hashable, float] = {}
         self._appeared = 0.0
 
-    def look(
-        self,
-        statistics: TopicStatistics,
-        peers: Peers,
-        numbers: Array,
-        timeout: float,
-        look: Look,
-    ) -> None:
+    def look(self, peers: Peers, numbers: Array, timeout: float, look: Look) -> None:
         """
         Find its state.
 
         :param numbers: Its newest numbers.
         """
-        rhythm, before, publishers = self.rhythm, self._publishers, peers.publishers
+        rhythm, statistics = self.rhythm, self.statistics
+        before, publishers = self._publishers, peers.publishers
         heard, used = statistics.heard, statistics.used
         if not publishers.keys() <= before.keys():
             rhythm.restart()
@@ -332,8 +327,7 @@ class Driver:
             self.state = 'hanging'
         elif heard > used and (is_late or is_other):
             self.state = 'refused'
-        self.is_late, self.age, self.timeout = is_late, age, timeout
-        self.statistics, self.peers = statistics, peers
+        self.is_late, self.age, self.timeout, self.peers = is_late, age, timeout, peers
 
     @property
     def is_fine(self) -> bool:
@@ -422,7 +416,8 @@ class Commands:
         }
         # Commands that were sent while there was a subscriber are no trouble.
         is_new = window.grown(('accepted', topic), statistics.accepted) > 0
-        self.unheard = unheard * window.was_so(('unheard', topic), is_new and bool(unheard))
+        was_unheard = window.was_so(('unheard', topic), is_new and bool(unheard))
+        self.unheard = unheard if was_unheard else ''
         self.bridges = window.confirmed(('bridges', topic), peers.rivals)
 
 
@@ -538,8 +533,9 @@ class Actuators:
         self.known = np.isfinite(merged.values(now)[0])
         self.stale = _listed(robot.actuator_names, stale)
         self.is_told = not all(driver.is_fine for driver in drivers)
-        self.turns = merged.turns.open_turns() if merged.turns else []
-        self.beyond = merged.turns.take_beyond() if merged.turns else {}
+        turns = merged.turns
+        self.turns = [] if turns is None else turns.open_turns()
+        self.beyond = {} if turns is None else turns.take_beyond()
 
 
 @dataclass(frozen=True)
@@ -654,7 +650,7 @@ class Watch:
         """Forget the drivers, because the node was activated."""
         self._active = Window()
         self._open_for = 0.0
-        self._drivers = {topic: Driver() for topic in self._state_topics}
+        self._drivers = {topic: Driver(self._statistics[topic]) for topic in self._state_topics}
         self._coverage = Coverage(self._bridge.robot)
 
     def look(
@@ -686,7 +682,7 @@ class Watch:
             drivers, coverage = self._drivers, [self._coverage]
             for topic, driver in drivers.items():
                 numbers, timeout = merged.given_by(topic), merged.timeout_of(topic)
-                driver.look(self._statistics[topic], inputs[topic], numbers, timeout, look)
+                driver.look(inputs[topic], numbers, timeout, look)
             self._coverage.look(merged, self._active, inputs, self._open_for)
             if self._open_for <= GRACE:
                 stale &= np.isfinite(merged.newest())

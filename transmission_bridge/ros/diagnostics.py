@@ -201,15 +201,15 @@ class Diagnostics:
 
     def _life(self, session: Session | None, graph: Graph) -> LifeCycle:
         node, window, state = self._node, self._window, self._node.life_state
-        has_clock = bool(graph.publishers('/clock')) or not is_simulated(node)
+        no_clock = is_simulated(node) and not graph.publishers('/clock')
         life = LifeCycle(
             state,
             self._description.place,
             node.failure,
             # Not at once: somebody may be about to start it.
             window.confirmed(('start', state), node.start_missing()),
-            graph.resolved('/clock') * window.settled('clock', not has_clock),
-            shown('/' + self._name) * self._namesake.look(graph),
+            graph.resolved('/clock') if window.settled('clock', no_clock) else '',
+            shown('/' + self._name) if self._namesake.look(graph) else '',
         )
         if session is None:
             return life
