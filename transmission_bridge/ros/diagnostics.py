@@ -14,6 +14,7 @@ import traceback
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
     ERROR,
