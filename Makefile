@@ -17,7 +17,7 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 # Hundreds of processes would compile this package each for itself.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-kilted test-core test-nodes test-jazzy campaign soak test-wheel test-colcon lint clean
+.PHONY: demo test test-kilted test-core test-nodes test-pages test-jazzy campaign soak test-wheel test-colcon lint clean
 
 demo: $(VENV)/kilted.installed
 	$(VENV)/bin/transmission_bridge demo
@@ -27,12 +27,17 @@ test: lint test-kilted test-jazzy
 # Side by side: tests of nodes wait, and the others compute on what they leave of the processors.
 test-kilted: $(VENV)/test.installed
 	$(MAKE) --no-print-directory --jobs=2 test-core test-nodes
+	$(MAKE) --no-print-directory test-pages
 
 test-core: $(VENV)/test.installed
 	nice $(VENV)/bin/python -m pytest -n 2 --dist worksteal -m 'not ros' $(PYTEST_ARGS)
 
 test-nodes: $(VENV)/test.installed
-	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal -m ros $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal -m 'ros and not pages' $(PYTEST_ARGS)
+
+# Alone: a browser without a graphics card draws on what the others would take from it.
+test-pages: $(VENV)/test.installed
+	$(VENV)/bin/python -m pytest -m pages $(PYTEST_ARGS)
 
 # Only what depends on the version of rclpy is run again: it is in these folders.
 test-jazzy: $(VENV)-jazzy/jazzy.installed

@@ -18,7 +18,7 @@ import pytest
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.pages]
 
 PAN = 'shoulder_pan_transmission.joints.shoulder_pan'
 ARM = Path(__file__).parents[3] / 'urdf' / 'arm.urdf'
