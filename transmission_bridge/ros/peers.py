@@ -5,7 +5,8 @@
 Peers in the graph: on a topic, and under the name of a node.
 
 The graph is polled: the middleware's events about peers crash the events executor. A node that was
-lease is over (20 s), so that two of a kind count only when both are heard, if they can be heard.
+killed stays in the graph until its lease is over (20 s), so that two of a kind count only when
+both are heard, if they can be heard.
 """
 
 from __future__ import annotations

@@ -29,6 +29,13 @@ def field(page, label: str):
     return page.locator(f'xpath=//label[text()="{label}"]/ancestor::div[2]//input').first
 
 
+def opened(serve, live_arm):
+    """Return the page when it has heard of the bridge and of the driver."""
+    page = serve().open()
+    shows(page, f'{live_arm.positions["shoulder_pan_motor"]:.4f}')
+    return page
+
+
 def pause(page) -> None:
     """
     Wait as long as nobody is quicker, by the clock of the page.
@@ -103,7 +110,7 @@ def test_the_page_of_a_file_loads_and_its_sliders_move_the_robot(serve):
 
 def test_a_slider_changes_the_number_of_the_bridge(serve, live_arm):
     """While nothing is commanded, as it is dragged."""
-    page = serve().open()
+    page = opened(serve, live_arm)
     drag_offset(page, 0.75)
     text = field(page, 'offset [rad]')
     page.wait_for_function('e => Number(e.value) > 1', arg=text.element_handle())
@@ -115,7 +122,7 @@ def test_a_slider_changes_the_number_of_the_bridge(serve, live_arm):
 
 def test_a_bad_number_is_refused_with_its_reason_and_the_field_goes_back(serve, live_arm):
     """What the bridge says is on the page; what is no number is not even sent."""
-    page = serve().open()
+    page = opened(serve, live_arm)
     fill(page, 'reduction', 'ten')
     shows(page, 'joints.shoulder_pan.mechanical_reduction: expected a decimal number')
     enter(page, 'reduction', '0')
@@ -126,7 +133,7 @@ def test_a_bad_number_is_refused_with_its_reason_and_the_field_goes_back(serve, 
 
 def test_numbers_that_are_typed_wait_for_enter_and_go_together(serve, live_arm):
     """The page shows what would move and how far, before it does."""
-    page = serve().open()
+    page = opened(serve, live_arm)
     fill(page, 'offset [rad]', '0.55')
     fill(page, 'reduction', '-101')
     shows(page, 'would be read 0.3000 rad further: 0.2500 rad → 0.5500 rad')
@@ -145,7 +152,7 @@ def test_numbers_that_are_typed_wait_for_enter_and_go_together(serve, live_arm):
 
 def test_what_was_typed_does_not_go_unseen_into_another_unit(serve, live_arm):
     """Numbers that were not applied are gone where the fields are made anew in degrees."""
-    page = serve().open()
+    page = opened(serve, live_arm)
     fill(page, 'offset [rad]', '1')
     page.get_by_role('tab', name='Robot').click()
     page.get_by_label('degrees').check()
@@ -159,7 +166,7 @@ def test_what_was_typed_does_not_go_unseen_into_another_unit(serve, live_arm):
 def test_zero_asks_and_acts(serve, live_arm):
     """What will change is said first; without an answer nothing does."""
     live_arm.positions['shoulder_pan_motor'] = 10.1
-    page = serve().open()
+    page = opened(serve, live_arm)
     shows(page, '0.3500')
     press(page, 'Zero here')
     shows(page, 'Set where shoulder_pan is?')
@@ -235,7 +242,7 @@ def test_two_browsers_see_what_the_other_one_changes(serve, live_arm, peer):
 
 def test_the_page_recovers_when_the_bridge_does(serve, live_arm):
     """It says that the bridge has gone, and goes on with the one that comes."""
-    page = serve().open()
+    page = opened(serve, live_arm)
     live_arm.bridge.stop()
     shows(page, 'the bridge /transmission_bridge is not there; waiting for it')
     live_arm.start()
@@ -247,7 +254,7 @@ def test_the_page_recovers_when_the_bridge_does(serve, live_arm):
 
 def test_with_a_live_command_nothing_changes_while_a_slider_is_dragged(serve, live_arm):
     """The page shows what would, and Apply does it if the guard of the bridge agrees."""
-    page = serve().open()
+    page = opened(serve, live_arm)
     live_arm.commanded = 'shoulder_pan'
     shows(page, 'commanded now: shoulder_pan')
     drag_offset(page, 0.75)
