@@ -161,7 +161,10 @@ class StateBuffer:
         """Replace the units; what drivers said stays."""
         assert self._units is not None  # else these are numbers of joints
         one = np.ones_like(self._values)
-        self._values *= units.in_si(one) / self._units.in_si(one)
+        before, after = self._units.in_si(one), units.in_si(one)
+        if np.array_equal(before, after):
+            return
+        self._values *= after / before
         self._units = units
         for source in self._sources.values():
             source.use(units.scales)

@@ -13,7 +13,7 @@ import traceback
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
@@ -35,7 +35,7 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.diagnostics import Diagnostics, WatchedNode
+from transmission_bridge.ros.diagnostics import Diagnostics, NodeFacts
 from transmission_bridge.ros.parameters import (
     declare,
     declare_options,
@@ -107,7 +107,7 @@ def transition(step: Step) -> Step:
 # -- The node ------------------------------------------------------------------------------------
 
 
-class TransmissionBridge(WatchedNode):
+class TransmissionBridge(LifecycleNode):
     """
     Republishes actuator states as joint states and joint commands as actuator commands.
 
@@ -144,7 +144,9 @@ class TransmissionBridge(WatchedNode):
         self._description = DescriptionSource(self, self._description_arrived)
         self.tuned_findings: tuple[Finding, ...] = ()
         self._zero = ZeroService(self, lambda: self._session, self._keeping)
-        self._diagnostics = Diagnostics(self, lambda: self._session, self._description, self._log)
+        self._diagnostics = Diagnostics(
+            self, self._known_facts, lambda: self._session, self._description, self._log
+        )
         take_integers(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
@@ -357,6 +359,10 @@ class TransmissionBridge(WatchedNode):
             )
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
+
+    def _known_facts(self) -> NodeFacts:
+        missing = self.start_missing()
+        return NodeFacts(self.life_state, self.failure, self.tuned_findings, missing)
 
     def start_missing(self) -> str:
         """

@@ -11,7 +11,7 @@ from functools import partial
 import math
 import time
 import traceback
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.lifecycle import LifecycleNode
@@ -49,22 +49,20 @@ _PERIOD = 1.0
 _LONGEST_PERIOD = 1.5
 
 
-class WatchedNode(LifecycleNode):
+class NodeFacts(NamedTuple):
     """
-    What diagnostics ask of the node.
+    What the node knows of itself.
 
-    :ivar life_state: State of its life cycle.
-    :ivar failure: Why the last transition failed, empty if it succeeded.
-    :ivar tuned_findings: What was refused of ``tuned_file`` when it was configured.
+    :param state: State of its life cycle.
+    :param failure: Why the last transition failed, empty if it succeeded.
+    :param refused: What was refused of ``tuned_file`` when it was configured.
+    :param absence: What it waits for, as a sentence; empty if it waits for nothing.
     """
 
-    life_state: str
+    state: str
     failure: str
-    tuned_findings: tuple[Finding, ...]
-
-    def start_missing(self) -> str:
-        """Return a sentence on what it waits for, empty where it waits for nothing."""
-        raise NotImplementedError
+    refused: tuple[Finding, ...]
+    absence: str
 
 
 class Diagnostics:
@@ -74,6 +72,7 @@ class Diagnostics:
     Exceptions of transmissions are logged here too, because no message is to blame for them.
 
     :param node: The node to watch.
+    :param facts: Returns what it knows of itself.
     :param session: Returns the present session, ``None`` while unconfigured.
     :param description: The source of the description.
     :param log: Where bugs are logged.
@@ -81,12 +80,14 @@ class Diagnostics:
 
     def __init__(
         self,
-        node: WatchedNode,
+        node: LifecycleNode,
+        facts: Callable[[], NodeFacts],
         session: Callable[[], Session | None],
         description: DescriptionSource,
         log: ThrottledLog,
     ) -> None:
         self._node = node
+        self._facts = facts
         self._session = session
         self._description = description
         self._log = log
@@ -201,14 +202,14 @@ class Diagnostics:
                 )
 
     def _life(self, session: Session | None, graph: Graph) -> LifeCycle:
-        node, window, state = self._node, self._window, self._node.life_state
+        node, window, facts = self._node, self._window, self._facts()
         no_clock = is_simulated(node) and not graph.publishers('/clock')
         life = LifeCycle(
-            state,
+            facts.state,
             self._description.place,
-            node.failure,
+            facts.failure,
             # Not at once: somebody may be about to start it.
-            window.confirmed(('start', state), node.start_missing()),
+            window.confirmed(('start', facts.state), facts.absence),
             graph.resolved('/clock') if window.settled('clock', no_clock) else '',
             shown('/' + self._name) if self._namesake.look(graph) else '',
         )
@@ -217,7 +218,7 @@ class Diagnostics:
         return replace(
             life,
             robot=session.robot,
-            refused=shortened([each.text for each in node.tuned_findings], show=str),
+            refused=shortened([each.text for each in facts.refused], show=str),
             missing=session.missing,
             is_clocked=session.options.publish == 'rate',
         )

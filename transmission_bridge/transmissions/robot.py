@@ -63,6 +63,9 @@ class Robot:
         self.bindings = bindings
         #: Made when they are first asked for: a part of a robot needs few of them.
         self._affine: dict[tuple[Direction, str], AffineMap] = {}
+        self._mechanisms = tuple(
+            each for each in bindings if not isinstance(each.transmission, LinearTransmission)
+        )
 
     # -- live numbers ----------------------------------------------------------------------------
 
@@ -201,12 +204,7 @@ class Robot:
     def mechanisms(self, direction: Direction, interface: str = 'position') -> list[Binding]:
         """Return the transmissions that have to be called."""
         forward = direction == ACTUATOR_TO_JOINT
-        return [
-            each
-            for each in self.bindings
-            if not isinstance(each.transmission, LinearTransmission)
-            and not (forward and interface in each.by_role)
-        ]
+        return [each for each in self._mechanisms if not (forward and interface in each.by_role)]
 
     def map(
         self,
