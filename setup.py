@@ -18,15 +18,15 @@ JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
     requirement.replace('==5.5.*', '==5.3.*') for requirement in KILTED[1:]
 ]
 PLOT = ['matplotlib>=3.5']
-CLI = ['rich>=10', 'argcomplete>=3']
-BAGS = ['mcap>=1.2', 'rosbags>=0.10', 'PyYAML']
+CLI = ['rich>=10', 'argcomplete>=3', 'PyYAML']
+BAGS = ['rosbags>=0.11']
 CALIBRATE = ['scipy>=1.8']
 #: pycollada reads meshes in .dae; trimesh comes with viser.
 TUNE = ['viser>=1.1,<1.2', 'pycollada>=0.8']
 MECHANISMS = ['casadi>=3.6']
 TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
-PEERS = ['mujoco', 'pin', 'idyntree']
+PEERS = ['mujoco', 'pin', 'idyntree', 'mcap>=1.2']
 TEST = [
     *(*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', 'playwright'),
     *(*PLOT, *CLI, *BAGS, *CALIBRATE, *TUNE, *PEERS),

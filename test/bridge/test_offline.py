@@ -14,7 +14,7 @@ import pytest
 from state_paths import state_path
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.offline import OfflineConverter
+from transmission_bridge.bridge.offline import bridged, OfflineBridge
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
@@ -141,9 +141,12 @@ def live(robot, recorded, **choices):
 
 
 def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
-    """Return what the converter makes of it."""
-    converter = OfflineConverter(robot, direction, refuse, options)
-    return [converter.convert(each.source, each.data, each.time) for each in recorded]
+    """Return what the bridge of a recording publishes."""
+    bridge = OfflineBridge(robot, direction, refuse, options)
+    messages = [(each.source, each.time, each.data) for each in recorded]
+    results = list(bridged(messages, dict.fromkeys(('one', 'two'), bridge)))
+    assert [message for message, _ in results] == messages
+    return [published for _, published in results]
 
 
 def padded(data, garbage):
@@ -299,12 +302,12 @@ def test_refused_messages_are_counted_by_source_and_reason():
     good = JointStateWriter(robot.actuator_names).write(1, 0)
     double = JointStateWriter(['a', 'a']).write(1, 0)
     big_endian = b'\0\0' + good[2:]
-    converter = OfflineConverter(robot, ACTUATOR_TO_JOINT, refuse)
-    messages = [good, double, double, big_endian, good]
-    result = [converter.convert('one', message, 1) for message in messages]
+    bridge = OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse)
+    messages = [('one', 1, data) for data in (good, double, double, big_endian, good)]
+    result = [published for _, published in bridged(messages, {'one': bridge})]
     assert [data is None for data in result] == [False, True, True, True, False]
-    assert converter.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
-    assert 'a' in converter.sentences['one', 'duplicate_name']
+    assert bridge.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
+    assert 'a' in bridge.sentences['one', 'duplicate_name']
 
 
 @pytest.mark.parametrize('direction', [ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR])
@@ -313,9 +316,24 @@ def test_messages_of_strangers_become_nothing(direction):
     robot = ROBOTS['plain']
     names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
     good, strange = JointStateWriter(names).write(1, 0), JointStateWriter(['grip']).write(9, 0)
-    converter = OfflineConverter(robot, direction, refuse)
+    bridge = OfflineBridge(robot, direction, refuse)
     messages = [strange, good, *[strange] * 20, good, *[good] * 20, strange]
-    result = [converter.convert('one', message, 1) for message in messages]
+    recorded = [('one', 1, data) for data in messages]
+    result = [published for _, published in bridged(recorded, {'one': bridge})]
     assert [data is None for data in result] == [data is strange for data in messages]
-    assert converter.refused == {('one', 'foreign'): 22}
-    assert 'grip' in converter.sentences['one', 'foreign']
+    assert bridge.refused == {('one', 'foreign'): 22}
+    assert 'grip' in bridge.sentences['one', 'foreign']
+
+
+def test_messages_of_other_sources_pass_and_each_bridge_has_its_own():
+    """Two bridges share nothing; a source without a bridge publishes nothing."""
+    robot = ROBOTS['plain']
+    good = JointStateWriter(robot.actuator_names).write(1, 0)
+    bridges = {name: OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse) for name in ('one', 'two')}
+    half = JointStateWriter(['a'], fields=(True, False, False)).write(2, 0)
+    messages = [('one', 1, good), ('three', 2, good), ('two', 3, half), ('one', 4, half)]
+    results = [published for _, published in bridged(messages, bridges)]
+    names = [() if data is None else JointStateReader().read(data).names for data in results]
+    assert names[1] == ()
+    assert names[2] == ('pan',)
+    assert len(names[0]) == len(names[3]) > 1

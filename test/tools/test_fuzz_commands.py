@@ -27,7 +27,7 @@ import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError
 from transmission_bridge.tools.commands import load_command, SUMMARIES
 
-for extra in ('scipy', 'matplotlib', 'mcap', 'rosbags', 'yaml'):
+for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
 
 #: Seconds that no input may take.

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from transmission_bridge.messages.cdr import (
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import Direction, JOINT_TO_ACTUATOR
+
+Recorded = TypeVar('Recorded', bound=tuple[Any, int, bytes])
 
 
 class ReverseStatePath:
@@ -77,9 +80,9 @@ class ReverseStatePath:
         return encoder.encode(JointStateRecord(stamp, '', names, *fields))
 
 
-class OfflineConverter:
+class OfflineBridge:
     """
-    Converts the messages of one or several drivers, in the order of receipt.
+    The bridge of one or several drivers, whose messages come in the order of receipt.
 
     :param robot: The maps.
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
@@ -92,7 +95,7 @@ class OfflineConverter:
     :ivar path: The live path.
     :ivar names: All names that can be published, in order.
     :ivar refused: Number of refused messages, by source and reason.
-    :ivar sentences: The error of the first of them, likewise.
+    :ivar sentences: The error of the first of them, by source and reason.
     """
 
     def __init__(
@@ -122,17 +125,7 @@ class OfflineConverter:
         self.refused: Counter[tuple[str, str]] = Counter()
         self.sentences: dict[tuple[str, str], str] = {}
 
-    def convert(self, source: str, message: bytes, received: int) -> bytes | None:
-        """
-        Convert a message as the live bridge does, in which no time passes.
-
-        Nothing times out in a recording, and no clock is set back.
-
-        :param source: The driver, for example its topic.
-        :param message: The serialised message.
-        :param received: When it was received [ns], used if it has no stamp.
-        :returns: The bridge's output, ``None`` if it publishes nothing.
-        """
+    def _publish(self, source: str, received: int, message: bytes) -> bytes | None:
         data: JointStateRecord
         try:
             try:
@@ -153,3 +146,22 @@ class OfflineConverter:
 
     def _driver(self, topic: str) -> str:
         return self._drivers.get(topic.strip('/'), topic)
+
+
+def bridged(
+    messages: Iterable[Recorded], bridges: Mapping[Any, OfflineBridge]
+) -> Iterator[tuple[Recorded, bytes | None]]:
+    """
+    Yield each message, and what its bridge publishes when it comes, ``None`` if nothing.
+
+    No time passes in these bridges: nothing times out, and no clock is set back.
+
+    :param messages: Source, time of receipt [ns], and the serialised message. The time is used if
+        the message has no stamp.
+    :param bridges: By source. A source is a topic, or an object that becomes its name as text.
+    """
+    for message in messages:
+        source, received, data = message
+        bridge = bridges.get(source)
+        published = None if bridge is None else bridge._publish(str(source), received, data)
+        yield message, published

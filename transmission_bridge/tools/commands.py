@@ -209,8 +209,8 @@ def _convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--keep-readable',
         action='store_true',
-        help='of a recording that is cut off or damaged, write what can be read, also behind the '
-        'damage; without this nothing is written',
+        help='of a recording that is cut off or damaged, write what can be read; without this '
+        'nothing is written',
     )
     _add_names(parser)
 
@@ -420,7 +420,7 @@ _COMMANDS['completion'] = Command(
 )
 _COMMANDS['convert'] = Command(
     description='Convert recorded actuator states to joint states as the bridge would have,\n'
-    'or the reverse. Everything else in the recording is copied as it is.\n\n'
+    'or the reverse. All other messages in the recording are copied.\n\n'
     'OUT appears when it is complete, and is never replaced without --force.\n\n'
     'A line of a CSV file is a message, with the columns time and stamp [s], topic, and\n'
     'NAME.position, NAME.velocity, NAME.effort, of actuators in the units of their\n'

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Output files, which appear when they are complete or not at all."""
+"""Files that are read to their end, and output files, complete or not at all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ from contextlib import contextmanager
 import os
 from pathlib import Path
 import shutil
+import stat
 import tempfile
 
 from transmission_bridge.tools.cli import clean_end, UsageError
 
-__all__ = ['check_output', 'safe_output', 'write_output']
+__all__ = ['check_output', 'check_regular', 'safe_output', 'write_output']
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """
+    Check that a path is a regular file: reading a pipe or a device may never end.
+
+    :raises OSError: If it is something else, or cannot be read.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(f"'{path}' is not a regular file")
+    with open(path, 'rb'):
+        pass
 
 
 def check_output(path: str, *, force: bool, marker: str = '') -> None:
@@ -39,9 +52,7 @@ def check_output(path: str, *, force: bool, marker: str = '') -> None:
 
 
 @contextmanager
-def safe_output(
-    path: str, *, force: bool, folder: bool = False, marker: str = ''
-) -> Iterator[str]:
+def safe_output(path: str, *, force: bool, marker: str = '') -> Iterator[str]:
     """
     Give a temporary path to write, and move it to the target at the end.
 
@@ -50,7 +61,6 @@ def safe_output(
 
     :param path: The target.
     :param force: Whether it may replace an existing one.
-    :param folder: Whether it is a folder; then the temporary one exists.
     :param marker: As in :func:`check_output`.
     :raises UsageError: If it cannot be written, or may not.
     """
@@ -64,8 +74,6 @@ def safe_output(
         raise UsageError(f"cannot write '{path}': {error.strerror}") from None
     try:
         made = Path(parent) / target.name
-        if folder:
-            made.mkdir()
         yield str(made)
         check_output(path, force=force, marker=marker)
         try:

@@ -11,22 +11,11 @@ from typing import Any
 
 from transmission_bridge.tools.cli import UsageError
 
-__all__ = ['YamlError', 'compose_yaml', 'dump_yaml', 'load_yaml']
+__all__ = ['YamlError', 'compose_yaml']
 
 
 class YamlError(Exception):
     """A text is not YAML."""
-
-
-def load_yaml(text: str) -> Any:
-    """
-    Return the plain values of a document.
-
-    :raises YamlError: If it is not YAML.
-    :raises UsageError: If PyYAML is missing.
-    """
-    yaml = _yaml()
-    return _guarded(lambda: yaml.safe_load(text))
 
 
 def compose_yaml(text: str) -> Any:
@@ -40,16 +29,6 @@ def compose_yaml(text: str) -> Any:
     """
     yaml = _yaml()
     return _guarded(lambda: yaml.compose(text, Loader=yaml.SafeLoader))
-
-
-def dump_yaml(document: Any) -> str:
-    """
-    Return a document of plain values as text, keys in their order.
-
-    :raises UsageError: If PyYAML is missing.
-    """
-    text: str = _yaml().safe_dump(document, sort_keys=False, allow_unicode=True)
-    return text
 
 
 def _yaml() -> Any:

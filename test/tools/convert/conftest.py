@@ -17,7 +17,6 @@ from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.transmissions import RobotTransmissions
 
 rosbags = pytest.importorskip('rosbags', reason='rosbags is not installed')
-pytest.importorskip('mcap', reason='mcap is not installed')
 
 from rosbags.interfaces import (  # noqa: E402 - only where it is installed
     Qos,

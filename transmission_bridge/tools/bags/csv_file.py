@@ -16,93 +16,33 @@ the message does not contain, ``nan`` one that is unknown.
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 import csv
-from dataclasses import dataclass
-import io
+from io import TextIOWrapper
+from itertools import compress
+from operator import itemgetter
 import os
 import re
-from typing import Any
+from typing import TextIO, TypeVar
 
 import numpy as np
 
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.tools.bags.model import BagInfo, Message, Topic, UnusableFileError
+from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
+from transmission_bridge.tools.files import check_regular
 from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array
 
-__all__ = [
-    'STAMP',
-    'TIME',
-    'TOPIC',
-    'Columns',
-    'CsvReader',
-    'CsvRows',
-    'CsvWriter',
-    'nanoseconds',
-    'number',
-    'seconds',
-]
+Parsed = TypeVar('Parsed')
 
 TIME, STAMP, TOPIC = 'time', 'stamp', 'topic'
 
 _BILLION = 10**9
 _SECONDS = re.compile(r'(-?)(\d{1,18})(?:\.(\d{1,9})0*)?')
-_NUMBER = re.compile(
-    r'[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)', re.IGNORECASE
-)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """
-    The columns of a file.
-
-    :param time: Index of the time of receipt.
-    :param stamp: Index of the stamp, or ``None``.
-    :param topic: Index of the topic, or ``None``.
-    :param names: Names, in the order of their first columns.
-    :param cells: For position, velocity and effort the index for each name, or ``None``.
-    """
-
-    time: int
-    stamp: int | None
-    topic: int | None
-    names: tuple[str, ...]
-    cells: tuple[tuple[int | None, ...], ...]
-
-    @classmethod
-    def of(cls, header: Sequence[str]) -> Columns:
-        """
-        Return the columns of a header.
-
-        :raises ValueError: If the header is not valid; the message says why.
-        """
-        titles = [title.strip() for title in header]
-        for title in titles:
-            if titles.count(title) > 1:
-                raise ValueError(f"column '{title}' is given twice")
-        if TIME not in titles:
-            raise ValueError(f"there is no column '{TIME}'")
-        places: dict[str, dict[str, int]] = {}
-        for place, title in enumerate(titles):
-            name, dot, interface = title.rpartition('.')
-            if dot and name and interface in FIELDS:
-                places.setdefault(name, {})[interface] = place
-            elif title not in (TIME, STAMP, TOPIC):
-                raise ValueError(
-                    f"column '{title}': expected {TIME}, {STAMP}, {TOPIC}, or a name and "
-                    f'.position, .velocity or .effort'
-                )
-        return cls(
-            titles.index(TIME),
-            titles.index(STAMP) if STAMP in titles else None,
-            titles.index(TOPIC) if TOPIC in titles else None,
-            tuple(places),
-            tuple(tuple(each.get(field) for each in places.values()) for field in FIELDS),
-        )
 
 
 def nanoseconds(text: str) -> int:
@@ -131,64 +71,66 @@ def number(text: str) -> float:
 
     :raises ValueError: If it is not one.
     """
-    stripped = text.strip()
-    if _NUMBER.fullmatch(stripped) is None:
-        raise ValueError(f"expected a number, found '{text}'")
-    return float(stripped)
+    try:
+        if text.isascii() and '_' not in text:  # which Python would take
+            return float(text)
+    except ValueError:
+        pass
+    raise ValueError(f"expected a number, found '{text}'")
 
 
-#: Messages per batch.
-_BATCH = 500
-
-
-class CsvRows:
+class CsvRows(Iterator[list[str]]):
     """
-    The rows of a CSV file in UTF-8.
+    The rows of a CSV file in UTF-8; after a damaged one the next can be read.
 
     :param path: The file.
     :raises OSError: If it cannot be read.
     """
 
     def __init__(self, path: str) -> None:
+        check_regular(path)
         self._file = open(path, 'rb')  # noqa: SIM115 - closed by close()
         self._size = os.fstat(self._file.fileno()).st_size
-        self._done = 0
-        self._rows = csv.reader(self._decoded(), strict=True)
-
-    def __iter__(self) -> Iterator[list[str]]:
-        """Iterate over the remaining rows."""
-        return self
+        # What is not UTF-8 becomes a sign that no number has.
+        text = TextIOWrapper(self._file, 'utf-8-sig', 'replace', newline='')
+        self._rows = csv.reader(text, strict=True, skipinitialspace=True)
 
     def __next__(self) -> list[str]:
         """
         Return the next row, empty for an empty line.
 
         :raises csv.Error: If it is damaged.
-        :raises UnicodeDecodeError: If it is not UTF-8.
         """
         return next(self._rows)
 
-    @property
-    def line(self) -> int:
-        """Line number of the last row."""
-        return self._rows.line_num
+    def each(
+        self, parse: Callable[[list[str]], Parsed], damaged: Callable[[str], None]
+    ) -> Iterator[Parsed]:
+        """
+        Yield the remaining rows that are not empty, parsed.
+
+        :param damaged: Called with the problem of each one that cannot be read or parsed.
+        """
+        while True:
+            try:
+                cells = next(self._rows)
+                row = parse(cells) if cells else None
+            except StopIteration:
+                return
+            except (csv.Error, ValueError, MessageError) as error:
+                damaged(f'line {self._rows.line_num}: {error}')
+            else:
+                if row is not None:
+                    yield row
 
     @property
     def progress(self) -> float:
         """Share that has been read, from 0 to 1."""
-        return min(self._done / max(self._size, 1), 1.0)
+        return min(self._file.tell() / max(self._size, 1), 1.0)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def _decoded(self) -> Iterator[str]:
-        """Yield the lines, decoded one by one, so that those before a damaged one are kept."""
-        for line in self._file:
-            text = line if self._done else line.removeprefix(BOM_UTF8)
-            self._done += len(line)
-            # Some programs end lines with a carriage return alone.
-            yield from io.StringIO(text.decode(), newline='')
 
 
 class CsvReader:
@@ -196,124 +138,121 @@ class CsvReader:
     A CSV file; see :mod:`transmission_bridge.tools.bags.csv_file` for its columns.
 
     :param path: The file.
-    :param make_topic: Makes a topic for joint states from a name.
     :param topic: Name of the topic if there is no such column.
+    :ivar topics: All topics.
     :raises OSError: If it cannot be read.
     :raises UnusableFileError: If its header is not valid.
     """
 
-    storage = compression = ''
+    storage, is_compressed = '', False
 
-    def __init__(self, path: str, make_topic: Callable[[str], Topic], topic: str) -> None:
-        self.info = BagInfo()
-        self._make_topic, self._default = make_topic, topic
-        self._topics: dict[str, Topic] = {}
-        self._encoder = JointStateEncoder()
-        self._rows = CsvRows(path)
-        try:
-            self._columns = self._header()
-        except BaseException:
-            self.close()
-            raise
-        if self._columns.topic is None:
-            self._topic(topic)
-
-    @property
-    def topics(self) -> tuple[Topic, ...]:
-        """The topics known so far."""
-        return tuple(self._topics.values())
-
-    @property
-    def lists_topics(self) -> bool:
-        """Whether there is no column for topics."""
-        return self._columns.topic is None
+    def __init__(self, path: str, topic: str) -> None:
+        self.custom: dict[str, str] = {}
+        self._path, self._default = path, topic
+        self._encoder, self._rows = JointStateEncoder(), CsvRows(path)
+        self._at: dict[str, int] = {}
+        names = {topic: 0}
+        with closing(self._rows):
+            try:
+                self._use_header([title.strip() for title in next(self._rows, [])])
+            except (csv.Error, ValueError) as error:
+                raise UnusableFileError(f'its header: {error}') from None
+            if TOPIC in self._at:
+                place = self._at[TOPIC]
+                rows = self._rows.each(list, lambda _: None)
+                names = {cells[place].strip(): 0 for cells in rows if len(cells) > place}
+        self._topics = {name: Topic(name, JOINT_STATE) for name in names}
+        self.topics = tuple(self._topics.values())
 
     @property
     def progress(self) -> float:
         """Share that has been read, from 0 to 1."""
         return self._rows.progress
 
-    def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
-        """Yield the messages, see :class:`~transmission_bridge.tools.bags.model.Source`."""
-        messages: list[Message] = []
-        try:
-            for cells in self._rows:
-                if cells:
-                    messages.append(self._message(cells))
-                if len(messages) >= _BATCH:
-                    yield messages
-                    messages = []
-        except (csv.Error, OSError, ValueError, MessageError) as error:
-            problem = f'line {self._rows.line}: {error}'
-        else:
-            problem = ''
-        yield messages
-        if problem:
-            damaged(problem)
+    def messages(self, damaged: Callable[[str], None]) -> Iterator[Message]:
+        """
+        Yield the messages in the order of the lines.
 
-    def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
-        """Yield nothing: the format has messages only."""
-        return iter(())
+        :param damaged: Called with the problem of each line that is not a message.
+        """
+        self._rows = rows = CsvRows(self._path)
+        next(rows, None)
+        yield from rows.each(self._message, damaged)
 
     def close(self) -> None:
         """Close the file."""
         self._rows.close()
 
-    def _header(self) -> Columns:
-        try:
-            header = next(self._rows, None)
-            if header is None:
-                raise UnusableFileError('it is empty')
-            return Columns.of(header)
-        except (csv.Error, ValueError) as error:
-            raise UnusableFileError(f'its header: {error}') from None
+    def _use_header(self, titles: list[str]) -> None:
+        """
+        Find the columns.
 
-    def _topic(self, name: str) -> Topic:
-        if name not in self._topics:
-            self._topics[name] = self._make_topic(name)
-        return self._topics[name]
+        :raises ValueError: If the header is not valid; the message says why.
+        """
+        self._count = len(titles)
+        found: dict[str, list[int]] = {}
+        for title, count in Counter(titles).items():
+            if count > 1:
+                raise ValueError(f"column '{title}' is given twice")
+        for place, title in enumerate(titles):
+            name, _, interface = title.rpartition('.')
+            if title in (TIME, STAMP, TOPIC):
+                self._at[title] = place
+            elif name and interface in FIELDS:
+                found.setdefault(name, [-1] * len(FIELDS))[FIELDS.index(interface)] = place
+            else:
+                raise ValueError(
+                    f"column '{title}': expected {TIME}, {STAMP}, {TOPIC}, or a name and "
+                    f'.position, .velocity or .effort'
+                )
+        if TIME not in self._at or not found:
+            raise ValueError(f"there is no column '{TIME}', or no column of a name")
+        self._names = tuple(found)
+        columns = zip(*found.values(), strict=True)  # by interface
+        self._pick = itemgetter(*(place for each in columns for place in each))
 
-    def _message(self, cells: Sequence[str]) -> Message:
+    def _message(self, cells: list[str]) -> Message:
         """
         Return a line as a message.
 
+        :raises MessageError: If the stamp does not fit.
         :raises ValueError: If a cell is missing or not valid.
         """
-        columns = self._columns
-        expected = 1 + max(
-            columns.time,
-            columns.stamp or 0,
-            columns.topic or 0,
-            *(place or 0 for row in columns.cells for place in row),
-        )
-        if len(cells) < expected:
-            raise ValueError(f'expected {expected} cells, found {len(cells)}')
-        time = nanoseconds(cells[columns.time])
+        if len(cells) < self._count:
+            raise ValueError(f'expected {self._count} cells, found {len(cells)}')
+        head = {title: cells[place].strip() for title, place in self._at.items()}
+        time, topic = nanoseconds(head[TIME]), head.get(TOPIC, self._default)
         if time < 0:
-            raise ValueError(f"expected a time after 1970, found '{cells[columns.time]}'")
-        stamp = time if columns.stamp is None else nanoseconds(cells[columns.stamp])
-        rows = [
-            ['' if place is None else cells[place].strip() for place in row]
-            for row in columns.cells
-        ]
-        given = [any(column) for column in zip(*rows, strict=True)]
-        names = tuple(name for name, used in zip(columns.names, given, strict=True) if used)
-        record = JointStateRecord(
-            divmod(stamp, _BILLION),
-            '',
-            names,
-            *(_numbers([cell for cell, used in zip(row, given, strict=True) if used])
-              for row in rows),
-        )  # fmt: skip
-        name = self._default if columns.topic is None else cells[columns.topic].strip()
-        return Message(self._topic(name), time, time, 0, self._encoder.encode(record))
+            raise ValueError(f"expected a time after 1970, found '{head[TIME]}'")
+        stamp = divmod(nanoseconds(head[STAMP]) if STAMP in head else time, _BILLION)
+        cells.append('')  # that of a missing column
+        texts = self._pick(cells)
+        is_whole = '' not in texts
+        rows = _numbers(texts if is_whole else [cell or 'nan' for cell in texts])
+        rows = rows.reshape(len(FIELDS), -1)
+        names, fields = self._names, list(rows)
+        if not is_whole:
+            given = np.array([cell != '' for cell in texts]).reshape(rows.shape)
+            used = given.any(axis=0)
+            names = tuple(compress(names, used))
+            fields = [row[used & each.any()] for row, each in zip(rows, given, strict=True)]
+        record = JointStateRecord(stamp, '', names, *fields)
+        return Message(self._topics[topic], time, self._encoder.encode(record))
 
 
-def _numbers(cells: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the numbers of cells, NaN for an empty one; empty if all are."""
-    if not any(cells):
-        return np.empty(0)
-    return np.array([number(cell) if cell else np.nan for cell in cells])
+def _numbers(cells: Sequence[str]) -> Array:
+    """
+    Return the numbers of cells.
+
+    :raises ValueError: If one is not a number.
+    """
+    try:
+        text = ''.join(cells)
+        if text.isascii() and '_' not in text:
+            return np.array(cells, dtype=np.float64)
+    except ValueError:
+        pass
+    return np.array([number(cell) for cell in cells])
 
 
 class CsvWriter:
@@ -322,56 +261,40 @@ class CsvWriter:
 
     Converted messages contain each name at most once.
 
-    :param path: The file; it must not exist.
+    :param file: The open file.
     :param names: All names in messages.
     :param topics: The topics to write; several get a column.
-    :raises OSError: If it cannot be written.
     """
 
-    def __init__(self, path: str, names: Sequence[str], topics: Sequence[str]) -> None:
+    def __init__(self, file: TextIO, names: Sequence[str], topics: Sequence[str]) -> None:
         self._topics = frozenset(topics)
         self._reader = JointStateReader()
         self._head = (TIME, STAMP, TOPIC) if len(self._topics) > 1 else (TIME, STAMP)
         titles = [f'{name}.{field}' for field in FIELDS for name in names]
+        self._names = tuple(names)
         self._places = {name: at for at, name in enumerate(names)}
-        self._file = open(path, 'x', encoding='utf-8', newline='')  # noqa: SIM115
-        self._lines = csv.writer(self._file, lineterminator='\n')
+        self._lines = csv.writer(file, lineterminator='\n')
         self._lines.writerow([*self._head, *titles])
         self._width = len(self._head) + len(titles)
 
     def add(self, topic: Topic) -> None:
         """Do nothing: a topic without messages has no lines."""
 
-    def write(self, messages: Sequence[Message]) -> None:
-        """Append the messages of these topics."""
-        self._lines.writerows(
-            self._line(message) for message in messages if message.topic.name in self._topics
-        )
-
-    def add_extra(self, record: object) -> None:
-        """Do nothing: the format has no place for it."""
-
-    def close(self) -> None:
-        """Complete the file."""
-        self._file.close()
-
-    def abort(self) -> None:
-        """Close the file without completing it."""
-        self._file.close()
-
-    def _line(self, message: Message) -> list[object]:
+    def write(self, message: Message) -> None:
+        """Append a message, if it is of these topics."""
+        if message.topic.name not in self._topics:
+            return
         view = self._reader.read(message.data)
         line: list[object] = [''] * self._width
         sec, nanosec = view.stamp
         start = len(self._head)
-        line[:start] = [
-            seconds(message.time),
-            seconds(sec * _BILLION + nanosec),
-            message.topic.name,
-        ][:start]
+        stamp = sec * _BILLION + nanosec
+        line[:start] = [seconds(message.time), seconds(stamp), message.topic.name][:start]
         for values in (view.position, view.velocity, view.effort):
-            if len(values):
+            if len(values) and view.names == self._names:
+                line[start : start + len(values)] = values.tolist()
+            elif len(values):
                 for name, value in zip(view.names, values.tolist(), strict=True):
                     line[start + self._places[name]] = value
             start += len(self._places)
-        return line
+        self._lines.writerow(line)

@@ -1,266 +1,267 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Opens and creates recordings by their names, and the folders of rosbag2."""
+"""Recordings by their names; MCAP, SQLite and the folders of rosbag2 by the library rosbags."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-import contextlib
+from contextlib import contextmanager, ExitStack
+from functools import lru_cache, partial
 import os
 from pathlib import Path
-import tempfile
 from typing import Any
 
-from transmission_bridge.tools.bags.compression import decompress, decompressed_file
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.joint_state import JointStateRecord, record_from_message
 from transmission_bridge.tools.bags.csv_file import CsvReader, CsvWriter
-from transmission_bridge.tools.bags.joint_state_topic import joint_state_topic
-from transmission_bridge.tools.bags.model import (
-    BagInfo,
-    BagMetadata,
-    DamageError,
-    Message,
-    parse_metadata,
-    ROOT,
-    Sink,
-    Source,
-    Topic,
-    UnusableFileError,
-)
-from transmission_bridge.tools.bags.sqlite_file import SqliteReader, SqliteWriter
-from transmission_bridge.tools.cli import optional
+from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
+from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.files import check_regular
 
-__all__ = [
-    'METADATA_FILE',
-    'FolderReader',
-    'FolderWriter',
-    'create_sink',
-    'is_folder',
-    'mcap_file',
-    'open_source',
-]
+METADATA = 'metadata.yaml'
+_MCAP, _SQLITE, _CSV = '.mcap', '.db3', '.csv'
+
+#: Programs that recover what rosbags cannot read.
+_RECOVERY = {'mcap': "'mcap recover IN.mcap -o OUT.mcap'", 'sqlite3': "'sqlite3 IN.db3 .recover'"}
 
 
-# -- Folders of rosbag2: `metadata.yaml` and one or more storage files ---------------------------
-
-
-METADATA_FILE = 'metadata.yaml'
-#: Storage formats and the suffixes of their files.
-_SUFFIXES = {'mcap': '.mcap', 'sqlite3': '.db3'}
-
-_LONGEST_METADATA = 64 * 1024 * 1024
-_PIECE = 1024 * 1024
-
-
-def mcap_file() -> Any:
+class BagReader:
     """
-    Return the module for MCAP files.
+    A folder of rosbag2, or one of its files, read by rosbags.
 
-    :raises UsageError: If the library for them is not installed.
-    """
-    optional('mcap', 'bags')
-    from transmission_bridge.tools.bags import mcap_file as module
-
-    return module
-
-
-class FolderReader:
-    """
-    A bag of rosbag2.
-
-    :param path: The folder.
-    :ivar info: Its own metadata.
-    :ivar storage: ``mcap`` or ``sqlite3``.
-    :ivar compression: Compression of MCAP chunks, if known.
+    :param path: The folder or file.
+    :ivar storage: ``mcap`` or ``sqlite3``, empty if it is neither.
+    :ivar is_compressed: Whether its chunks are compressed.
+    :ivar custom: Entries that the user made in its metadata.
+    :ivar topics: All topics.
+    :ivar close: Closes the recording.
     :raises OSError: If it cannot be read.
-    :raises UnusableFileError: If it is not a bag.
+    :raises UnusableFileError: If it is not a recording.
+    :raises UsageError: If rosbags is not installed.
     """
 
     def __init__(self, path: str) -> None:
-        self._metadata = metadata = _read_metadata(Path(path))
-        self.info: BagInfo = metadata.info
-        self.storage = metadata.storage
-        if metadata.mode not in ('', 'none', 'file', 'message'):
-            raise UnusableFileError(f"compression mode '{metadata.mode}' is not known")
-        # Names only, so that a bag cannot refer to files outside of its folder.
-        self._paths = [Path(path) / Path(file).name for file in metadata.files]
-        for file in self._paths:
-            if not file.is_file():
-                raise UnusableFileError(f"its file '{file.name}' is missing")
-        self._topics: dict[tuple[object, ...], Topic] = {}
-        self._number, self._part = 0, 0.0
-        self.compression = ''
-        self._lists_topics = len(self._paths) == 1 and metadata.mode != 'file'
-        if self._lists_topics:
-            with self._opened(self._paths[0]) as reader:
-                self._lists_topics = reader.lists_topics
-                self.compression = reader.compression
-
-    @property
-    def topics(self) -> tuple[Topic, ...]:
-        """The topics known so far."""
-        return tuple(self._topics.values())
-
-    @property
-    def lists_topics(self) -> bool:
-        """Whether these are all topics, before messages are read."""
-        return self._lists_topics
+        files = _files(path)
+        storage = 'sqlite3' if any(_SQLITE in file.suffixes for file in files) else 'mcap'
+        self._recovery = f'; {_RECOVERY[storage]} may recover more'
+        rosbag2 = optional('rosbags.rosbag2', 'bags')
+        # rosbags writes no two connections that agree in name, type, encoding and QoS.
+        equal: dict[object, Topic] = {}
+        self._topics: dict[int, Topic] = {}
+        try:
+            with _bounded(), ExitStack() as stack:
+                for file in files:
+                    _check_size(file)
+                self._reader = stack.enter_context(rosbag2.Reader(path))
+                for each in self._reader.connections:
+                    key = str(each.topic), str(each.msgtype), each.ext.serialization_format
+                    qos = tuple(each.ext.offered_qos_profiles)
+                    topic = Topic(*key, each.msgdef.data, each.digest, qos)
+                    self._topics[each.id] = equal.setdefault((*key, qos), topic)
+                inner, self._count = self._reader.storage, int(self._reader.message_count)
+                custom = inner.metadata.custom or {}
+                self.custom = {str(key): str(value) for key, value in custom.items()}
+                self.close = stack.pop_all().close
+        except (UnusableFileError, UsageError):
+            raise
+        except Exception as error:  # rosbags raises whatever a damaged file leads to
+            raise UnusableFileError(_words(error) + self._recovery) from None
+        # rosbags would decompress messages without a limit.
+        self._is_packed = inner.metadata.compression_mode == 'message'
+        inner.metadata = inner.metadata._replace(compression_mode=None)
+        stores = getattr(inner, 'storages', [inner])
+        chunks = [chunk for each in stores for chunk in getattr(each, 'chunks', ())]
+        self.is_compressed = any(chunk.compression for chunk in chunks)
+        self.storage, self.topics, self._read = storage, tuple(equal.values()), 0
 
     @property
     def progress(self) -> float:
         """Share that has been read, from 0 to 1."""
-        return min((self._number + self._part) / max(len(self._paths), 1), 1.0)
+        return self._read / max(self._count, self._read, 1)
 
-    def batches(self, damaged: Callable[[str], None]) -> Iterator[list[Message]]:
-        """Yield the messages, see :class:`~transmission_bridge.tools.bags.model.Source`."""
-        for number, file in enumerate(self._paths):
-            self._number, self._part = number, 0.0
-            try:
-                with self._opened(file) as reader:
-                    for batch in reader.batches(damaged):
-                        self._part = reader.progress
-                        yield from self._decompressed(batch, damaged)
-            except (DamageError, UnusableFileError) as error:
-                damaged(f"its file '{file.name}': {error}")
-        self._number, self._part = len(self._paths), 0.0
+    def messages(self, damaged: Callable[[str], None]) -> Iterator[Message]:
+        """
+        Yield the messages in the order of receipt.
 
-    def _decompressed(
-        self, batch: list[Message], damaged: Callable[[str], None]
-    ) -> Iterator[list[Message]]:
-        """Yield the messages of a batch, decompressed, without those that cannot be."""
-        if self._metadata.mode != 'message':
-            yield batch
-            return
-        messages: list[Message] = []
-        for each in batch:
+        :param damaged: Called with the problem if something cannot be read: after the messages
+            before it, and before those after it.
+        """
+        self._read, topics = 0, self._topics
+        found = self._reader.messages()
+        while True:
             try:
-                data = decompress(each.data, self._metadata.compression)
-            except DamageError as error:
-                yield messages
-                messages = []
-                damaged(str(error))
+                connection, time, data = next(found)
+                if type(data) is not bytes or type(time) is not int:
+                    raise ValueError('a row of the table messages is not a message')
+                if self._is_packed:
+                    data = _decompress(_zstd().ZstdDecompressor, data)
+            except StopIteration:
+                break
+            except Exception as error:  # rosbags raises whatever a damaged file leads to
+                damaged(_words(error) + self._recovery)
+                return
+            self._read += 1
+            yield Message(topics[connection.id], time, data)
+        missing = self._count - self._read
+        if missing > 0:
+            damaged(f'{missing} messages of its index were not found{self._recovery}')
+
+
+def _files(path: str) -> list[Path]:
+    """
+    Return the files of a recording.
+
+    :raises OSError: If it cannot be read.
+    :raises UnusableFileError: If it is a folder that is not a bag.
+    """
+    files = [Path(path)]
+    if os.path.isdir(path):
+        if not (Path(path) / METADATA).exists():
+            raise UnusableFileError(f'it is a folder without {METADATA}, not a bag')
+        files = [file for file in Path(path).iterdir() if not file.is_dir()]
+    for file in files:
+        check_regular(file)
+        if _SQLITE in file.suffixes:
+            _check_uri(file)
+    return files
+
+
+def _check_uri(path: Path) -> None:
+    if set('?#%') & set(str(path)):  # rosbags makes a URI of it, without quoting
+        raise OSError(f"the path of an SQLite file cannot have ?, # or %: '{path}'")
+
+
+def _words(error: Exception) -> str:
+    """Return an error of rosbags, with its type unless it is a sentence."""
+    return str(error) if type(error).__name__ in ('ReaderError', 'ValueError') else repr(error)
+
+
+# -- Bounds: a small file can expand to a very large one, and rosbags has no limits --------------
+
+
+#: Most bytes of a chunk or a message; of a file, besides :data:`_EXPANSION` times its size.
+_LARGEST, _EXPANSION = 256 * 1024 * 1024, 100
+#: Most bytes of :data:`METADATA`, which is YAML.
+_LONGEST_METADATA = 4 * 1024 * 1024
+
+
+def _check_size(file: Path) -> None:
+    """
+    Check a file that is read, or decompressed into the temporary folder, as a whole.
+
+    :raises UnusableFileError: If it is too large, or can expand without end.
+    """
+    size = file.stat().st_size
+    if file.name == METADATA:
+        if size > _LONGEST_METADATA:
+            raise UnusableFileError(f'its {METADATA} has more than {_LONGEST_METADATA} bytes')
+        events = optional('ruamel.yaml', 'bags').YAML(typ='safe').parse(file.read_text('utf-8'))
+        if any(type(event).__name__ == 'AliasEvent' for event in events):
+            raise UnusableFileError(f'its {METADATA} has aliases, which expand without end')
+    if file.suffix == '.zstd':
+        most = left = _LARGEST + _EXPANSION * size
+        with _zstd().open(file, 'rb') as raw:
+            while left >= 0 and (piece := raw.read(1 << 20)):
+                left -= len(piece)
+        if left < 0:
+            raise UnusableFileError(f"'{file.name}' of {size} bytes expands to more than {most}")
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Let rosbags decompress chunks with a limit, and open databases without views."""
+    chunks = optional('rosbags.rosbag2.storage_mcap', 'bags').DECOMPRESSORS
+    chunks['zstd'] = partial(_decompress, _zstd().ZstdDecompressor)
+    chunks['lz4'] = partial(_decompress, optional('lz4.frame', 'bags').LZ4FrameDecompressor)
+    apsw = optional('apsw', 'bags')
+
+    def bound(database: Any) -> None:
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, _LARGEST)
+        # A view may have endless rows.
+        database.authorizer = lambda *about: apsw.SQLITE_DENY if about[-1] else apsw.SQLITE_OK
+
+    apsw.connection_hooks.append(bound)
+    try:
+        yield
+    finally:
+        apsw.connection_hooks.remove(bound)
+
+
+def _decompress(make: Callable[[], Any], data: bytes, size: int = _LARGEST) -> bytes:
+    decompressor, most = make(), min(size, _LARGEST)
+    raw: bytes = decompressor.decompress(data, max_length=most + 1)
+    if len(raw) > most or not decompressor.eof:
+        raise ValueError(f'a compressed piece is cut off, or has more than {most} bytes')
+    return raw
+
+
+def _zstd() -> Any:
+    # Newer versions of Python have it, for others it is a package.
+    return optional('rosbags.rosbag2.reader', 'bags').zstd
+
+
+# -- Message types -------------------------------------------------------------------------------
+
+
+#: The hash of a type without a known definition; rosbags writes no empty one.
+_NO_HASH = f'RIHS01_{"0" * 64}'
+#: How a definition in IDL begins.
+_IDL = f'{"=" * 80}\nIDL: '
+
+
+def _described(topic: Topic) -> tuple[str, str]:
+    """
+    Return definition and hash of a topic's type, as far as the recording or rosbags knows them.
+
+    :raises UsageError: If rosbags is not installed.
+    """
+    types = optional('rosbags.typesys', 'bags')
+    definition, type_hash = topic.definition, topic.type_hash
+    try:
+        store = _type_store()
+        if definition and not type_hash:
+            store = types.get_typestore(types.Stores.EMPTY)
+            if definition.startswith(_IDL):
+                parsed = types.get_types_from_idl(definition)
             else:
-                messages.append(each._replace(data=data))
-        yield messages
-
-    def extras(self, damaged: Callable[[str], None]) -> Iterator[Any]:
-        """Yield attachments and metadata of MCAP files."""
-        for file in self._paths if self.storage == 'mcap' else ():
-            # Problems of a whole file are reported when its messages are read.
-            with contextlib.suppress(DamageError, UnusableFileError), self._opened(file) as reader:
-                yield from reader.extras(damaged)
-
-    def close(self) -> None:
-        """Do nothing: files are open only while they are read."""
-
-    def _opened(self, file: Path) -> _Opened:
-        return _Opened(file, self._metadata, self._same)
-
-    def _same(self, topic: Topic) -> Topic:
-        return self._topics.setdefault(topic.key, topic)
+                parsed = types.get_types_from_msg(definition, topic.type)
+            store.fielddefs.update(parsed)  # enough for the hash; ``register`` would compile them
+        definition = definition or store.generate_msgdef(topic.type, ros_version=2)[0]
+        return definition, type_hash or store.hash_rihs01(topic.type)
+    except Exception:  # whatever an odd definition leads to: it is copied as it is
+        return definition, type_hash or _NO_HASH
 
 
-class _Opened:
-    """A storage file while it is read, decompressed if the whole file is compressed."""
-
-    def __init__(self, path: Path, metadata: BagMetadata, same: Callable[[Topic], Topic]) -> None:
-        self._path, self._metadata, self._same = path, metadata, same
-        self._copy: str | None = None
-
-    def __enter__(self) -> Source:
-        path = str(self._path)
-        if self._metadata.mode == 'file':
-            handle, self._copy = tempfile.mkstemp(prefix='transmission_bridge.')
-            path = self._copy
-            try:
-                with os.fdopen(handle, 'wb') as copy:
-                    pieces = decompressed_file(str(self._path), self._metadata.compression)
-                    copy.writelines(pieces)
-            except BaseException:
-                self._remove_copy()
-                raise
-        try:
-            is_sqlite = self._metadata.storage == 'sqlite3'
-            kind = SqliteReader if is_sqlite else mcap_file().McapReader
-            self._reader: Source = kind(path, self._metadata, self._same)
-        except BaseException:
-            self._remove_copy()
-            raise
-        return self._reader
-
-    def __exit__(self, *_: object) -> None:
-        self._reader.close()
-        self._remove_copy()
-
-    def _remove_copy(self) -> None:
-        if self._copy is not None:
-            os.unlink(self._copy)
-
-
-class FolderWriter:
+def decode(data: bytes, type_name: str) -> Any:
     """
-    A bag of rosbag2 with one storage file.
+    Return a message in any encoding that rosbags knows, such as a big-endian one.
 
-    :param path: The folder, which exists and is empty.
-    :param info: Its own metadata.
-    :param name: Final name of the folder.
-    :param storage: ``mcap`` or ``sqlite3``.
-    :param compression: Compression of MCAP chunks.
+    :raises MessageError: If it cannot be decoded at all (``undecodable``).
+    :raises UsageError: If rosbags is not installed.
     """
-
-    def __init__(
-        self, path: str, info: BagInfo, name: str, storage: str, compression: str = ''
-    ) -> None:
-        self._folder = Path(path)
-        file = f'{name}_0{_SUFFIXES[storage]}'
-        path = str(self._folder / file)
-        if storage == 'mcap':
-            self._inner = mcap_file().McapWriter(path, info, file, compression=compression)
-        else:
-            self._inner = SqliteWriter(path, info, file)
-
-    def add(self, topic: Topic) -> None:
-        """Add a topic, which may have no messages."""
-        self._inner.add(topic)
-
-    def write(self, messages: Sequence[Message]) -> None:
-        """Append messages."""
-        self._inner.write(messages)
-
-    def add_extra(self, record: Any) -> None:
-        """Append an attachment or metadata, if the storage is MCAP."""
-        self._inner.add_extra(record)
-
-    def close(self) -> None:
-        """Complete the bag."""
-        self._inner.close()
-        lines = ''.join(f'  {line}\n' for line in self._inner.metadata.splitlines())
-        (self._folder / METADATA_FILE).write_text(f'{ROOT}:\n{lines}', encoding='utf-8')
-
-    def abort(self) -> None:
-        """Close the bag without completing it."""
-        self._inner.abort()
-
-
-def _read_metadata(folder: Path) -> BagMetadata:
+    store = _type_store()
     try:
-        with open(folder / METADATA_FILE, 'rb') as file:
-            data = file.read(_LONGEST_METADATA)
-    except FileNotFoundError:
-        raise UnusableFileError(f'it is a folder without {METADATA_FILE}, not a bag') from None
-    try:
-        metadata = parse_metadata(data.decode())
-    except UnicodeDecodeError:
-        raise UnusableFileError(f'its {METADATA_FILE} is not UTF-8') from None
-    if metadata.storage not in _SUFFIXES:
-        raise UnusableFileError(f"storage '{metadata.storage}' is not supported")
-    return metadata
+        return store.deserialize_cdr(data, type_name)
+    except Exception as error:  # it raises whatever a broken message leads to
+        raise MessageError('undecodable', f'the message cannot be decoded: {error}') from None
+
+
+def read_unusual(data: bytes) -> JointStateRecord:
+    """Return a joint state that the fast reader does not read; raises as :func:`decode`."""
+    return record_from_message(decode(data, JOINT_STATE))
+
+
+@lru_cache(maxsize=1)
+def _type_store() -> Any:
+    types = optional('rosbags.typesys', 'bags')
+    return types.get_typestore(types.Stores.LATEST)
 
 
 # -- Recordings by their names -------------------------------------------------------------------
 
 
-_MCAP, _SQLITE, _CSV = '.mcap', '.db3', '.csv'
+Source = BagReader | CsvReader
 
 
 def open_source(path: str, topic: str) -> Source:
@@ -271,21 +272,13 @@ def open_source(path: str, topic: str) -> Source:
     :raises OSError: If it cannot be read.
     :raises UnusableFileError: If it is not a recording.
     """
-    if os.path.isdir(path):
-        return FolderReader(path)
     suffix = Path(path).suffix
-    if suffix == _MCAP:
-        source: Source = mcap_file().McapReader(path)
-        return source
-    if suffix == _SQLITE:
-        return SqliteReader(path)
+    if os.path.isdir(path) or suffix in (_MCAP, _SQLITE):
+        return BagReader(path)
     if suffix == _CSV:
-        return CsvReader(path, joint_state_topic, topic)
-    with open(path, 'rb'):  # for the operating system's error
-        pass
-    raise UnusableFileError(
-        'its type is unknown: give a rosbag2 folder, or a file .mcap, .db3 or .csv'
-    )
+        return CsvReader(path, topic)
+    check_regular(path)
+    raise UnusableFileError('it is neither a rosbag2 folder nor a file .mcap, .db3 or .csv')
 
 
 def is_folder(path: str) -> bool:
@@ -293,36 +286,67 @@ def is_folder(path: str) -> bool:
     return Path(path).suffix not in (_MCAP, _SQLITE, _CSV)
 
 
-def create_sink(
-    path: str,
-    name: str,
-    source: Source,
-    *,
-    storage: str | None,
-    columns: Sequence[str],
-    topics: Sequence[str],
-) -> Sink:
+class BagWriter:
     """
-    Create a recording of the type of its name.
+    A recording that rosbags writes.
 
-    :param path: Temporary path: an existing empty folder, or a file that does not exist.
-    :param name: Its final name.
-    :param source: The recording that is converted.
+    :param writer: The open writer of rosbags.
+    """
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+        self._connections: dict[Topic, Any] = {}
+
+    def add(self, topic: Topic) -> None:
+        """Add a topic, which may have no messages."""
+        definition, type_hash = _described(topic)
+        self._connections[topic] = self._writer.add_connection(
+            topic.name, topic.type, msgdef=definition, rihs01=type_hash,
+            serialization_format=topic.encoding, offered_qos_profiles=topic.qos,
+        )  # fmt: skip
+
+    def write(self, message: Message) -> None:
+        """
+        Append a message of a topic that was added.
+
+        :raises OverflowError: If its time cannot be written.
+        :raises sqlite3.Error: If the database cannot be written.
+        """
+        self._writer.write(self._connections[message.topic], message.time, message.data)
+
+
+@contextmanager
+def create_sink(
+    path: str, source: Source, storage: str | None, columns: Sequence[str], topics: Sequence[str]
+) -> Iterator[BagWriter | CsvWriter]:
+    """
+    Create a recording of the type of its name; it is complete after the block.
+
+    :param path: The file or folder, which does not exist, in a folder without others.
+    :param source: The recording whose storage, compression and custom metadata are taken over.
     :param storage: ``mcap`` or ``sqlite3``, of a folder; by default that of the source.
     :param columns: Names in joint states, for CSV.
     :param topics: Topics to write, for CSV.
     :raises OSError: If it cannot be written.
-    :raises UnusableFileError: If it cannot be written.
+    :raises UsageError: If a library is not installed.
     """
-    suffix = Path(name).suffix
+    suffix = Path(path).suffix
     if suffix == _CSV:
-        return CsvWriter(path, columns, topics)
-    if suffix == _SQLITE:
-        return SqliteWriter(path, source.info, name)
-    if suffix == _MCAP:
-        sink: Sink = mcap_file().McapWriter(
-            path, source.info, name, compression=source.compression
-        )
-        return sink
-    storage = storage or source.storage or 'mcap'
-    return FolderWriter(path, source.info, name, storage, source.compression)
+        with open(path, 'x', encoding='utf-8', newline='') as file:
+            yield CsvWriter(file, columns, topics)
+        return
+    rosbag2 = optional('rosbags.rosbag2', 'bags')
+    kind = {_MCAP: 'mcap', _SQLITE: 'sqlite3'}.get(suffix, storage or source.storage or 'mcap')
+    # rosbags names the file after its folder.
+    folder = Path(path) if is_folder(path) else Path(path).parent / 'bag' / Path(path).stem
+    if kind == 'sqlite3':
+        _check_uri(folder)
+    plugin = rosbag2.StoragePlugin[kind.upper()]
+    writer = rosbag2.Writer(folder, version=9, storage_plugin=plugin)
+    if kind == 'mcap' and source.is_compressed:
+        writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
+    writer.custom_data.update(source.custom)
+    with writer:
+        yield BagWriter(writer)
+    if not is_folder(path):
+        os.rename(next(folder.glob(f'*{suffix}')), path)

@@ -27,14 +27,8 @@ from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.tools.bags.csv_file import CsvRows, number, TOPIC
-from transmission_bridge.tools.bags.files import open_source
-from transmission_bridge.tools.bags.joint_state_topic import read_unusual
-from transmission_bridge.tools.bags.model import (
-    JOINT_STATE,
-    Message,
-    Source,
-    UnusableFileError,
-)
+from transmission_bridge.tools.bags.files import open_source, read_unusual, Source
+from transmission_bridge.tools.bags.model import JOINT_STATE, Message, UnusableFileError
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.robot import NAMES_HINT
 from transmission_bridge.types import Array
@@ -282,11 +276,10 @@ def _read(
     file: str, source: Source, tables: Mapping[str, _Table]
 ) -> tuple[Recording, tuple[str, ...]]:
     problems: list[str] = []
-    for batch in source.batches(problems.append):
-        for message in batch:
-            table = tables.get(message.topic.name.strip('/'))
-            if table is not None and message.topic.type == JOINT_STATE:
-                table.add(message)
+    for message in source.messages(problems.append):
+        table = tables.get(message.topic.name.strip('/'))
+        if table is not None and message.topic.type == JOINT_STATE:
+            table.add(message)
     notes = [f"'{file}' is damaged ({each}); what can be read is used" for each in problems[:1]]
     for name, table in tables.items():
         if table.is_foreign:

@@ -6,142 +6,99 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 import os
+import sqlite3
 
+from transmission_bridge.bridge.offline import OfflineBridge
 from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.errors import shown
-from transmission_bridge.tools.bags.files import is_folder, METADATA_FILE, open_source
-from transmission_bridge.tools.bags.model import DamageError, Source, UnusableFileError
+from transmission_bridge.tools.bags.files import is_folder, METADATA, open_source, read_unusual
+from transmission_bridge.tools.bags.model import UnusableFileError
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable, progress, UsageError
 from transmission_bridge.tools.convert.run import (
-    convert_recording,
-    Converted,
-    DamagedInputError,
+    Conversion,
     DESCRIPTION_TOPIC,
     find_description,
-    MessageConverter,
-    NothingConvertedError,
-    Output,
+    NothingWrittenError,
+    plan_topics,
     topic_pairs,
-    TopicPlan,
 )
-from transmission_bridge.tools.files import check_output
+from transmission_bridge.tools.files import check_output, safe_output
 from transmission_bridge.tools.robot import bridge_setup, NAMES_HINT, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import (
-    ACTUATOR_TO_JOINT,
-    Direction,
-    JOINT_TO_ACTUATOR,
-)
-
-__all__ = ['run']
-
-_DIRECTIONS: dict[str, Direction] = {'joint': ACTUATOR_TO_JOINT, 'actuator': JOINT_TO_ACTUATOR}
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    path, output = options.input, Output(
-        options.output, options.storage, options.force, options.keep_readable
-    )  # fmt: skip
+    path, output, to = options.input, options.output, options.to
     sides = [text.split(':') for text in options.topic]
-    setup = bridge_setup(options, [side[0 if options.to == 'joint' else -1] for side in sides])
-    pairs = topic_pairs(options.topic, options.to, setup.options.actuator_state_topics)
-    plan = TopicPlan(path, pairs, keep=options.keep)
-    _check_paths(path, output)
+    setup = bridge_setup(options, [side[0 if to == 'joint' else -1] for side in sides])
+    pairs = topic_pairs(options.topic, to, setup.options.actuator_state_topics)
+    if os.path.exists(path) and os.path.exists(output) and os.path.samefile(path, output):
+        raise UsageError('OUT is IN; a recording is not converted in place')
+    marker = METADATA if is_folder(output) else ''
+    check_output(output, force=options.force, marker=marker)
     try:
-        own = None if options.file else _own_description(path, plan)
-        data = read_robot_file(options.file) if own is None else own
-        robot, notes = setup.robot(data, is_recorded=True)
-        for note in notes:
-            _note(console, note)
-        _note_description(robot, options.file or path, console)
-        converter = MessageConverter(
-            robot, _DIRECTIONS[options.to], plan, setup.options, NAMES_HINT
-        )
-        source = _open(path, plan)
-        try:
-            with clean_end(), progress(console.err, 'converting') as show:
-                done = convert_recording(
-                    source, output, converter, plan, description=own, show=show
-                )
-        finally:
-            source.close()
-    except (DamagedInputError, DamageError, UnusableFileError) as error:
+        with _as_usage(f"read '{path}'", OSError, ValueError):
+            opened = open_source(path, next(iter(pairs)))
+        with closing(opened) as source:
+            own = None if options.file else find_description(path, source)
+            data = read_robot_file(options.file) if own is None else own
+            robot, notes = setup.robot(data, is_recorded=True)
+            file = f"'{options.file or path}'"
+            if not robot.joint_names:
+                raise UsageError(f'{file} has no joint that can be converted')
+            for note in notes:
+                _note(console, note)
+            if count := sum(finding.severity == 'error' for finding in robot.findings):
+                _note(console, f"{file} has errors ({count}), joints are missing: see 'check'")
+            direction = ACTUATOR_TO_JOINT if to == 'joint' else JOINT_TO_ACTUATOR
+            bridges = {
+                target: OfflineBridge(robot, direction, read_unusual, setup.options, target)
+                for target in dict.fromkeys(pairs.values())
+            }
+            for bridge in bridges.values() if to == 'joint' else ():
+                bridge.path.merged.names_hint = NAMES_HINT
+            plan = plan_topics(path, source.topics, pairs, keep=options.keep)
+            done = Conversion(bridges, plan, own, options.keep, options.keep_readable)
+            with (
+                suppress(NothingWrittenError),
+                clean_end(),
+                progress(console.err, 'converting') as show,
+                _as_usage(f"write '{output}'", OSError, OverflowError, sqlite3.Error),
+                safe_output(output, force=options.force, marker=marker) as made,
+            ):
+                done.write(source, made, options.storage, show)
+    except UnusableFileError as error:
         _complain(console, f"'{path}' cannot be used: {error}")
-        if isinstance(error, DamagedInputError) and not output.keep_readable:
-            _complain(console, 'nothing was written; --keep-readable writes what can be read')
         return Exit.ERRORS
-    except NothingConvertedError as nothing:
-        _tell_notes(nothing.done, console)
-        _complain(console, _why_nothing(nothing.done, plan, robot, options.to))
-        return Exit.ERRORS
-    _tell(done, plan, output, console)
+    if done.is_good:
+        targets = ', '.join(f'{source} to {target}' for source, target in pairs.items())
+        console.out.line(printable(f'{done.converted} messages converted ({targets}) in {output}'))
+    if done.is_good or not done.damage:
+        _tell_notes(done, console)
     if done.damage:
         _complain(console, f"'{path}' could be read only in part, {done.damage_in_full}")
-        return Exit.ERRORS
-    return Exit.OK
+        if not options.keep_readable:
+            _complain(console, 'nothing was written; --keep-readable writes what can be read')
+    elif not done.is_good:
+        _complain(console, _why_nothing(done, pairs, robot, to))
+    return Exit.OK if done.is_good and not done.damage else Exit.ERRORS
 
 
-def _check_paths(path: str, output: Output) -> None:
-    marker = METADATA_FILE if is_folder(output.path) else ''
-    both = os.path.exists(path) and os.path.exists(output.path)
-    if both and os.path.samefile(path, output.path):
-        raise UsageError('OUT is IN; a recording is not converted in place')
-    check_output(output.path, force=output.force, marker=marker)
-
-
-def _open(path: str, plan: TopicPlan) -> Source:
-    """
-    Open the recording.
-
-    :raises UsageError: If it cannot be read.
-    :raises UnusableFileError: If it is not a recording.
-    """
+@contextmanager
+def _as_usage(what: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Raise errors of these kinds as :class:`UsageError`."""
     try:
-        return open_source(path, next(iter(plan.pairs)))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, 'strerror', None) or str(error)
-        raise UsageError(f"cannot read '{path}': {reason}") from None
+        yield
+    except kinds as error:
+        raise UsageError(f'cannot {what}: {getattr(error, "strerror", None) or error}') from None
 
 
-def _own_description(path: str, plan: TopicPlan) -> bytes:
-    """
-    Return the description in the recording.
-
-    :raises UsageError: If there is none.
-    """
-    source = _open(path, plan)
-    try:
-        found = find_description(source)
-    finally:
-        source.close()
-    if found is None:
-        raise UsageError(
-            f"'{path}' has no {DESCRIPTION_TOPIC}: give the robot as well, convert FILE IN OUT"
-        )
-    return found
-
-
-def _note_description(robot: RobotTransmissions, file: str, console: Console) -> None:
-    if not robot.joint_names:
-        raise UsageError(f"'{file}' has no joint that can be converted")
-    count = sum(finding.severity == 'error' for finding in robot.findings)
-    if count:
-        _note(
-            console,
-            f"'{file}' has errors ({count}), joints are missing: see 'transmission_bridge check'",
-        )
-
-
-def _tell(done: Converted, plan: TopicPlan, output: Output, console: Console) -> None:
-    pairs = ', '.join(f'{source} to {target}' for source, target in plan.pairs.items())
-    console.out.line(printable(f'{done.converted} messages converted ({pairs}) in {output.path}'))
-    _tell_notes(done, console)
-
-
-def _tell_notes(done: Converted, console: Console) -> None:
+def _tell_notes(done: Conversion, console: Console) -> None:
     for bridge in done.bridges.values():
         for (source, reason), count in bridge.refused.items():
             sentence = bridge.sentences[source, reason]
@@ -153,7 +110,7 @@ def _tell_notes(done: Converted, console: Console) -> None:
             _note(console, sentence)
         for (name, reason), count in bridge.path.report.counts.items():
             _note(console, f'{count} values of {name} are unknown: {reason}')
-    if done.other_descriptions:
+    if done.has_others:
         _note(
             console,
             f'{DESCRIPTION_TOPIC} changes in the recording; the first one was used throughout',
@@ -174,7 +131,9 @@ def _open_turns(turns: TurnCounter | None) -> Iterator[str]:
             )
 
 
-def _why_nothing(done: Converted, plan: TopicPlan, robot: RobotTransmissions, to: str) -> str:
+def _why_nothing(
+    done: Conversion, topics: Iterable[str], robot: RobotTransmissions, to: str
+) -> str:
     """Return why nothing could be converted."""
     bridges = done.bridges.values()
     others = robot.joint_names if to == 'joint' else robot.actuator_names
@@ -187,7 +146,7 @@ def _why_nothing(done: Converted, plan: TopicPlan, robot: RobotTransmissions, to
     elif any(any(bridge.path.merged.given) for bridge in bridges):
         reason = f'no {to} is known from the numbers in the messages'
     else:
-        reason = f'there is no message with numbers on {", ".join(plan.pairs)}'
+        reason = f'there is no message with numbers on {", ".join(topics)}'
     return f'nothing was converted, and nothing is written: {reason}'
 
 
