@@ -15,7 +15,7 @@ import shlex
 import pytest
 
 from transmission_bridge.ros import launch_plan
-from transmission_bridge.tools.commands import load_command, SUMMARIES
+from transmission_bridge.tools.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = 'transmission_bridge'
@@ -41,7 +41,7 @@ def commands_of(path):
     return found
 
 
-COMMANDS = [
+LINES = [
     pytest.param(words, id=f'{path.name}: {" ".join(words)}')
     for path in (ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md')))
     for words in commands_of(path)
@@ -50,16 +50,16 @@ COMMANDS = [
 
 def test_there_are_commands_of_each_kind():
     """The documents are read as they are written."""
-    starts = {tuple(each.values[0][:2]) for each in COMMANDS}
-    assert {('transmission_bridge', name) for name in SUMMARIES} - starts <= {
+    starts = {tuple(each.values[0][:2]) for each in LINES}
+    assert {('transmission_bridge', name) for name in COMMANDS} - starts <= {
         ('transmission_bridge', 'plugins'),
         ('transmission_bridge', 'demo'),
     }
     assert {('ros2', 'launch'), ('ros2', 'run'), ('ros2', 'param'), ('make', 'test')} <= starts
-    assert any(each.values[0][0] == 'bridge_node' for each in COMMANDS)
+    assert any(each.values[0][0] == 'bridge_node' for each in LINES)
 
 
-@pytest.mark.parametrize('words', COMMANDS)
+@pytest.mark.parametrize('words', LINES)
 def test_a_command(words):
     """It is there, and its arguments are known."""
     program, *rest = words
@@ -91,7 +91,7 @@ class Strict(argparse.ArgumentParser):
 def check_tool(name, *arguments):
     """Parse as the command does."""
     parser = Strict(prog=name, allow_abbrev=False)
-    load_command(name).add_arguments(parser)
+    COMMANDS[name].add_arguments(parser)
     # Help is printed and ends.
     with contextlib.suppress(SystemExit):
         parser.parse_intermixed_args(list(arguments))

@@ -25,7 +25,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError
-from transmission_bridge.tools.commands import load_command, SUMMARIES
+from transmission_bridge.tools.commands import COMMANDS
 
 for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
@@ -110,7 +110,6 @@ USUAL = {
         ['@robot.urdf', '@data.mcap', '--joints', '/joint_states'],
     ],
     'check': [['@robot.urdf'], ['-', '--json', '--limits']],
-    'completion': [['bash'], ['fish'], ['zsh']],
     'convert': [
         ['@robot.urdf', '@data.csv', 'out.csv'],
         ['@robot.urdf', '@data.mcap', 'out', '--topic', 'actuator_states:x'],
@@ -221,7 +220,7 @@ def inputs(draw: st.DrawFn, command: str, recordings: dict[str, bytes]) -> Input
     """Draw arguments that are usual, have nonsense among them, or are nothing but nonsense."""
     arguments = list(draw(st.sampled_from([*USUAL[command], []])))
     parser = argparse.ArgumentParser()
-    load_command(command).add_arguments(parser)
+    COMMANDS[command].add_arguments(parser)
     flags = [action for action in parser._actions if action.option_strings]
     for _ in range(draw(st.integers(0, 3))):
         flag = draw(st.sampled_from(flags))
@@ -317,7 +316,7 @@ def without_ros() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize('command', SUMMARIES)
+@pytest.mark.parametrize('command', COMMANDS)
 @fuzzed
 @given(data=st.data())
 def test_any_input_ends_in_an_exit_code(survive, recordings, command, data):
@@ -332,7 +331,7 @@ def test_any_words_end_in_an_exit_code(survive, arguments):
     survive(*(arguments[:1] or ['']), arguments[1:], {})
 
 
-@pytest.mark.parametrize('command', SUMMARIES)
+@pytest.mark.parametrize('command', COMMANDS)
 def test_the_usual_inputs_are_usual(run, recordings, tmp_path, monkeypatch, command):
     """Undamaged files pass, so that nonsense gets behind the checks of arguments."""
     files = {

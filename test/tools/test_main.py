@@ -16,7 +16,7 @@ from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import pytest
 
-from transmission_bridge.tools.commands import load_command, SUMMARIES
+from transmission_bridge.tools.commands import COMMANDS
 
 PROGRAM = [sys.executable, '-m', 'transmission_bridge']
 
@@ -35,8 +35,8 @@ def _spawn(*arguments: object, **settings: object) -> subprocess.CompletedProces
 
 def test_the_commands_are_those_that_have_a_module():
     """The commands of the first release are there, in alphabetical order."""
-    assert {'check', 'map', 'plugins'} <= set(SUMMARIES)
-    assert list(SUMMARIES) == sorted(SUMMARIES)
+    assert {'check', 'map', 'plugins'} <= set(COMMANDS)
+    assert list(COMMANDS) == sorted(COMMANDS)
 
 
 def test_general_help_lists_every_command(run):
@@ -44,12 +44,12 @@ def test_general_help_lists_every_command(run):
     for flag in ('--help', '-h'):
         result = run(flag)
         assert (result.code, result.err) == (0, '')
-        for name in SUMMARIES:
+        for name in COMMANDS:
             assert f'  {name}' in result.out
-            assert SUMMARIES[name] in result.out
+            assert COMMANDS[name].summary in result.out
 
 
-@pytest.mark.parametrize('name', SUMMARIES)
+@pytest.mark.parametrize('name', COMMANDS)
 def test_the_help_of_a_command_shows_an_example(run, name):
     """Every command's help fits 80 columns but for its example, shows one, and tells the codes."""
     result = run(name, '--help')
@@ -68,10 +68,10 @@ sys.modules.update(numpy=None, scipy=None)
 from transmission_bridge.tools.main import main
 sys.exit(any([main([name, '--help']) for name in sys.argv[1:]]))
 """
-    arguments = [sys.executable, '-c', code, *SUMMARIES]
+    arguments = [sys.executable, '-c', code, *COMMANDS]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, '')
-    assert done.stdout.count('exit code: 0') == len(SUMMARIES)
+    assert done.stdout.count('exit code: 0') == len(COMMANDS)
 
 
 def test_the_version_is_that_of_the_package(run):
@@ -309,6 +309,15 @@ def test_whatever_the_file_check_has_a_verdict_in_json(run, edge_files, data):
         assert transmission['loaded'] in (True, False)
 
 
+def test_a_removed_command_names_its_successor(run):
+    """What argcomplete has itself is not offered a second time."""
+    result = run('completion', 'bash')
+    assert (result.code, result.out) == (2, '')
+    assert "'completion' was removed: " in result.err
+    assert 'register-python-argcomplete transmission_bridge' in result.err
+    assert '  completion' not in run('--help').out
+
+
 @pytest.mark.parametrize(
     ('arguments', 'successor'),
     [
@@ -338,13 +347,23 @@ WITH_FILE = ('calibrate', 'check', 'convert', 'export', 'jacobian', 'map', 'plot
 def test_the_same_thing_is_given_in_the_same_way(command):
     """The description comes first, aliases and parameters of its bridge by the same options."""
     parser = argparse.ArgumentParser()
-    load_command(command).add_arguments(parser)
+    COMMANDS[command].add_arguments(parser)
     actions = {each.dest: each for each in parser._actions}
     positionals = [each.dest for each in parser._actions if not each.option_strings]
     assert positionals[0] == 'file'
     assert actions['alias'].option_strings == ['--alias']
     assert actions['params_file'].option_strings == ['--params-file']
     assert ('force' in actions) == ('output' in actions)
+
+
+@pytest.mark.parametrize('command', COMMANDS)
+def test_every_argument_has_help(command):
+    """None of them is hidden but those that were removed."""
+    parser = argparse.ArgumentParser()
+    COMMANDS[command].add_arguments(parser)
+    hidden = {each.dest for each in parser._actions if each.help == argparse.SUPPRESS}
+    removed = {'description', 'namespace', 'params', 'in_place'}
+    assert hidden <= removed
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from transmission_bridge.tools.commands import load_command
+from transmission_bridge.tools.commands import COMMANDS
 from transmission_bridge.tools.tune.command import _robot
 
 pytest.importorskip('yaml')
@@ -80,7 +80,7 @@ def test_jacobian_and_plot_have_its_numbers(run, files, tmp_path):
 def test_tune_begins_with_its_numbers(files):
     """They are in use, and differ from those of the description."""
     parser = argparse.ArgumentParser()
-    load_command('tune').add_arguments(parser)
+    COMMANDS['tune'].add_arguments(parser)
     model = _robot(parser.parse_args([*map(str, files)])).model
     assert model.changed() == {
         'transmissions.gear.joints.pan.mechanical_reduction': (10.0, 20.0),
@@ -114,3 +114,15 @@ def test_a_number_that_the_robot_does_not_have_is_told(run, files):
     for result, text in ((checked, checked.out), (moved, moved.err)):
         assert result.code == 0
         assert 'not used, this robot has no such number' in text
+
+
+def test_aliases_cannot_make_a_parameter_file_endless(run, files):
+    """Not within the parameters of a node, and not outside of them."""
+    levels = '\n'.join(
+        f'a{n}: &a{n} {{{", ".join(f"k{k}: *a{n - 1}" for k in range(10))}}}' for n in range(1, 12)
+    )
+    for end in ('', '/**: {ros__parameters: *a11}\n'):
+        files[2].write_text(f'a0: &a0 {{k: 1.0}}\n{levels}\n{end}')
+        result = run('check', *files)
+        assert (result.code, result.out) == (2, '')
+        assert 'holds more than 100000 values' in result.err

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 import math
 import re
-import textwrap
 from typing import Any, TypeAlias
 
 from transmission_bridge.bridge.command_plan import command_names
@@ -28,7 +27,15 @@ from transmission_bridge.description import (
 )
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import DescriptionError, sentence
-from transmission_bridge.tools.cli import aligned, columns_of, Console, Exit, printable
+from transmission_bridge.tools.cli import (
+    aligned,
+    columns_of,
+    Console,
+    Exit,
+    printable,
+    Result,
+    wrapped,
+)
 from transmission_bridge.tools.limit_report import (
     limit_findings,
     MemberLimits,
@@ -363,15 +370,15 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     :param width: Columns to wrap at, ``None``: no wrapping.
     """
     if report.robot or report.transmissions:
-        yield _wrapped(f"robot '{printable(report.robot)}' in {printable(file)}", width)
+        yield wrapped(f"robot '{printable(report.robot)}' in {printable(file)}", width)
         yield ''
     if report.transmissions:
         yield from _table(report.transmissions, width)
         yield ''
     for each in report.transmissions:
         if each.facts:
-            yield _wrapped(f"'{printable(each.name)}'", width)
-            yield from (_wrapped(f'  {printable(fact)}', width) for fact in each.facts)
+            yield wrapped(f"'{printable(each.name)}'", width)
+            yield from (wrapped(f'  {printable(fact)}', width) for fact in each.facts)
             yield ''
     yield from _driver_units(report.units, width)
     known = [each.limits for each in report.transmissions if each.limits is not None]
@@ -381,11 +388,11 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     yield from _limits(title, [(each.own, each.allowed) for each in known], width)
     for each in report.transmissions:
         if each.limits is not None and each.limits.regions:
-            yield _wrapped(
+            yield wrapped(
                 f"what the actuators of '{printable(each.name)}' allow its joints together", width
             )
             for region in each.limits.regions:
-                yield from (_wrapped(f'  {line}', width) for line in _region(region))
+                yield from (wrapped(f'  {line}', width) for line in _region(region))
             yield ''
     ratios = [ratio for each in known for ratio in each.ratios]
     if ratios:
@@ -399,10 +406,10 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     ):
         if names:
             text = f'{_count(len(names), "joint")} {title}: {", ".join(map(printable, names))}'
-            yield _wrapped(text, width)
+            yield wrapped(text, width)
             yield ''
     for group in _groups(report):
-        yield _wrapped(_finding(group, file, _names(report)), width)
+        yield wrapped(_finding(group, file, _names(report)), width)
     if report.findings:
         yield ''
     yield _summary(report)
@@ -449,7 +456,7 @@ def _driver_units(units: Sequence[tuple[str, ActuatorUnits]], width: int | None)
     """Yield what each number of a driver is at the motor."""
     if not units:
         return
-    yield _wrapped('units of the drivers, and what one of each is at the motor, in SI', width)
+    yield wrapped('units of the drivers, and what one of each is at the motor, in SI', width)
     rows: list[tuple[str, ...]] = [('', 'POSITION', '', 'VELOCITY', '', 'EFFORT', '')]
     for name, each in units:
         cells = ((unit.text or 'SI', f'{unit.scale:.6g}') for unit in each.units)
@@ -492,7 +499,7 @@ def _limits(title: str, limits: Sequence[tuple[_Side, _Side]], width: int | None
         lines = aligned(
             [(*row, each) for row, each in zip(rows, column, strict=True)], right=(1, 2, 3, 4)
         )
-    yield _wrapped(title, width)
+    yield wrapped(title, width)
     yield from (f'  {line}' for line in lines)
     yield ''
 
@@ -633,20 +640,11 @@ def _count(number: int, noun: str) -> str:
     return f'{number} {noun}' + ('' if number == 1 else 's')
 
 
-def _wrapped(text: str, width: int | None) -> str:
-    if width is None:
-        return text
-    return textwrap.fill(
-        text, width, subsequent_indent='    ', break_long_words=False, break_on_hyphens=False
-    )
-
-
-def run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     report = check(read_robot_file(options.file), bridge_setup(options), strict=options.strict)
-    if options.json:
-        console.out.json(report.as_json(with_limits=options.limits))
-    else:
-        for line in text_lines(report, options.file, console.out.width):
-            console.out.line(line)
-    return Exit.ERRORS if report.has_errors else Exit.OK
+    return Result(
+        text_lines(report, options.file, console.out.width),
+        report.as_json(with_limits=options.limits),
+        Exit.ERRORS if report.has_errors else Exit.OK,
+    )

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 import importlib
@@ -17,6 +17,7 @@ import os
 import shutil
 import signal
 import sys
+import textwrap
 import threading
 from types import FrameType
 from typing import Any, TextIO
@@ -25,21 +26,21 @@ import unicodedata
 from transmission_bridge.errors import printable, UnknownNameError
 
 __all__ = [
-    'Command',
     'Console',
     'Exit',
     'OutputError',
+    'Result',
     'Stream',
     'UsageError',
     'aligned',
     'clean_end',
     'columns_of',
     'duration',
-    'in_order',
     'named_values',
     'optional',
     'printable',
     'progress',
+    'wrapped',
 ]
 
 
@@ -78,17 +79,9 @@ class Stream:
             return None
         return max(_NARROWEST, shutil.get_terminal_size().columns)
 
-    @property
-    def _encoding(self) -> str:
-        return getattr(self._stream, 'encoding', None) or 'utf-8'
-
     def line(self, text: str = '') -> None:
         """Write one line."""
         self.write(text + '\n')
-
-    def json(self, document: Any) -> None:
-        """Write a document as JSON in ASCII; its numbers have to be finite."""
-        self.line(json.dumps(document, indent=2, allow_nan=False))
 
     def write(self, text: str) -> None:
         """
@@ -98,12 +91,8 @@ class Stream:
         """
         if self._is_closed:
             raise OutputError('cannot write the output: standard output is closed')
-        safe = text.encode(self._encoding, 'backslashreplace').decode(self._encoding)
-        try:
-            if self._stream is not None:
-                self._stream.write(safe)
-        except OSError as error:
-            self._lost(error)
+        encoding = getattr(self._stream, 'encoding', None) or 'utf-8'
+        self._do('write', text.encode(encoding, 'backslashreplace').decode(encoding))
 
     def flush(self) -> None:
         """
@@ -111,30 +100,21 @@ class Stream:
 
         :raises OutputError: If it cannot be written.
         """
+        self._do('flush')
+
+    def _do(self, method: str, *arguments: str) -> None:
+        stream = self._stream
+        if stream is None:
+            return
         try:
-            if self._stream is not None:
-                self._stream.flush()
+            getattr(stream, method)(*arguments)
         except OSError as error:
-            self._lost(error)
-
-    def _lost(self, error: OSError) -> None:
-        stream, self._stream = self._stream, None
-        _send_nowhere(stream)
-        if not isinstance(error, BrokenPipeError):
-            raise OutputError(f'cannot write the output: {error.strerror}') from error
-
-
-def _send_nowhere(stream: TextIO | None) -> None:
-    """Redirect a broken stream, so that the interpreter's flush at exit succeeds."""
-    if stream is None:
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, stream.fileno())
-    except OSError:  # a stream without a file descriptor has nothing to flush at exit
-        pass
-    finally:
-        os.close(nowhere)
+            self._stream = None
+            # The interpreter's flush at exit is to succeed, if the stream has a file descriptor.
+            with suppress(OSError), open(os.devnull, 'wb') as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
+            if not isinstance(error, BrokenPipeError):
+                raise OutputError(f'cannot write the output: {error.strerror}') from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,21 +171,27 @@ class UsageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Result:
     """
-    One command.
+    What a command has found, for people and for programs.
 
-    :param description: Help text: what it does, and its exit codes.
-    :param example: Help text: command lines to copy.
-    :param add_arguments: Adds its arguments to a parser.
-    :param run: Runs it and returns the exit code. Raises :class:`UsageError` or another error of
-        this package for errors of the user.
+    :param lines: A text, which is printed.
+    :param document: What ``--json`` prints in its place; its numbers have to be finite.
+    :param exit: The exit code.
     """
 
-    description: str
-    example: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Console], Exit]
+    lines: Iterable[str]
+    document: Any
+    exit: Exit = Exit.OK
+
+    def show(self, console: Console, *, as_json: bool) -> Exit:
+        """Print the text, or the document in ASCII, and return the exit code."""
+        if as_json:
+            console.out.line(json.dumps(self.document, indent=2, allow_nan=False))
+        else:
+            for line in self.lines:
+                console.out.line(line)
+        return self.exit
 
 
 def columns_of(text: str) -> int:
@@ -234,6 +220,19 @@ def aligned(
             padded.append(filling + cell if place in right else cell + filling)
         lines.append(gap.join(padded).rstrip())
     return lines
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """
+    Return a sentence in lines, all but the first indented; names and commands stay whole.
+
+    :param width: Columns to wrap at, ``None``: no wrapping.
+    """
+    if width is None:
+        return text
+    return textwrap.fill(
+        text, width, subsequent_indent='    ', break_long_words=False, break_on_hyphens=False
+    )
 
 
 def named_values(
@@ -273,24 +272,16 @@ def named_values(
     return values
 
 
-def in_order(values: Mapping[str, float], names: Sequence[str]) -> list[float]:
-    """Return the values in the order of the names, NaN where a name has none."""
-    return [values.get(name, math.nan) for name in names]
-
-
 def duration(text: str) -> float:
     """
     Return an argument as seconds.
 
     :raises argparse.ArgumentTypeError: If it is not a finite number above 0.
     """
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0.0):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
-    return number
+    with suppress(ValueError):
+        if 0.0 < (number := float(text)) < math.inf:
+            return number
+    raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found '{text}'")
 
 
 @contextmanager
@@ -300,18 +291,17 @@ def live_table(console: Console) -> Iterator[Any]:
 
     Without rich it is ``None`` as well, with a note to the user.
     """
-    if not console.out.is_terminal:
-        yield None
-        return
+    live: Any = nullcontext()
     try:
-        rich_live, rich_console = optional('rich.live', 'cli'), optional('rich.console', 'cli')
+        if console.out.is_terminal:
+            screen = optional('rich.console', 'cli').Console(file=sys.stdout, highlight=False)
+            live = optional('rich.live', 'cli').Live(
+                console=screen, auto_refresh=False, vertical_overflow='ellipsis'
+            )
     except UsageError as error:
         console.err.line(f'plain lines instead of a live table: {error}')
-        yield None
-        return
-    screen = rich_console.Console(file=sys.stdout, highlight=False)
-    with rich_live.Live(console=screen, auto_refresh=False, vertical_overflow='ellipsis') as live:
-        yield live
+    with live as shown:
+        yield shown
 
 
 @contextmanager
@@ -347,10 +337,6 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 class _Ended(BaseException):
     """A signal asked the process to end."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        super().__init__(number)
-
 
 @contextmanager
 def clean_end(*, as_interrupt: bool = False) -> Iterator[None]:
@@ -379,8 +365,8 @@ def clean_end(*, as_interrupt: bool = False) -> Iterator[None]:
     try:
         yield
     except _Ended as ended:
-        signal.signal(ended.number, signal.SIG_DFL)
-        os.kill(os.getpid(), ended.number)
+        signal.signal(ended.args[0], signal.SIG_DFL)
+        signal.raise_signal(ended.args[0])
         raise
     finally:
         for number, handler in before.items():

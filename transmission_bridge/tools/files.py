@@ -66,22 +66,24 @@ def safe_output(path: str, *, force: bool, marker: str = '') -> Iterator[str]:
     """
     check_output(path, force=force, marker=marker)
     target = Path(os.path.realpath(path))
-    try:
-        parent = tempfile.mkdtemp(
-            prefix=f'.{target.name[:100]}.', suffix='.partial', dir=target.parent
-        )
-    except OSError as error:
-        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+    with _written(path):
+        parent = tempfile.mkdtemp('.partial', f'.{target.name[:100]}.', target.parent)
     try:
         made = Path(parent) / target.name
         yield str(made)
         check_output(path, force=force, marker=marker)
-        try:
+        with _written(path):
             _move(made, target, force=force, aside=Path(parent) / 'replaced')
-        except OSError as error:
-            raise UsageError(f"cannot write '{path}': {error.strerror}") from None
     finally:
         shutil.rmtree(parent, ignore_errors=True)
+
+
+@contextmanager
+def _written(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def write_output(path: str, data: bytes, *, force: bool) -> None:
@@ -91,28 +93,21 @@ def write_output(path: str, data: bytes, *, force: bool) -> None:
     :param force: Whether it may replace one.
     :raises UsageError: If it cannot be written, or may not.
     """
-    with clean_end(), safe_output(path, force=force) as made:
-        try:
-            with open(made, 'xb') as file:
-                file.write(data)
-            if os.path.exists(path):
-                shutil.copymode(path, made)
-        except OSError as error:
-            raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+    with clean_end(), safe_output(path, force=force) as made, _written(path):
+        Path(made).write_bytes(data)
+        if os.path.exists(path):
+            shutil.copymode(path, made)
 
 
 def _move(made: Path, target: Path, *, force: bool, aside: Path) -> None:
     """Move a file or folder to the target, without losing an existing one at any moment."""
-    if target.is_dir() and not target.is_symlink():
+    if (target.is_dir() or made.is_dir()) and os.path.lexists(target):
         os.rename(target, aside)
         try:
             os.rename(made, target)
         except OSError:
             os.rename(aside, target)
             raise
-    elif made.is_dir() and os.path.lexists(target):
-        os.rename(target, aside)
-        os.rename(made, target)
     elif force or made.is_dir():
         os.replace(made, target)
     else:

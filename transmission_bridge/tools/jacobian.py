@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description.values import parse_number
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice
-from transmission_bridge.tools.cli import aligned, Console, Exit, named_values, UsageError
+from transmission_bridge.tools.cli import aligned, Console, named_values, Result, UsageError
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
@@ -92,23 +91,17 @@ def jacobian_values(
 
 
 def _positions(values: Sequence[str], names: tuple[str, ...], space: str) -> list[float]:
-    if any('=' in value for value in values):
-        given = named_values(values, names, space, {})
-        return [given.get(name, 0.0) for name in names]
-    if values and len(values) != len(names):
-        raise UsageError(
-            f'expected {len(names)} positions ({", ".join(names)}), found {len(values)}'
-        )
-    positions = []
-    for name, value in zip(names, values or ['0'] * len(names), strict=True):
-        try:
-            positions.append(parse_number(value))
-        except ValueError as error:
-            raise UsageError(f"{space} '{name}': expected {error}, found '{value}'") from None
-    return positions
+    if not any('=' in value for value in values):
+        if values and len(values) != len(names):
+            raise UsageError(
+                f'expected {len(names)} positions ({", ".join(names)}), found {len(values)}'
+            )
+        values = [f'{name}={value}' for name, value in zip(names, values, strict=False)]
+    given = named_values(values, names, space, {})
+    return [given.get(name, 0.0) for name in names]
 
 
-def run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     found = jacobian_values(
         robot_of_command(options, console),
@@ -119,24 +112,16 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     )
     if not found.is_known:
         raise UsageError(f"the transmissions of '{options.file}' do not reach this position")
-    if options.json:
-        console.out.json(found.as_json())
-    else:
-        _show(found, console)
-    return Exit.OK
+    return Result(_lines(found), found.as_json())
 
 
-def _show(found: JacobianValues, console: Console) -> None:
-    columns = range(1, len(found.names) + 1)
+def _lines(found: JacobianValues) -> Iterator[str]:
     rows = [('', *found.names), ('position', *(f'{value:.6g}' for value in found.position))]
     rows += [
         (name, *(f'{value:.6f}' for value in row))
         for name, row in zip(ROWS, found.jacobian, strict=True)
     ]
-    for line in aligned(rows, right=columns):
-        console.out.line(line)
-    console.out.line()
-    console.out.line('pose of the end in the base')
+    yield from aligned(rows, right=range(1, len(found.names) + 1))
+    yield from ('', 'pose of the end in the base')
     pose = [[f'{value:.6f}' for value in row] for row in found.transform]
-    for line in aligned(pose, right=range(4)):
-        console.out.line(line)
+    yield from aligned(pose, right=range(4))

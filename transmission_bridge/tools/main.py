@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -6,7 +7,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 import contextlib
 import os
 import sys
@@ -22,7 +23,7 @@ from transmission_bridge.tools.cli import (
     printable,
     UsageError,
 )
-from transmission_bridge.tools.commands import load_command, PROGRAM, SUMMARIES
+from transmission_bridge.tools.commands import COMMANDS, PROGRAM, REMOVED
 
 __all__ = ['main']
 
@@ -34,97 +35,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: Without the program's name; by default those of the process.
     :returns: The exit code, see :class:`~transmission_bridge.tools.cli.Exit`.
     """
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
     console = Console.standard()
     try:
-        if '_ARGCOMPLETE' in os.environ:  # a shell asks for completions
-            _complete(os.environ.get('COMP_LINE', ''))
-        code = _dispatch(arguments, console)
+        code = _run(list(sys.argv[1:] if arguments is None else arguments), console)
         console.out.flush()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
     except (UsageError, OutputError, TransmissionBridgeError) as error:
         code = Exit.ERRORS if isinstance(error, DescriptionError) else Exit.USAGE
-        _complain(console, str(error))
+        with contextlib.suppress(OutputError):
+            console.out.flush()
+        with contextlib.suppress(OutputError):
+            console.err.line(f'{PROGRAM}: {printable(str(error))}')
+            console.err.flush()
     return int(code)
 
 
-def _complete(line: str) -> None:
-    """
-    Answer a shell that asks for completions, and end the process.
-
-    :param line: The command line so far. Only the arguments of commands in it are needed.
-    """
-    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
-    parser.add_argument('--version', action='store_true')
-    subparsers = parser.add_subparsers(metavar='COMMAND')
-    for name, summary in SUMMARIES.items():
-        subparser = subparsers.add_parser(name, help=summary, allow_abbrev=False)
-        if name in line.split():
-            load_command(name).add_arguments(subparser)
-    optional('argcomplete', 'cli').autocomplete(parser)
-
-
-def _dispatch(arguments: list[str], console: Console) -> Exit:
+def _run(arguments: list[str], console: Console) -> Exit:
+    if '_ARGCOMPLETE' in os.environ:  # a shell asks for completions, which ends the process
+        words = os.environ.get('COMP_LINE', '').split()
+        optional('argcomplete', 'cli').autocomplete(_tree(console, words)[0])
     first = arguments[0] if arguments else ''
-    if first in SUMMARIES:
-        return _run(first, arguments[1:], console)
+    if first in COMMANDS:
+        return _run_command(first, arguments[1:], console)
     if first in ('-h', '--help'):
         console.out.write(_general_help())
     elif first == '--version':
         console.out.line(f'{PROGRAM} {__version__}')
+    elif first in REMOVED:
+        raise UsageError(f"the command '{first}' was removed: {REMOVED[first]}")
     else:
         problem = f"unknown command '{first}'" if first else 'a command is missing'
-        known = f'{closest(first, SUMMARIES)}: {", ".join(SUMMARIES)}'
+        known = f'{closest(first, COMMANDS)}: {", ".join(COMMANDS)}'
         raise UsageError(f"{problem}{known} (see '{PROGRAM} --help')")
     return Exit.OK
-
-
-def _general_help() -> str:
-    width = max(map(len, SUMMARIES))
-    summaries = '\n'.join(f'  {name:{width}}  {text}' for name, text in SUMMARIES.items())
-    return f"""\
-usage: {PROGRAM} [--help] [--version] COMMAND ...
-
-A joint-space interface for any actuator-space robot driver, from the transmissions in its URDF.
-
-commands:
-{summaries}
-
-'{PROGRAM} COMMAND --help' shows the arguments of a command and an example.
-"""
-
-
-def _run(name: str, arguments: list[str], console: Console) -> Exit:
-    command = load_command(name)
-    parser = _Parser(
-        console,
-        prog=f'{PROGRAM} {name}',
-        description=command.description,
-        epilog='example:\n' + command.example,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    command.add_arguments(parser)
-    try:
-        # Intermixed: ``name=value`` may be before, between and after the options.
-        options = parser.parse_intermixed_args(arguments)
-    except SystemExit:  # help was printed
-        return Exit.OK
-    try:
-        return command.run(options, console)
-    except TransmissionBridgeError as error:
-        # It is in the description, which a recording may contain.
-        if file := getattr(options, 'file', None) or getattr(options, 'input', None):
-            error.args = (f"'{file}': {error}",)
-        raise
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser that raises :class:`UsageError`, and prints help on the console."""
 
     def __init__(self, console: Console, **settings: Any) -> None:
-        super().__init__(**settings)
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(**settings, formatter_class=formatter, allow_abbrev=False)
         self._console = console
 
     def error(self, message: str) -> NoReturn:
@@ -134,9 +86,49 @@ class _Parser(argparse.ArgumentParser):
         self._console.out.write(self.format_help())
 
 
-def _complain(console: Console, sentence: str) -> None:
-    with contextlib.suppress(OutputError):
-        console.out.flush()
-    with contextlib.suppress(OutputError):
-        console.err.line(f'{PROGRAM}: {printable(sentence)}')
-        console.err.flush()
+def _tree(console: Console, words: Collection[str]) -> tuple[_Parser, dict[str, _Parser]]:
+    """
+    Return the parser of the program, and those of the commands.
+
+    :param words: Only commands among these have their arguments.
+    """
+    tree = _Parser(console, prog=PROGRAM)
+    tree.add_argument('--version', action='store_true')
+    commands = tree.add_subparsers(metavar='COMMAND')
+    for name, each in COMMANDS.items():
+        parser = commands.add_parser(name, console=console, help=each.summary)
+        parser.description, parser.epilog = each.description, each.example
+        if name in words:
+            each.add_arguments(parser)
+    return tree, dict(commands.choices)
+
+
+def _general_help() -> str:
+    width = max(map(len, COMMANDS))
+    commands = '\n'.join(f'  {name:{width}}  {each.summary}' for name, each in COMMANDS.items())
+    return f"""\
+usage: {PROGRAM} [--help] [--version] COMMAND ...
+
+A joint-space interface for any actuator-space robot driver, from the transmissions in its URDF.
+
+commands:
+{commands}
+
+'{PROGRAM} COMMAND --help' shows the arguments of a command and an example.
+"""
+
+
+def _run_command(name: str, arguments: list[str], console: Console) -> Exit:
+    try:
+        # Intermixed: ``name=value`` may be before, between and after the options.
+        options = _tree(console, [name])[1][name].parse_intermixed_args(arguments)
+    except SystemExit:  # help was printed
+        return Exit.OK
+    try:
+        done = COMMANDS[name].run(options, console)
+    except TransmissionBridgeError as error:
+        # It is in the description, which a recording may contain.
+        if file := getattr(options, 'file', None) or getattr(options, 'input', None):
+            error.args = (f"'{file}': {error}",)
+        raise
+    return done if isinstance(done, Exit) else done.show(console, as_json=options.json)

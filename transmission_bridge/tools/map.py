@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 import math
 
@@ -20,9 +20,9 @@ from transmission_bridge.tools.cli import (
     aligned,
     Console,
     Exit,
-    in_order,
     named_values,
     printable,
+    Result,
     UsageError,
 )
 from transmission_bridge.tools.robot import robot_of_command
@@ -88,7 +88,8 @@ def map_values(
     units, row = DriverUnits(transmissions), row_of(interface)
 
     def read(pairs: Sequence[str], row: int) -> Array:
-        given = np.array(in_order(named_values(pairs, names[what], what, lost), names[what]))
+        found = named_values(pairs, names[what], what, lost)
+        given = np.array([found.get(name, math.nan) for name in names[what]])
         return units.in_si(given, row) if what == 'actuator' else given
 
     to_other = (
@@ -131,7 +132,7 @@ def _beyond(
     return {robot.actuator_names[at]: (float(lower[at]), float(upper[at])) for at in places}
 
 
-def run(options: argparse.Namespace, console: Console) -> Exit:
+def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     mapped = map_values(
         robot_of_command(options, console),
@@ -147,26 +148,17 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             f'{printable(options.file)} has errors ({mapped.n_errors}), joints are missing: see '
             f"'transmission_bridge check {printable(options.file)}'"
         )
-    for name in known:
-        if name in mapped.beyond:
-            lower, upper = mapped.beyond[name]
-            console.err.line(
-                f'{printable(name)}: {known[name]:g} is beyond its limits {lower:g} to {upper:g} '
-                f'{mapped.units[name]}; the bridge does not send it'
-            )
-    if options.json:
-        console.out.json(known)
-    else:
-        _show(mapped, known, console)
-    return Exit.OK if known else Exit.ERRORS
+    for name, (lower, upper) in mapped.beyond.items():
+        console.err.line(
+            f'{printable(name)}: {known[name]:g} is beyond its limits {lower:g} to {upper:g} '
+            f'{mapped.units[name]}; the bridge does not send it'
+        )
+    return Result(_lines(mapped, known), known, Exit.OK if known else Exit.ERRORS)
 
 
-def _show(mapped: MappedValues, known: dict[str, float], console: Console) -> None:
-    for line in aligned(
-        [(name, repr(value), mapped.units[name]) for name, value in known.items()]
-    ):
-        console.out.line(line)
-    unknown = [printable(name) for name in mapped.values if name not in known]
-    if unknown:
+def _lines(mapped: MappedValues, known: dict[str, float]) -> Iterator[str]:
+    rows = [(name, repr(value), mapped.units[name]) for name, value in known.items()]
+    yield from aligned(rows)
+    if unknown := [printable(name) for name in mapped.values if name not in known]:
         reasons = f' ({printable("; ".join(mapped.reasons))})' if mapped.reasons else ''
-        console.out.line(f'not computable from these values: {", ".join(unknown)}{reasons}')
+        yield f'not computable from these values: {", ".join(unknown)}{reasons}'

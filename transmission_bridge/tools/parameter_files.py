@@ -17,17 +17,15 @@ them and as ``ros2 param dump`` does::
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import Field, fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import fields
 import json
-import math
 import re
 from typing import Any
 
 from transmission_bridge.bridge.options import BridgeOptions, PREFIX, yaml_number
 from transmission_bridge.description.values import parse_number
-from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.yaml_text import compose_yaml, YamlError
+from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.transmissions.tunable import ParameterPath
 
 __all__ = ['parameters_yaml', 'read_options', 'read_parameter_file']
@@ -41,6 +39,9 @@ _TEXT = 'tag:yaml.org,2002:str'
 #: In the node's words.
 _EXPECTED = {bool: 'true or false', str: 'text', tuple: 'a list of texts'}
 
+#: How YAML writes infinity.
+_INFINITE = ('.inf', '+.inf', '-.inf')
+
 
 def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
     """
@@ -51,11 +52,7 @@ def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
     :raises UsageError: If it is not a parameter file, a value is not a number, or two nodes
         disagree.
     """
-    values: dict[str, float | bool] = {}
-    for path, leaf in _parameters(data, name):
-        if path.startswith(PREFIX):
-            _note(values, path, _value(leaf, path, name), leaf, name)
-    return values
+    return _read(data, name, lambda path: float if path.startswith(PREFIX) else None)
 
 
 def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, Any]:
@@ -68,114 +65,90 @@ def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, A
     :raises UsageError: If it is not a parameter file, a value has the wrong type, or two nodes
         disagree.
     """
-    options = {option.name: option for option in fields(BridgeOptions) if option.name in wanted}
+    kinds = {each.name: type(each.default) for each in fields(BridgeOptions)}
+    return _read(data, name, lambda path: kinds[path] if path in wanted else None)
+
+
+def _read(data: bytes, name: str, kind_of: Callable[[str], type | None]) -> dict[str, Any]:
+    """Return the values of parameters by name, of those that have a type."""
     values: dict[str, Any] = {}
     for path, leaf in _parameters(data, name):
-        option = options.get(path)
+        kind = kind_of(path)
         # An empty list has no type, and is no value for a node.
-        if option is not None and not (leaf.id == 'sequence' and not leaf.value):
-            _note(values, path, _option_value(leaf, option, name), leaf, name)
+        if kind is None or (leaf.value == [] and not path.startswith(PREFIX)):
+            continue
+        place = f"'{name}', line {leaf.start_mark.line + 1}: {path}"
+        try:
+            value = _value(leaf, kind)
+        except ValueError as error:
+            found = repr(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
+            raise UsageError(f'{place}: expected {error}, found {found}') from None
+        if values.setdefault(path, value) != value:
+            raise UsageError(f'{place} is given twice, as {values[path]!r} and {value!r}')
     return values
 
 
-def _note(values: dict[str, Any], path: str, value: Any, leaf: Any, name: str) -> None:
-    if values.setdefault(path, value) != value:
-        raise UsageError(
-            f"'{name}', line {_line(leaf)}: {path} is given twice, as {values[path]!r} "
-            f'and {value!r}'
-        )
-
-
-def _parameters(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield name and node of every parameter in the file."""
-    try:
-        root = compose_yaml(data.decode('utf-8-sig'))
-    except (YamlError, UnicodeDecodeError) as error:
-        raise UsageError(f"'{name}' is not YAML: {error}") from None
-    n_nodes = 0
-    for node in _parameter_nodes(root, name, 0):
-        n_nodes += 1
-        for number, parameter in enumerate(_leaves(node, name, '', 0)):
-            if number >= _MOST:
-                raise UsageError(f"'{name}' holds more than {_MOST} values")
-            yield parameter
-    if not n_nodes:
-        raise UsageError(f"'{name}' is not a ROS parameter file: it has no {_PARAMETERS}")
-
-
-def _pairs(node: Any) -> list[tuple[Any, Any]]:
-    """Return the entries of a mapping; other nodes have none."""
-    if getattr(node, 'id', '') != 'mapping':
-        return []
-    return list(node.value)
-
-
-def _parameter_nodes(node: Any, file: str, depth: int) -> Iterator[Any]:
-    if depth > _DEEPEST:
-        raise UsageError(f"'{file}' is nested too deep")
-    for key, value in _pairs(node):
-        if key.value == _PARAMETERS:
-            yield value
-        else:
-            yield from _parameter_nodes(value, file, depth + 1)
-
-
-def _leaves(node: Any, file: str, path: str, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > _DEEPEST:
-        raise UsageError(f"'{file}' is nested too deep")
-    for key, value in _pairs(node):
-        name = key.value if isinstance(key.value, str) else ''
-        below = f'{path}.{name}' if path else name
-        if getattr(value, 'id', '') == 'mapping':
-            yield from _leaves(value, file, below, depth + 1)
-        else:
-            yield below, value
-
-
-def _value(leaf: Any, path: str, name: str) -> float | bool:
+def _value(leaf: Any, kind: type) -> Any:
     """
-    Return a number, or true or false.
+    Return the value of a node; true and false count as numbers.
 
-    :raises UsageError: If it is neither; a quoted number is text.
+    :raises ValueError: If it has another type (a quoted number is text), with what is expected.
     """
-    text = leaf.value if isinstance(leaf.value, str) else ''
-    if leaf.tag == _BOOL:
-        return text.lower() in ('true', 'yes', 'on')
-    try:
+    if leaf.tag == _BOOL and kind in (bool, float):
+        return leaf.value.lower() in ('true', 'yes', 'on')
+    if kind is float:
         if leaf.id != 'scalar' or leaf.style is not None:
             raise ValueError('a number')
-        if text in _INFINITE:  # a limit that is open
-            return math.copysign(math.inf, -1.0 if text.startswith('-') else 1.0)
-        return parse_number(text)
-    except ValueError as error:
-        found = repr(text) if leaf.id == 'scalar' else f'a {leaf.id}'
-        raise UsageError(
-            f"'{name}', line {_line(leaf)}: {path}: expected {error}, found {found}"
-        ) from None
-
-
-def _option_value(leaf: Any, option: Field[Any], name: str) -> Any:
-    kind = type(option.default)
-    if kind is float:
-        return _value(leaf, option.name, name)
-    if kind is bool and leaf.tag == _BOOL:
-        return leaf.value.lower() in ('true', 'yes', 'on')
+        if leaf.value in _INFINITE:  # a limit that is open
+            return float(leaf.value.replace('.', ''))
+        return parse_number(leaf.value)
     if kind is str and leaf.tag == _TEXT:
         return leaf.value
     if kind is tuple and leaf.id == 'sequence' and all(each.tag == _TEXT for each in leaf.value):
         return tuple(each.value for each in leaf.value)
-    found = repr(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
-    raise UsageError(
-        f"'{name}', line {_line(leaf)}: {option.name}: expected {_EXPECTED[kind]}, found {found}"
-    )
+    raise ValueError(_EXPECTED[kind])
 
 
-def _line(node: Any) -> int:
-    return int(node.start_mark.line) + 1
+def _parameters(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
+    """
+    Yield name and node of every parameter in the file.
+
+    Unlike plain values, nodes have line numbers, and quotes of texts.
+    """
+    yaml = optional('yaml', 'cli')
+    try:
+        root = yaml.compose(data.decode('utf-8-sig'), Loader=yaml.SafeLoader)
+    except RecursionError:
+        raise UsageError(f"'{name}' is not YAML: it is nested too deep") from None
+    except Exception as error:  # PyYAML raises ValueError and others for odd scalars, too
+        raise UsageError(f"'{name}' is not YAML: {' '.join(str(error).split())}") from None
+    is_known, n_visited = False, 0
+    stack: list[tuple[Any, str | None, int]] = [(root, None, 0)]
+    while stack:
+        node, path, depth = stack.pop()
+        is_known |= path == ''
+        n_visited += 1
+        if depth > _DEEPEST:
+            raise UsageError(f"'{name}' is nested too deep")
+        if n_visited > _MOST:
+            raise UsageError(f"'{name}' holds more than {_MOST} values")
+        if getattr(node, 'id', '') == 'mapping':
+            stack += [
+                (value, _below(path, key.value), depth + 1) for key, value in reversed(node.value)
+            ]
+        elif path:
+            yield path, node
+    if not is_known:
+        raise UsageError(f"'{name}' is not a ROS parameter file: it has no {_PARAMETERS}")
 
 
-#: How YAML writes infinity.
-_INFINITE = ('.inf', '+.inf', '-.inf')
+def _below(path: str | None, key: Any) -> str | None:
+    """Return the name of an entry, empty at the parameters of a node, ``None`` outside of them."""
+    if path is None:
+        return '' if key == _PARAMETERS else None
+    name = key if isinstance(key, str) else ''
+    return f'{path}.{name}' if path else name
+
 
 #: A path below the transmission's name, the value, and a remark.
 Entry = tuple[ParameterPath, float, str]
@@ -192,29 +165,24 @@ def parameters_yaml(transmissions: Iterable[tuple[str, Iterable[Entry]]], headin
     :param heading: Lines of a comment at the top.
     """
     lines = [f'# {line}'.rstrip() for line in heading.splitlines()]
-    lines += ['/**:', '  ros__parameters:', '    transmissions:']
+    nested: dict[str, Any] = {}
     for name, entries in transmissions:
-        nested: dict[str, object] = {}
         for path, value, remark in entries:
             place = nested
-            for part in path[:-1]:
-                place = place.setdefault(part, {})  # type: ignore[assignment]
-            place[path[-1]] = (value, remark)
-        if nested:
-            lines.append(f'      {_key(name)}:')
-            lines += _lines(nested, '        ')
+            for part in (name, *path[:-1]):
+                place = place.setdefault(part, {})
+            place[path[-1]] = yaml_number(value) + (f'  # {remark}' if remark else '')
+    lines += ['/**:', '  ros__parameters:', '    transmissions:', *_lines(nested, '      ')]
     return '\n'.join(lines) + '\n'
 
 
-def _lines(nested: dict[str, object], indent: str) -> Iterator[str]:
+def _lines(nested: Mapping[str, Any], indent: str) -> Iterator[str]:
     for key, value in nested.items():
-        if isinstance(value, dict):
+        if isinstance(value, str):
+            yield f'{indent}{_key(key)}: {value}'
+        else:
             yield f'{indent}{_key(key)}:'
             yield from _lines(value, indent + '  ')
-        elif isinstance(value, tuple):
-            number, remark = value
-            comment = f'  # {remark}' if remark else ''
-            yield f'{indent}{_key(key)}: {yaml_number(number)}{comment}'
 
 
 def _key(name: str) -> str:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 import sys
+from typing import Any
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
@@ -20,7 +22,7 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.bridge.robot import robot_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.bridge.turns import wrap_periods
-from transmission_bridge.description import Finding, load_description
+from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES, read_file
 from transmission_bridge.errors import (
     ParameterError,
@@ -130,12 +132,30 @@ class BridgeSetup:
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
         return merged.names_of_driver(topics.get(topic.strip('/'), topic))
 
-    def _left_out(self, lost: Mapping[str, str]) -> tuple[Finding, ...]:
-        names = pairs('actuator_names', self.options.actuator_names).values()
-        found = names_of_lost('actuator_names', names, lost)
-        for option in ('wrap_period', 'actuator_units'):
-            found += names_of_lost(option, pairs(option, getattr(self.options, option)), lost)
-        return found
+    def _unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
+        """Yield sentences about parameters that are not used."""
+        for option in ('actuator_names', 'wrap_period', 'actuator_units'):
+            given = pairs(option, getattr(self.options, option))
+            names: Iterable[str] = given.values() if option == 'actuator_names' else given
+            for finding in names_of_lost(option, names, robot.lost_actuators):
+                yield finding.text
+        unused, known = f"'{self.file}': not used", parameter_names(robot).tunables
+        if unknown := [name for name in self.numbers if name not in known]:
+            yield f'{unused}, this robot has no such number: {shortened(unknown)}'
+        defaults = BridgeOptions()
+        different = [
+            name for name in _NOT_USED if getattr(self.options, name) != getattr(defaults, name)
+        ]
+        if different and is_recorded:
+            yield (
+                f'{unused} for a recording, which is mapped message by message: '
+                f'{", ".join(different)}'
+            )
+        if self.options.tuned_file:
+            yield (
+                f'{unused}: {_TUNED}; where its offsets are to count, give it with '
+                '--params-file, or write them back into the description by export'
+            )
 
     def robot(
         self, description: bytes, *, is_recorded: bool = False
@@ -149,40 +169,23 @@ class BridgeSetup:
         :raises DescriptionError: If the description cannot be read.
         :raises UsageError: If a number or an option does not fit the robot.
         """
-        try:
+        with _in_file(self.file, ParameterError, UnknownNameError):
             robot, findings = robot_of(load_description(description), self.options)
             self.periods(robot)
-        except (ParameterError, UnknownNameError) as error:
-            raise UsageError(f"'{self.file}': {error}") from None
+        notes = [*self._unused(robot, is_recorded), *(finding.text for finding in findings)]
         tunables = parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}
-        unknown = [name for name in self.numbers if name not in tunables]
-        notes = [finding.text for finding in self._left_out(robot.lost_actuators)]
-        if unknown:
-            names = shortened(unknown)
-            notes.append(f"'{self.file}': not used, this robot has no such number: {names}")
-        different = [
-            option.name
-            for option in fields(BridgeOptions)
-            if option.name in _NOT_USED and getattr(self.options, option.name) != option.default
-        ]
-        if different and is_recorded:
-            notes.append(
-                f"'{self.file}': not used for a recording, which is mapped message by message: "
-                f'{", ".join(different)}'
-            )
-        if self.options.tuned_file:
-            notes.append(
-                f"'{self.file}': not used: {_TUNED}; where its offsets are to count, give it with "
-                '--params-file, or write them back into the description by export'
-            )
-        notes += [finding.text for finding in findings]
-        if not known:
-            return robot, notes
-        try:
-            return robot.with_parameters(by_number(known)), notes
-        except TransmissionBridgeError as error:
-            raise UsageError(f"'{self.file}': {error}") from None
+        with _in_file(self.file, TransmissionBridgeError):
+            return robot.with_parameters(by_number(known)) if known else robot, notes
+
+
+@contextmanager
+def _in_file(name: str, *errors: type[TransmissionBridgeError]) -> Iterator[None]:
+    """Turn errors into wrong usage, in a parameter file."""
+    try:
+        yield
+    except errors as error:
+        raise UsageError(f"'{name}': {error}") from None
 
 
 def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTransmissions:
@@ -211,25 +214,20 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
     if file:
         data = read_robot_file(file)
         numbers = read_parameter_file(data, file)
-        try:
+        with _in_file(file, ParameterError):
             options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED, _TUNED)))
-        except ParameterError as error:
-            raise UsageError(f"'{file}': {error}") from None
-    names = getattr(arguments, 'actuator_names', ())
-    option = '--alias'
+    given: dict[str, Any] = {}
+    if arguments.alias:
+        given['plugin_aliases'] = tuple(arguments.alias)
+    if names := getattr(arguments, 'actuator_names', ()):
+        # They may be for one of these drivers, by its topic.
+        topics = drivers or options.actuator_state_topics
+        given['actuator_state_topics'] = tuple(dict.fromkeys(t.lstrip('/') for t in topics))
+        given['actuator_names'] = tuple(map(_entry, names))
     try:
-        if arguments.alias:
-            options = replace(options, plugin_aliases=tuple(arguments.alias))
-        option = '--actuator-names'
-        if names:
-            # They may be for one of these drivers, by its topic.
-            topics = drivers or options.actuator_state_topics
-            options = replace(
-                options,
-                actuator_state_topics=tuple(dict.fromkeys(t.lstrip('/') for t in topics)),
-                actuator_names=tuple(map(_entry, names)),
-            )
+        options = replace(options, **given)
     except ParameterError as error:
+        option = '--alias' if error.parameter == 'plugin_aliases' else '--actuator-names'
         raise UsageError(f'{option}: expected {error.expected}, found {error.found}') from None
     return BridgeSetup(options, numbers, file)
 

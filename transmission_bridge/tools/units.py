@@ -67,15 +67,13 @@ def _driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
     units = robot.units.get(name)
     if units is not None and units.units[row].text:
         return units.units[row].text
+    found = {
+        actuator_unit(robot.robot, binding)
+        for binding in robot.bindings
+        if name in (member.name for member in binding.spec.actuators)
+    }
     if units is not None and units.slides is not None:
         found = {'m' if units.slides else 'rad'}
-    else:
-        found = {
-            actuator_unit(robot.robot, binding)
-            for binding in robot.bindings
-            for member in binding.spec.actuators
-            if member.name == name
-        }
     return units_of(found.pop() if len(found) == 1 else UNKNOWN_UNIT)[row]
 
 

@@ -29,6 +29,7 @@ from transmission_bridge.tools.cli import (
     Exit,
     optional,
     printable,
+    Result,
     UsageError,
 )
 from transmission_bridge.tools.files import check_output, write_output
@@ -196,10 +197,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         fixed=options.fix,
     )
     _check_results(options, results)
-    if options.json:
-        console.out.json({'transmissions': [result.as_json() for result in results]})
-    else:
-        _show(results, console)
+    Result(
+        (line for result in results for line in text_lines(result, console.out.width)),
+        {'transmissions': [result.as_json() for result in results]},
+    ).show(console, as_json=options.json)
     if options.report:
         data = residual_plot(results, report_format)
         write_output(options.report, data, force=options.force)
@@ -291,12 +292,6 @@ def _check_results(options: argparse.Namespace, results: Sequence[Calibration]) 
             f"'{options.data}' has no positions of all actuators and of a joint of {which} at "
             'the same time'
         )
-
-
-def _show(results: Sequence[Calibration], console: Console) -> None:
-    for result in results:
-        for line in text_lines(result, console.out.width):
-            console.out.line(line)
 
 
 def _parameters(results: Sequence[Calibration]) -> str:
