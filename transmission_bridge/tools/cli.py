@@ -17,7 +17,6 @@ import os
 import shutil
 import signal
 import sys
-import textwrap
 import threading
 from types import FrameType
 from typing import Any, TextIO
@@ -230,6 +229,8 @@ def wrapped(text: str, width: int | None) -> str:
     """
     if width is None:
         return text
+    import textwrap  # help must not wait for it
+
     return textwrap.fill(
         text, width, subsequent_indent='    ', break_long_words=False, break_on_hyphens=False
     )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 import importlib
 import inspect
 import re
@@ -70,7 +69,6 @@ def _removed(option: str, successor: str) -> Argument:
     return _argument(option, action=_Refusal, nargs='?', const=successor)
 
 
-@dataclass(frozen=True)
 class Command:
     """
     One command.
@@ -78,28 +76,30 @@ class Command:
     :param module: Module in this room, whose ``run`` runs it. It returns a result or an exit code,
         and raises :class:`~transmission_bridge.tools.cli.UsageError` or another error of this
         package for errors of the user.
-    :param summary: One line for the general help.
-    :param description: What it does, and its exit codes.
-    :param example: Command lines to copy.
-    :param texts: Help of its arguments, by name.
+    :param help_text: The docstring of its function.
     :param arguments: In the order of the help.
     """
 
-    module: str
-    summary: str
-    description: str
-    example: str
-    texts: Mapping[str, str]
-    arguments: tuple[Argument, ...]
+    def __init__(self, module: str, help_text: str, arguments: tuple[Argument, ...]) -> None:
+        self._module, self._text, self._arguments = module, help_text, arguments
+
+    @property
+    def summary(self) -> str:
+        """One line for the general help."""
+        line = self._text.lstrip().partition('\n')[0]
+        return line[:1].lower() + line[1:].removesuffix('.')
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add its arguments to a parser."""
-        for add in self.arguments:
-            add(parser, self.texts)
+        """Add its help and its arguments to a parser."""
+        text, texts = _texts(self._text)
+        parser.description, _, example = text.partition('\n\n')[2].partition('\n\n  ')
+        parser.epilog = f'example:\n  {example}'
+        for add in self._arguments:
+            add(parser, {**_texts(_shared.__doc__ or '')[1], **texts})
 
     def run(self, options: argparse.Namespace, console: Console) -> Result | Exit:
         """Run it."""
-        module = importlib.import_module(f'transmission_bridge.tools.{self.module}')
+        module = importlib.import_module(f'transmission_bridge.tools.{self._module}')
         done: Result | Exit = module.run(options, console)
         return done
 
@@ -108,29 +108,20 @@ class Command:
 COMMANDS: dict[str, Command] = {}
 
 
-def _texts(function: Callable[[], None]) -> tuple[str, dict[str, str]]:
-    """Return the docstring of a function without its fields, and these by name."""
-    text, *fields = re.split(r'\n+:param (\w+): ', inspect.getdoc(function) or '')
-    return text, dict(zip(fields[::2], fields[1::2], strict=True))
-
-
 def _command(module: str, *arguments: Argument) -> Callable[[Callable[[], None]], None]:
     """Return a decorator that adds a command with the name and the help of a function."""
 
     def add(function: Callable[[], None]) -> None:
-        text, texts = _texts(function)
-        summary, _, text = text.partition('\n\n')
-        description, _, example = text.partition('\n\n  ')
-        COMMANDS[function.__name__.removeprefix('_')] = Command(
-            module,
-            summary[:1].lower() + summary[1:].removesuffix('.'),
-            description,
-            f'example:\n  {example}',
-            {**_texts(_shared)[1], **texts},
-            arguments,
-        )
+        name = function.__name__.removeprefix('_')
+        COMMANDS[name] = Command(module, function.__doc__ or '', arguments)
 
     return add
+
+
+def _texts(text: str) -> tuple[str, dict[str, str]]:
+    """Return a docstring without its fields, and these by name."""
+    text, *fields = re.split(r'\n+:param (\w+): ', inspect.cleandoc(text))
+    return text, dict(zip(fields[::2], fields[1::2], strict=True))
 
 
 def _shared() -> None:

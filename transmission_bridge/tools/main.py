@@ -97,7 +97,6 @@ def _tree(console: Console, words: Collection[str]) -> tuple[_Parser, dict[str, 
     commands = tree.add_subparsers(metavar='COMMAND')
     for name, each in COMMANDS.items():
         parser = commands.add_parser(name, console=console, help=each.summary)
-        parser.description, parser.epilog = each.description, each.example
         if name in words:
             each.add_arguments(parser)
     return tree, dict(commands.choices)
