@@ -13,7 +13,12 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.plot.command import blocks_of, curves_of, draw_curves
+from transmission_bridge.tools.plot.command import (
+    blocks_of,
+    curves_of,
+    draw_curves,
+    LONGEST_LINE,
+)
 
 pytest.importorskip('matplotlib')
 
@@ -207,6 +212,54 @@ def test_a_number_stands_at_the_member_that_holds_it(holder, file):
             'actuators': 'reduction' in actuator.numbers,
         }
         assert [side for side, does in holds.items() if does] == [holder]
+
+
+ANKLE = """<robot name="r"><link name="base"/><link name="l"/><link name="m"/>
+  <joint name="pitch" type="revolute"><parent link="base"/><child link="l"/>
+    <limit lower="-0.9" upper="0.6" velocity="1" effort="1"/></joint>
+  <joint name="roll" type="revolute"><parent link="l"/><child link="m"/>
+    <limit lower="-0.4" upper="0.4" velocity="1" effort="1"/></joint>
+<ros2_control name="block" type="system"><hardware><plugin>any/Driver</plugin></hardware>
+  <joint name="pitch"><command_interface name="position"/></joint>
+  <joint name="roll"><command_interface name="position"/></joint>
+  %s
+</ros2_control></robot>"""
+
+
+def test_the_numbers_of_the_documented_ankle_fit_in_its_boxes():
+    """Those of a motor are cut, with a count of the others."""
+    text = (Path(__file__).parents[2] / 'docs' / 'transmissions.md').read_text(encoding='utf-8')
+    block = re.search(r'<transmission name="left_ankle">.*?</transmission>', text, re.DOTALL)[0]
+    text = ANKLE % block.replace('left_ankle_pitch', 'pitch').replace('left_ankle_roll', 'roll')
+    robot = tb.RobotTransmissions(tb.load_description(text))
+    (ankle,) = blocks_of(robot, ['left_ankle'])
+    numbers = [member.numbers for member in (*ankle.actuators, *ankle.joints)]
+    assert all(len(each) <= LONGEST_LINE for each in (*numbers, *ankle.lines))
+    assert numbers[0].startswith('reduction 15 ')
+    assert re.search(r' and \d+ more$', numbers[0])
+
+
+def test_legend_and_limits_cover_no_curve():
+    """The legend is beside the panels, and names the level lines, in the colours of the joints."""
+    from matplotlib.colors import to_hex
+    from matplotlib.figure import Figure
+
+    text = (Path(__file__).parents[2] / 'docs' / 'linkages.md').read_text(encoding='utf-8')
+    text = re.search(r'```xml file=push_rod_ankle.urdf\n(.*?)```', text, re.DOTALL)[1]
+    robot = tb.RobotTransmissions(tb.load_description(text))
+    curves = curves_of(robot.robot, robot.bindings[0])[0]
+    figure = Figure(figsize=(8.7, 2.5))
+    position, ratio = figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_axes((0.5, 0.2, 0.3, 0.6))
+    draw_curves(position, ratio, 'ankle', curves)
+    figure.draw_without_rendering()
+    legend = ratio.get_legend()
+    assert position.get_legend() is None
+    assert legend.get_window_extent().x0 >= ratio.bbox.x1
+    assert legend.get_texts()[-1].get_text() == 'limits of positions'
+    levels = [line for line in position.lines if line.get_linestyle() == ':']
+    colours = {to_hex(line.get_color()) for line in levels}
+    assert len(levels) == 4
+    assert colours == {to_hex(line.get_color()) for line in position.lines[:2]}
 
 
 @pytest.mark.parametrize('limits', [(-0.5, 0.4), (-1.1, 1.8)])

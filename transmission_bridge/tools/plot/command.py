@@ -6,21 +6,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
+from operator import itemgetter
 import re
+import textwrap
 from typing import Any
 
 import numpy as np
 
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.description.specs import (
-    RejectedTransmission,
-    TransmissionEnd,
-    TransmissionSpec,
-)
+from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable
 from transmission_bridge.tools.files import check_output, write_output
@@ -33,19 +31,7 @@ from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array
 
-__all__ = [
-    'Block',
-    'Curves',
-    'Member',
-    'blocks_of',
-    'columns_of',
-    'curve_lines',
-    'curves_of',
-    'diagram',
-    'draw_curves',
-    'run',
-    'shortened',
-]
+__all__ = ['Block', 'Curves', 'Member', 'blocks_of', 'curves_of', 'diagram', 'draw_curves', 'run']
 
 
 # -- Blocks: the joints, actuators, numbers and curves of each transmission ----------------------
@@ -74,9 +60,9 @@ class Curves:
     :param limits: Bounds of ``moved``, infinite where there are none.
     :param other_limits: Bounds of those of ``names`` that are commanded.
     :param held: Positions of the other coordinates of the moved side, by name.
-    :param left_out: Further joints, of which there is no curve.
     :param unit: Unit of ``x``.
     :param other_unit: Unit of ``positions``.
+    :param left_out: Further joints, of which there is no curve.
     """
 
     moved: str
@@ -86,10 +72,10 @@ class Curves:
     ratios: Array
     limits: tuple[float, float]
     other_limits: tuple[tuple[float, float], ...]
-    held: tuple[tuple[str, float], ...]
+    held: dict[str, float]
     unit: str
     other_unit: str
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...]
 
 
 def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
@@ -105,83 +91,63 @@ def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
     domain = getattr(transmission, 'domain', None)
     if not isinstance(domain, Domain):
         return ()
-    joints = [member.name for member in binding.spec.joints]
-    actuators = [member.name for member in binding.spec.actuators]
-    lower, upper = np.array(domain.lower), np.array(domain.upper)
-    is_single = len(joints) == len(actuators) == 1 and not transmission.passive_joints
-    if domain.space == 'actuator' and is_single:
-        ends = transmission.actuator_to_joint('position', np.array([lower, upper]))
-        lower, upper = ends.min(axis=0), ends.max(axis=0)
-        by_joint = True
-    else:
-        by_joint = domain.space == 'joint'
-    if not np.isfinite([lower, upper]).all():
+    limits = {each.name: effective_limits(robot, each.name) for each in binding.spec.joints}
+    joints = (*limits, *transmission.passive_joints)
+    actuators = tuple(member.name for member in binding.spec.actuators)
+    ends, by_joint = np.array([domain.lower, domain.upper]), domain.space == 'joint'
+    if not by_joint and len(joints) == len(actuators) == 1:
+        ends, by_joint = np.sort(transmission.actuator_to_joint('position', ends), axis=0), True
+    if not np.isfinite(ends).all():
         return ()
-    middle = 0.5 * (lower + upper)
-    if not by_joint:
-        middle = _reached(transmission, lower, upper, middle)
-    return tuple(
-        _moved(robot, binding, by_joint, place, lower[place], upper[place], middle)
-        for place in range(len(middle))
-    )
-
-
-def _reached(transmission: Transmission, lower: Array, upper: Array, middle: Array) -> Array:
-    """Return the middle, or a position near it that the mechanism can have."""
-    tries = np.random.default_rng(0).uniform(lower, upper, (TRIES, len(middle)))
-    tries = tries[np.abs((tries - middle) / (upper - lower)).max(axis=-1).argsort()]
-    for position in (middle, *tries):
-        if np.isfinite(transmission.actuator_to_joint('position', position)).all():
-            return np.asarray(position)
-    return middle
-
-
-def _moved(
-    robot: RobotDescription,
-    binding: Binding,
-    by_joint: bool,
-    place: int,
-    lower: float,
-    upper: float,
-    middle: Array,
-) -> Curves:
-    transmission = binding.transmission
-    commanded = [member.name for member in binding.spec.joints]
-    joints = [*commanded, *transmission.passive_joints]
-    actuators = [member.name for member in binding.spec.actuators]
-    ours, others = (joints, actuators) if by_joint else (actuators, joints)
-    positions = np.tile(middle, (POINTS, 1))
-    positions[:, place] = np.linspace(lower, upper, POINTS)
-    rates = np.zeros_like(positions)
-    rates[:, place] = 1.0
+    middle = ends.mean(axis=0) if by_joint else _reached(transmission, *ends)
     mapped = transmission.joint_to_actuator if by_joint else transmission.actuator_to_joint
+    ours, others = (joints, actuators) if by_joint else (actuators, joints)
+    names = others[:MOST_CURVES]
 
-    def bounds(names: Sequence[str]) -> tuple[tuple[float, float], ...]:
-        limits = [effective_limits(robot, name) for name in names]
-        return tuple((each.lower, each.upper) for each in limits)
+    def bounds(name: str) -> tuple[float, float]:
+        return (
+            (limits[name].lower, limits[name].upper) if name in limits else (-math.inf, math.inf)
+        )
 
     def unit(names: Sequence[str]) -> str:
+        if names[0] in actuators:
+            return actuator_unit(robot, binding)
         units = {joint_unit(robot, name) for name in names}
         return units.pop() if len(units) == 1 else UNKNOWN_UNIT
 
-    open_ends = ((-np.inf, np.inf),)
-    shown = others[:MOST_CURVES]
-    actuators_unit = actuator_unit(robot, binding)
-    return Curves(
-        moved=ours[place],
-        x=positions[:, place],
-        names=tuple(shown),
-        positions=mapped('position', positions)[:, : len(shown)],
-        ratios=mapped('velocity', rates, at=positions)[:, : len(shown)],
-        limits=bounds(commanded)[place] if by_joint else open_ends[0],
-        other_limits=open_ends * len(others) if by_joint else bounds(commanded),
-        held=tuple(
-            (name, float(middle[other])) for other, name in enumerate(ours) if other != place
-        ),
-        unit=unit([joints[place]]) if by_joint else actuators_unit,
-        other_unit=actuators_unit if by_joint else unit(shown),
-        left_out=tuple(others[MOST_CURVES:]),
-    )
+    found = []
+    for place, moved in enumerate(ours[: len(middle)]):
+        positions = np.tile(middle, (POINTS, 1))
+        positions[:, place] = np.linspace(ends[0, place], ends[1, place], POINTS)
+        rates = np.zeros_like(positions)
+        rates[:, place] = 1.0
+        found.append(
+            Curves(
+                moved=moved,
+                x=positions[:, place],
+                names=names,
+                positions=mapped('position', positions)[:, : len(names)],
+                ratios=mapped('velocity', rates, at=positions)[:, : len(names)],
+                limits=bounds(moved),
+                other_limits=tuple(map(bounds, names)),
+                held={n: float(x) for n, x in zip(ours, middle, strict=False) if n != moved},
+                unit=unit([moved]),
+                other_unit=unit(names),
+                left_out=others[MOST_CURVES:],
+            )
+        )
+    return tuple(found)
+
+
+def _reached(transmission: Transmission, lower: Array, upper: Array) -> Array:
+    """Return the middle, or a position near it that the mechanism can have."""
+    middle = 0.5 * (lower + upper)
+    tries = np.random.default_rng(0).uniform(lower, upper, (TRIES, len(middle)))
+    order = np.abs((tries - middle) / (upper - lower)).max(axis=-1).argsort()
+    for position in (middle, *tries[order]):
+        if np.isfinite(transmission.actuator_to_joint('position', position)).all():
+            return np.asarray(position)
+    return middle
 
 
 #: Inches.
@@ -190,14 +156,11 @@ MEMBER, TEXT_LINE, INSET, MARGIN = 0.44, 0.145, 0.85, 0.14
 #: Most numbers of a type that are shown.
 MOST_NUMBERS = 6
 
-#: Characters of a name that fit in a box.
-LONGEST_NAME = 30
+#: Characters of a name, and of a line of numbers, that fit in a box.
+LONGEST_NAME, LONGEST_LINE = 30, 40
 
 #: Values that change nothing and are not shown.
 _NEUTRAL = {'reduction': 1.0, 'offset': 0.0}
-
-#: Characters of a line of numbers that fit in a box.
-LONGEST_LINE = 40
 
 
 @dataclass(frozen=True)
@@ -222,7 +185,7 @@ class Block:
     lines: tuple[str, ...]
     actuators: tuple[Member, ...]
     joints: tuple[Member, ...]
-    curves: tuple[Curves, ...]
+    curves: tuple[Curves, ...] = ()
     is_refused: bool = False
 
     @property
@@ -250,78 +213,64 @@ def shortened(name: str) -> str:
 
 
 def _block(robot: RobotTransmissions, binding: Binding) -> Block:
-    tunables = robot.tunables[binding.spec.name]
+    spec, tunables = binding.spec, robot.tunables[binding.spec.name]
+
+    def member(side: str, name: str) -> Member:
+        """Return a member with the numbers that it holds in the description."""
+        texts = []
+        for each in tunables:
+            short = '.'.join(each.path[2:]).removeprefix('mechanical_')
+            is_own = each.path[:2] == (side, name) and not each.is_actuator_limit
+            if is_own and each.value != _NEUTRAL.get(short):
+                is_offset = side == 'joints' and short == 'offset'
+                unit = joint_unit(robot.robot, name) if is_offset else each.unit
+                text = _number(f'{short} {each.value:.6g}', unit)
+                texts.append((short not in _NEUTRAL, text))
+        return Member(name, _fitted([text for _, text in sorted(texts, key=itemgetter(0))]))
+
     return Block(
-        name=binding.spec.name,
-        lines=(binding.spec.type.rpartition('/')[2], *_own_numbers(tunables)),
-        actuators=_members(binding.spec.actuators, 'actuators', tunables, lambda name: ''),
-        joints=_members(
-            binding.spec.joints,
-            'joints',
-            tunables,
-            lambda name: joint_unit(robot.robot, name),
-        ),
+        name=spec.name,
+        lines=(spec.type.rpartition('/')[2], *_own_numbers(tunables)),
+        actuators=tuple(member('actuators', each.name) for each in spec.actuators),
+        joints=tuple(member('joints', each.name) for each in spec.joints),
         curves=curves_of(robot.robot, binding),
     )
 
 
 def _refused(spec: TransmissionSpec | RejectedTransmission) -> Block:
-    def members(ends: Sequence[TransmissionEnd | str]) -> tuple[Member, ...]:
-        names = (end if isinstance(end, str) else end.name for end in ends)
-        return tuple(Member(name, '') for name in names)
-
     where = '' if spec.line is None else f', line {spec.line}'
-    return Block(
-        name=spec.name,
-        lines=(spec.type.rpartition('/')[2], f'REFUSED{where}'),
-        actuators=members(spec.actuators),
-        joints=members(spec.joints),
-        curves=(),
-        is_refused=True,
+    actuators, joints = (
+        tuple(Member(end if isinstance(end, str) else end.name, '') for end in side)
+        for side in (spec.actuators, spec.joints)
     )
+    lines = (spec.type.rpartition('/')[2], f'REFUSED{where}')
+    return Block(spec.name, lines, actuators, joints, is_refused=True)
 
 
-def _members(
-    ends: Sequence[TransmissionEnd],
-    side: str,
-    tunables: Sequence[Tunable],
-    unit_of: Callable[[str], str],
-) -> tuple[Member, ...]:
-    """Return the members of a side with the numbers that they hold in the description."""
-    members = []
-    for end in ends:
-        texts = []
-        for tunable in tunables:
-            if tunable.path[:2] != (side, end.name) or tunable.is_actuator_limit:
-                continue
-            name = tunable.path[-1].removeprefix('mechanical_')
-            if tunable.value != _NEUTRAL.get(name):
-                unit = unit_of(end.name) if name == 'offset' else tunable.unit
-                texts.append(_with_unit(f'{name} {tunable.value:.6g}', unit))
-        members.append(Member(end.name, ', '.join(texts)))
-    return tuple(members)
-
-
-def _own_numbers(tunables: Sequence[Tunable]) -> tuple[str, ...]:
+def _own_numbers(tunables: Sequence[Tunable]) -> list[str]:
     """Return lines with the numbers of this type."""
+    own = [each for each in tunables if each.shapes_map and each.path[0] not in _SIDES]
     texts = []
-    for tunable in tunables:
-        if tunable.path[0] in ('joints', 'actuators') or not tunable.shapes_map:
-            continue
-        name = '.'.join(tunable.path).removeprefix('matrix.')
-        texts.append(_with_unit(f'{name} {tunable.value:.4g}', tunable.unit))
-    lines: list[str] = []
-    for text in texts[:MOST_NUMBERS]:
-        if lines and len(lines[-1]) + len(text) + 2 <= LONGEST_LINE:
-            lines[-1] += f', {text}'
-        else:
-            lines.append(text)
-    if len(texts) > MOST_NUMBERS:
-        lines.append(f'and {len(texts) - MOST_NUMBERS} more')
-    return tuple(lines)
+    for each in own[:MOST_NUMBERS]:
+        name = '.'.join(each.path).removeprefix('matrix.')
+        texts.append(_number(f'{name} {each.value:.4g}', each.unit).replace(' ', '\xa0'))
+    lines = [
+        line.rstrip(',').replace('\xa0', ' ')
+        for line in textwrap.wrap(', '.join(texts), LONGEST_LINE, break_on_hyphens=False)
+    ]
+    return lines + [f'and {len(own) - MOST_NUMBERS} more'] * (len(own) > MOST_NUMBERS)
 
 
-def _with_unit(text: str, unit: str) -> str:
+def _fitted(texts: Sequence[str]) -> str:
+    """Return a line with as many texts as fit in a box."""
+    for count in range(len(texts), 0, -1):
+        more = f' and {len(texts) - count} more' if count < len(texts) else ''
+        if len(line := ', '.join(texts[:count]) + more) <= LONGEST_LINE:
+            return line
+    return f'{len(texts)} numbers' if texts else ''
+
+
+def _number(text: str, unit: str) -> str:
     return f'{text} {unit}' if unit and unit != UNKNOWN_UNIT else text
 
 
@@ -330,7 +279,7 @@ def _with_unit(text: str, unit: str) -> str:
 
 _LINES = ('#33638d', '#c06c2f', '#4a8c5c', '#8a5a9e', '#8c6d4a', '#5a8c8c')
 
-_SIDES = ('lower', 'upper')
+_SIDES = ('joints', 'actuators')
 
 #: Limits are drawn up to this share of the domain outside of it.
 _NEAR = 0.25
@@ -347,36 +296,12 @@ _ROOM = 0.45
 _CUT = 20.0
 
 
-def curve_lines(axes: Any, x: Array, columns: Array, labels: tuple[str, ...] = ()) -> None:
+def _curves(axes: Any, x: Array, columns: Array, names: Sequence[str] = ()) -> None:
     """Draw a line per column, the second and the others dashed."""
     for number, column in enumerate(columns.T):
-        axes.plot(
-            x,
-            column,
-            color=_LINES[number % len(_LINES)],
-            ls='-' if number == 0 else '--',
-            lw=1.2,
-            label=labels[number] if labels else None,
-        )
-
-
-def _shown(curves: Curves) -> dict[str, float]:
-    """Return the limits that are in the domain or near it."""
-    low, high = float(curves.x.min()), float(curves.x.max())
-    reach = _NEAR * (high - low)
-    return {
-        side: bound
-        for side, bound in zip(_SIDES, curves.limits, strict=True)
-        if low - reach <= bound <= high + reach
-    }
-
-
-def _aligned(curves: Curves, side: str) -> str:
-    """Return the side of its text on which a limit is: between the limits if both have room."""
-    shown = _shown(curves)
-    span = abs(shown.get('upper', math.inf) - shown.get('lower', -math.inf))
-    has_room = span > _ROOM * float(np.ptp([*curves.x, *shown.values()]))
-    return 'left' if (side == 'lower') == has_room else 'right'
+        label = names[number] if names else None
+        style = '-' if number == 0 else '--'
+        axes.plot(x, column, color=_LINES[number], ls=style, lw=1.2, label=label)
 
 
 def _range(values: Array) -> tuple[float, float]:
@@ -391,71 +316,83 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
     """
     Draw the positions on one pair of axes and the ratios on another.
 
+    Limits of the moved coordinate are upright lines with names above the axes; those of the others
+    are level lines in the colours of their curves. The legend is right of the ratios.
+
     :param title: The transmission.
     """
-    labels = tuple(shortened(name) for name in curves.names)
-    moved = shortened(curves.moved)
-    curve_lines(position, curves.x, curves.positions, labels)
+    labels, moved = [shortened(name) for name in curves.names], shortened(curves.moved)
+    low, high = float(curves.x.min()), float(curves.x.max())
+    reach = _NEAR * (high - low)
+    limits = {
+        side: bound
+        for side, bound in zip(('lower', 'upper'), curves.limits, strict=True)
+        if np.isfinite(bound)
+    }
+    shown = {s: bound for s, bound in limits.items() if low - reach <= bound <= high + reach}
+    seen = np.array([*curves.x, *shown.values()])
+    # Their names are between them if both have room.
+    has_room = len(shown) < 2 or np.ptp([*shown.values()]) > _ROOM * np.ptp(seen)
     with np.errstate(all='ignore'):
         typical = float(np.nanmedian(np.abs(curves.ratios))) if curves.ratios.size else 0.0
-    cut = np.where(np.abs(curves.ratios) > _CUT * typical, np.nan, curves.ratios)
-    curve_lines(ratio, curves.x, cut, labels)
+    ratios = np.where(np.abs(curves.ratios) > _CUT * typical, np.nan, curves.ratios)
     what = labels[0] if len(labels) == 1 else 'position'
-    rows = ((position, f'{what} [{curves.other_unit}]'), (ratio, f'ratio, per {moved}'))
-    for axes, label in rows:
-        for side, bound in _shown(curves).items():
-            if np.isfinite(bound):
-                axes.axvline(bound, color=_LIMIT, lw=1.0, ls=':')
-                # Above the axes, where no curve is.
-                axes.annotate(
-                    f'{side} limit', (bound, 1.0), xycoords=axes.get_xaxis_transform(),
-                    xytext=(0.0, 2.0), textcoords='offset points', ha=_aligned(curves, side),
-                    fontsize=6, color=_LIMIT,
-                )  # fmt: skip
+    for axes, columns, label in (
+        (position, curves.positions, f'{what} [{curves.other_unit}]'),
+        (ratio, ratios, f'ratio, per {moved}'),
+    ):
+        _curves(axes, curves.x, columns, labels)
+        for side, bound in shown.items():
+            axes.axvline(bound, color=_LIMIT, lw=1.0, ls=':')
+            # Above the axes, where no curve is.
+            axes.annotate(
+                f'{side} limit', (bound, 1.0), xycoords=axes.get_xaxis_transform(),
+                xytext=(0.0, 2.0), textcoords='offset points', fontsize=6, color=_LIMIT,
+                ha='left' if (side == 'lower') == has_room else 'right',
+            )  # fmt: skip
         axes.set_xlabel(f'{moved} [{curves.unit}]', fontsize=7, parse_math=False)
         axes.set_ylabel(label, fontsize=7, parse_math=False)
         axes.tick_params(labelsize=6.5)
         axes.ticklabel_format(useOffset=False)
-        axes.set_xlim(*_range(np.array([*curves.x, *_shown(curves).values()])))
+        axes.set_xlim(*_range(seen))
         axes.grid(True, color='#e2e2e2', lw=0.5)
-    for bounds in curves.other_limits:
-        for bound in bounds:
-            if np.isfinite(bound):
-                position.axhline(bound, color=_LIMIT, lw=1.0, ls=':')
+    ratio.set_ylim(*_range(ratios))
+    for number, bounds in enumerate(curves.other_limits):
+        for bound in filter(math.isfinite, bounds):
+            position.axhline(bound, color=_LINES[number], lw=1.0, ls=':')
     if len(labels) > 1:
-        for text in position.legend(fontsize=6.5).get_texts():
+        if np.isfinite(curves.other_limits).any():
+            ratio.plot([], [], color=_EDGE, lw=1.0, ls=':', label='limits of positions')
+        legend = ratio.legend(fontsize=6.5, loc='center left', bbox_to_anchor=(1.0, 0.5))
+        for text in legend.get_texts():
             text.set_parse_math(False)
-    ratio.set_ylim(*_range(cut))
-    held = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held)
+    over = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held.items())
     if curves.left_out:
-        held += f'; without {len(curves.left_out)} more joints'
-    position.set_title(title, fontsize=8, loc='left', pad=_ABOVE, parse_math=False)
-    beyond = [
-        f'{side} limit {bound:.4g}'
-        for side, bound in zip(_SIDES, curves.limits, strict=True)
-        if np.isfinite(bound) and side not in _shown(curves)
-    ]
-    where = f'\nnot in the picture: {", ".join(beyond)}' if beyond else ''
-    over = f'over {moved}{held}{where}'
-    ratio.set_title(over, fontsize=7, loc='left', pad=_ABOVE, parse_math=False)
+        over += f'; without {len(curves.left_out)} more joints'
+    beyond = [f'{side} limit {limits[side]:.4g}' for side in limits if side not in shown]
+    if beyond:
+        over += f'\nnot in the picture: {", ".join(beyond)}'
+    for axes, text, size in ((position, title, 8), (ratio, f'over {moved}{over}', 7)):
+        axes.set_title(text, fontsize=size, loc='left', pad=_ABOVE, parse_math=False)
 
 
-#: Inches: a column of blocks, and in it the left edges and widths of the three kinds of boxes.
-COLUMN = 8.7
-ACTUATOR, MIDDLE, JOINT = (0.1, 2.3), (2.95, 2.3), (5.8, 2.3)
+#: Inches: a column of blocks, the width of a box, and left edges of the three kinds of boxes.
+COLUMN, BOX = 8.7, 2.3
+ACTUATOR, MIDDLE, JOINT = 0.1, 2.95, 5.8
 TITLE = 0.55
 
-#: Width and height of the picture of a curve.
-PANEL = (4.1, 2.5)
+#: Height of a row of curves, left edges and size of its panels.
+PANEL, LEFT, PANEL_SIZE = 2.5, (0.75, 4.3), (2.7, 1.5)
 
-_COLOURS = {
-    'actuator': '#e8eef7',
-    'joint': '#eaf4e6',
-    'constant': '#f6f6f6',
-    'nonlinear': '#fdf3e1',
-    'refused': '#fbe9e9',
-}
 _EDGE = '#5a6270'
+_SHAPE = {'boxstyle': 'round,pad=0,rounding_size=0.06', 'linewidth': 0.8, 'zorder': 2}
+_KINDS = {
+    'actuator': {'facecolor': '#e8eef7', 'edgecolor': _EDGE},
+    'joint': {'facecolor': '#eaf4e6', 'edgecolor': _EDGE},
+    'constant': {'facecolor': '#f6f6f6', 'edgecolor': _EDGE},
+    'nonlinear': {'facecolor': '#fdf3e1', 'edgecolor': _EDGE},
+    'refused': {'facecolor': '#fbe9e9', 'edgecolor': _LIMIT, 'linestyle': '--'},
+}
 
 
 def diagram(
@@ -469,19 +406,18 @@ def diagram(
     :param file_format: ``svg`` or ``png``.
     """
     columns = columns_of(blocks)
-    passed = _passed(pass_through, len(columns))
+    passed = 'passed through, without a transmission: ' + ', '.join(map(shortened, pass_through))
+    lines = textwrap.wrap(passed, 110 * len(columns)) if pass_through else []
     panels = [(block, curves) for block in blocks for curves in block.curves]
-    tall = max((sum(b.height for b in column) for column in columns), default=0.0)
-    body = TITLE + tall + 0.16 * len(passed) + MARGIN
-    width = COLUMN * max(len(columns), 1)
-    per_row = max(1, int(width // (2.0 * PANEL[0])))
-    height = body + PANEL[1] * math.ceil(len(panels) / per_row)
+    tall = max(sum(block.height for block in column) for column in columns)
+    body = TITLE + tall + 0.16 * len(lines) + MARGIN
+    width = COLUMN * len(columns)
+    height = body + PANEL * math.ceil(len(panels) / len(columns))
 
     def draw(figure: Any) -> None:
         top = height - body
         axes = figure.add_axes((0.0, top / height, 1.0, body / height))
-        axes.set_xlim(0.0, width)
-        axes.set_ylim(0.0, body)
+        axes.set(xlim=(0.0, width), ylim=(0.0, body))
         axes.set_axis_off()
         _text(axes, 0.1, body - 0.3, title, size=13, weight='bold')
         for number, column in enumerate(columns):
@@ -489,12 +425,17 @@ def diagram(
             for block in column:
                 _draw_block(axes, block, number * COLUMN, level)
                 level -= block.height
-        for number, line in enumerate(reversed(passed)):
+        for number, line in enumerate(reversed(lines)):
             _text(axes, 0.1, 0.1 + 0.16 * number, line, size=8, va='bottom')
         for number, (block, curves) in enumerate(panels):
-            row, place = divmod(number, per_row)
-            left, base = place * 2.0 * PANEL[0], top - (row + 1) * PANEL[1]
-            _draw_panel(figure, block.name, curves, (left, base), (width, height))
+            row, place = divmod(number, len(columns))
+            base = (top - (row + 1) * PANEL + 0.5) / height
+            wide, high = PANEL_SIZE[0] / width, PANEL_SIZE[1] / height
+            pair = [
+                figure.add_axes(((place * COLUMN + left) / width, base, wide, high))
+                for left in LEFT
+            ]
+            draw_curves(pair[0], pair[1], shortened(block.name), curves)
 
     return picture(draw, (width, height), file_format, layout=None)
 
@@ -514,110 +455,64 @@ def columns_of(blocks: Sequence[Block]) -> list[list[Block]]:
     return columns
 
 
-def _passed(names: Sequence[str], columns: int) -> list[str]:
-    if not names:
-        return []
-    lines = ['passed through, without a transmission:']
-    for name in map(shortened, names):
-        if len(lines[-1]) + len(name) > 110 * columns:
-            lines.append('')
-        lines[-1] += ' ' + name + (',' if name != shortened(names[-1]) else '')
-    return lines
-
-
 def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
     height = block.height - MARGIN
-    centre = top - 0.5 * height
-    kind = 'refused' if block.is_refused else 'nonlinear' if block.curves else 'constant'
-    _box(axes, left + MIDDLE[0], top - height, MIDDLE[1], height, kind)
-    middle = left + MIDDLE[0] + 0.5 * MIDDLE[1]
     inset = INSET if block.curves else 0.0
-    lines = [shortened(block.name), *block.lines]
-    level = top - 0.5 * (height - inset) + 0.0725 * (len(lines) - 1)
-    for number, text in enumerate(lines):
-        weight, size = ('bold', 8) if number == 0 else ('normal', 7)
-        _text(axes, middle, level - 0.145 * number, text, size=size, weight=weight, ha='center')
+    refused = 'refused' if block.is_refused else ''
+    box = (left + MIDDLE, top - height, height)
+    kind = refused or ('nonlinear' if block.curves else 'constant')
+    _box(axes, kind, box, block.name, block.lines, inset)
     if block.curves:
-        place = (left + MIDDLE[0] + 0.1, top - height + 0.06, MIDDLE[1] - 0.2, INSET - 0.1)
-        _draw_inset(axes, block.curves[0], place)
-    for members, column, kind, joins in (
-        (block.actuators, ACTUATOR, 'actuator', (ACTUATOR[0] + ACTUATOR[1], MIDDLE[0])),
-        (block.joints, JOINT, 'joint', (JOINT[0], MIDDLE[0] + MIDDLE[1])),
+        inner = (box[0] + 0.1, box[1] + 0.06, BOX - 0.2, INSET - 0.1)
+        panel = axes.inset_axes(inner, transform=axes.transData, zorder=3)
+        panel.set(xticks=[], yticks=[])
+        curves = block.curves[0]
+        with np.errstate(all='ignore'):  # scaled to their range: this shows shapes only
+            low, high = (end(curves.positions, axis=0) for end in (np.fmin.reduce, np.fmax.reduce))
+            _curves(panel, curves.x, (curves.positions - low) / (high - low))
+    for members, kind, edge, ends in (
+        (block.actuators, 'actuator', ACTUATOR, (ACTUATOR + BOX, MIDDLE)),
+        (block.joints, 'joint', JOINT, (JOINT, MIDDLE + BOX)),
     ):
-        pitch = height / max(len(members), 1)
         for number, member in enumerate(members):
-            level = top - (number + 0.5) * pitch
-            shown = 'refused' if block.is_refused else kind
-            _draw_member(axes, member, left + column[0], level, column[1], shown)
-            box_level = centre + 0.6 * (level - centre)
-            ends = [left + joins[0], left + joins[1]]
+            level = top - (number + 0.5) * height / len(members)
+            place = (left + edge, level - 0.19, 0.38)
+            _box(
+                axes, refused or kind, place, member.name, [member.numbers] * bool(member.numbers)
+            )
+            levels = [level, top - 0.5 * height + 0.6 * (level - top + 0.5 * height)]
             line = '--' if block.is_refused else '-'
-            axes.plot(ends, [level, box_level], color=_EDGE, lw=1.0, ls=line, zorder=1)
+            axes.plot([left + x for x in ends], levels, color=_EDGE, lw=1.0, ls=line, zorder=1)
 
 
-def _draw_member(
-    axes: Any, member: Member, left: float, level: float, width: float, kind: str
+def _box(
+    axes: Any,
+    kind: str,
+    place: tuple[float, float, float],
+    name: str,
+    lines: Sequence[str],
+    above: float = 0.0,
 ) -> None:
-    _box(axes, left, level - 0.19, width, 0.38, kind)
-    middle = left + 0.5 * width
-    if member.numbers:
-        _text(axes, middle, level + 0.075, shortened(member.name), size=8, ha='center')
-        _text(axes, middle, level - 0.085, member.numbers, size=6.5, ha='center', color=_EDGE)
-    else:
-        _text(axes, middle, level, shortened(member.name), size=8, ha='center')
+    """
+    Draw a box with a name and lines of text.
 
-
-def _box(axes: Any, left: float, base: float, width: float, height: float, kind: str) -> None:
+    :param place: Left edge, base and height.
+    :param above: Height below the text.
+    """
+    left, base, height = place
     patches = optional('matplotlib.patches', 'plot')
-    shape = patches.FancyBboxPatch(
-        (left, base),
-        width,
-        height,
-        boxstyle='round,pad=0,rounding_size=0.06',
-        facecolor=_COLOURS[kind],
-        edgecolor=_LIMIT if kind == 'refused' else _EDGE,
-        linestyle='--' if kind == 'refused' else '-',
-        linewidth=0.8,
-        zorder=2,
-    )
-    axes.add_patch(shape)
-
-
-def _draw_inset(axes: Any, curves: Curves, place: tuple[float, float, float, float]) -> None:
-    inset = axes.inset_axes(place, transform=axes.transData, zorder=3)
-    inset.set_xticks([])
-    inset.set_yticks([])
-    curve_lines(inset, curves.x, _scaled(curves.positions))
-
-
-def _scaled(positions: np.ndarray) -> np.ndarray:
-    """Return the columns scaled to their range, because an inset shows shapes only."""
-    with np.errstate(all='ignore'):
-        low = np.nanmin(positions, axis=0, initial=np.inf)
-        high = np.nanmax(positions, axis=0, initial=-np.inf)
-        return np.asarray((positions - low) / (high - low))
-
-
-def _draw_panel(
-    figure: Any, name: str, curves: Curves, corner: tuple[float, float], size: tuple[float, float]
-) -> None:
-    pair = []
-    for number in range(2):
-        left = corner[0] + number * PANEL[0] + 0.75
-        place = (
-            left / size[0],
-            (corner[1] + 0.5) / size[1],
-            (PANEL[0] - 1.0) / size[0],
-            (PANEL[1] - 1.0) / size[1],
-        )
-        pair.append(figure.add_axes(place))
-    draw_curves(pair[0], pair[1], shortened(name), curves)
+    axes.add_patch(patches.FancyBboxPatch((left, base), BOX, height, **_SHAPE, **_KINDS[kind]))
+    level = base + 0.5 * (height + above) + 0.5 * TEXT_LINE * len(lines)
+    weight = 'normal' if kind in ('actuator', 'joint') else 'bold'
+    _text(axes, left + 0.5 * BOX, level, shortened(name), size=8, weight=weight, ha='center')
+    for line in lines:
+        level -= TEXT_LINE
+        _text(axes, left + 0.5 * BOX, level, line, size=6.5, ha='center', color=_EDGE)
 
 
 def _text(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
-    style = {'va': 'center', **style}
     # Names may contain any character, also those of formulas.
-    axes.text(x, y, printable(text), parse_math=False, zorder=4, **style)
+    axes.text(x, y, printable(text), parse_math=False, zorder=4, **{'va': 'center', **style})
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
