@@ -181,34 +181,6 @@ def half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
     return matrix[is_finite], bound[is_finite]
 
 
-def vertices(polygon: HalfSpaces) -> Array:
-    """
-    Return the vertices of ``{x : A x <= b}`` in the plane.
-
-    Two half-spaces each meet in a point; those that are within all others are vertices.
-
-    :param polygon: ``A`` of shape ``(k, 2)`` and ``b`` of shape ``(k,)``, bounded.
-    :returns: Counterclockwise, shape ``(k, 2)``, units of ``x``; none where nothing is within.
-    """
-    matrix, bound = polygon
-    size = np.linalg.norm(matrix, axis=1)
-    size[size == 0.0] = np.inf  # of a row that says nothing
-    matrix, bound = matrix / size[:, np.newaxis], bound / size
-    found: list[Array] = []
-    for pair in combinations(range(len(bound)), 2):
-        rows = matrix[list(pair)]
-        if abs(np.linalg.det(rows)) <= 1e-12:
-            continue  # parallel
-        point = np.linalg.solve(rows, bound[list(pair)])
-        slack = 1e-9 * np.abs(point).max()
-        is_new = all(np.abs(point - other).max() > slack for other in found)
-        if is_new and (matrix @ point <= bound + slack).all():
-            found.append(point)
-    points: Array = np.array(found).reshape(-1, 2)
-    x, y = (points - points.mean(axis=0)).T if len(points) else points.T
-    return points[np.argsort(np.arctan2(y, x))] + 0.0  # no negative zeros
-
-
 def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     """
     Return ``{Jᵀ τ : |τ| <= effort}`` as half-spaces ``A τ_a <= b``.

@@ -12,19 +12,14 @@ from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 import math
 import re
-from typing import Any, TypeAlias
+from typing import Any
 
 from transmission_bridge.bridge.command_plan import command_names
 from transmission_bridge.bridge.homing import counted_twice
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import parameter_names, PREFIX, unused_aliases
 from transmission_bridge.bridge.topic_based import commands_without_end, several_interfaces
-from transmission_bridge.description import (
-    Dialect,
-    Finding,
-    RejectedTransmission,
-    TransmissionSpec,
-)
+from transmission_bridge.description import Finding, RejectedTransmission, TransmissionSpec
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import DescriptionError, sentence
 from transmission_bridge.tools.cli import (
@@ -40,7 +35,6 @@ from transmission_bridge.tools.limit_report import (
     limit_findings,
     MemberLimits,
     Range,
-    Ratio,
     Region,
     shared_limits,
     transmission_limits,
@@ -53,15 +47,7 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.units import ActuatorUnits
 
-__all__ = [
-    'CheckReport',
-    'Member',
-    'TransmissionReport',
-    'check',
-    'number_text',
-    'run',
-    'text_lines',
-]
+__all__ = ['CheckReport', 'Member', 'TransmissionReport', 'check', 'run', 'text_lines']
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +71,13 @@ class TransmissionReport:
 
     name: str
     type: str
-    dialect: Dialect
+    dialect: str
     line: int | None
     loaded: bool
     joints: tuple[Member, ...]
     actuators: tuple[Member, ...]
-    limits: TransmissionLimits | None = None
-    facts: tuple[str, ...] = ()
+    limits: TransmissionLimits | None
+    facts: tuple[str, ...]
 
     def as_json(self, *, with_limits: bool) -> dict[str, Any]:
         """
@@ -100,25 +86,23 @@ class TransmissionReport:
         :param with_limits: Whether to add ``joint_limits``, ``actuator_limits``, ``ratios``,
             ``own_actuator_limits``, ``allowed_joint_limits`` and ``regions``.
         """
-        document: dict[str, Any] = {
-            'name': self.name,
-            'type': self.type,
-            'dialect': self.dialect,
-            'line': self.line,
-            'loaded': self.loaded,
-            'joints': [asdict(member) for member in self.joints],
-            'actuators': [asdict(member) for member in self.actuators],
-        }
+        keys = ('name', 'type', 'dialect', 'line', 'loaded')
+        document = {key: getattr(self, key) for key in keys}
+        document['joints'] = [asdict(member) for member in self.joints]
+        document['actuators'] = [asdict(member) for member in self.actuators]
         if self.facts:
             document['facts'] = list(self.facts)
         if with_limits:
             limits = self.limits or TransmissionLimits((), ())
-            document['joint_limits'] = [each.as_json() for each in limits.joints]
-            document['actuator_limits'] = [each.as_json() for each in limits.actuators]
-            document['ratios'] = [each.as_json() for each in limits.ratios]
-            document['own_actuator_limits'] = [each.as_json() for each in limits.own]
-            document['allowed_joint_limits'] = [each.as_json() for each in limits.allowed]
-            document['regions'] = [each.as_json() for each in limits.regions]
+            for key, values in (
+                ('joint_limits', limits.joints),
+                ('actuator_limits', limits.actuators),
+                ('ratios', limits.ratios),
+                ('own_actuator_limits', limits.own),
+                ('allowed_joint_limits', limits.allowed),
+                ('regions', limits.regions),
+            ):
+                document[key] = [each.as_json() for each in values]
         return document
 
 
@@ -132,7 +116,7 @@ class CheckReport:
     :param pass_through: Joints without a transmission, which are bridged one to one.
     :param unlimited: Joints that can be sent a position and have no velocity limit, with which
         ``max_step`` could compare it.
-    :param lost: Joints that are not bridged, with the reason.
+    :param lost: Joints that are not bridged.
     :param units: Units of the drivers, by actuator; one that is missing is SI.
     :param findings: In the order of the file.
     """
@@ -141,14 +125,18 @@ class CheckReport:
     transmissions: tuple[TransmissionReport, ...] = ()
     pass_through: tuple[str, ...] = ()
     unlimited: tuple[str, ...] = ()
-    lost: tuple[tuple[str, str], ...] = ()
+    lost: tuple[str, ...] = ()
     units: tuple[tuple[str, ActuatorUnits], ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
-    def has_errors(self) -> bool:
-        """Whether any finding is an error."""
-        return any(finding.severity == 'error' for finding in self.findings)
+    def names(self) -> frozenset[str]:
+        """All names of transmissions, joints and actuators."""
+        return frozenset(
+            name
+            for each in self.transmissions
+            for name in (each.name, *(end.name for end in (*each.joints, *each.actuators)))
+        )
 
     def as_json(self, *, with_limits: bool = False) -> dict[str, Any]:
         """
@@ -159,8 +147,7 @@ class CheckReport:
         return {
             'robot': self.robot,
             'transmissions': [
-                transmission.as_json(with_limits=with_limits)
-                for transmission in self.transmissions
+                each.as_json(with_limits=with_limits) for each in self.transmissions
             ],
             'pass_through': list(self.pass_through),
             'without_velocity_limit': list(self.unlimited),
@@ -171,7 +158,15 @@ class CheckReport:
                 }
                 for name, each in self.units
             },
-            'findings': [_finding_as_json(finding) for finding in self.findings],
+            'findings': [
+                {
+                    'severity': each.severity,
+                    'line': each.line,
+                    'path': each.path,
+                    'message': sentence(each.message, expected=each.expected, found=each.found),
+                }
+                for each in self.findings
+            ],
         }
 
 
@@ -188,7 +183,9 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     try:
         transmissions, notes = setup.robot(data)
     except DescriptionError as error:
-        return CheckReport(robot='', findings=(_as_finding(error),))
+        place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
+        found = Finding('error', error.message, fatal_if_strict=True, **place)
+        return CheckReport(robot='', findings=(found,))
     robot, aliases = transmissions.robot, setup.aliases
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
@@ -215,15 +212,21 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
             replace(finding, severity='error') if finding.fatal_if_strict else finding
             for finding in findings
         )
+    specs: list[TransmissionSpec | RejectedTransmission]
+    specs = sorted([*robot.transmissions, *robot.rejected], key=_place)
     return CheckReport(
         robot=robot.name,
-        transmissions=_reports(transmissions, limits, setup.numbers),
+        transmissions=tuple(_report(transmissions, each, limits, setup.numbers) for each in specs),
         pass_through=transmissions.pass_through,
         unlimited=tuple(_unlimited(transmissions)),
-        lost=tuple(transmissions.lost_joints.items()),
+        lost=tuple(transmissions.lost_joints),
         units=tuple(transmissions.units.items()),
         findings=tuple(sorted(findings, key=_place)),
     )
+
+
+def _place(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
+    return item.line or 0
 
 
 def _unlimited(robot: RobotTransmissions) -> Iterator[str]:
@@ -241,122 +244,76 @@ def _with_closest_types(
     transmissions: RobotTransmissions, aliases: Mapping[str, str], installed: Sequence[str]
 ) -> Iterator[Finding]:
     """Yield the findings; those about unknown types with the closest installed type."""
-    unknown = {}
-    for spec in transmissions.robot.transmissions:
-        type_name = aliases.get(spec.type, spec.type)
-        if type_name not in installed:
-            unknown[spec.name] = type_name
+    unknown = {
+        each.name: aliases.get(each.type, each.type) for each in transmissions.robot.transmissions
+    }
     for finding in transmissions.findings:
+        type_name = unknown.get(finding.subject)
         # A transmission that was read without error has only the error that it cannot be built.
-        if finding.severity != 'error' or finding.subject not in unknown:
-            yield finding
-            continue
-        type_name = unknown[finding.subject]
-        closest = _closest(type_name, installed)
-        yield replace(
-            finding,
-            message=f"transmission '{finding.subject}' of unknown type '{type_name}' cannot be "
-            'used: '
-            + (
+        is_error = finding.severity == 'error'
+        if is_error and type_name is not None and type_name not in installed:
+            closest = _closest(type_name, installed)
+            advice = (
                 f"the closest installed type is '{closest}'"
                 if closest
                 else "no installed type is similar, see 'transmission_bridge plugins'"
-            ),
-        )
+            )
+            message = (
+                f"transmission '{finding.subject}' of unknown type '{type_name}' cannot be used: "
+            )
+            finding = replace(finding, message=message + advice)
+        yield finding
 
 
 def _closest(type_name: str, installed: Sequence[str]) -> str:
     """Return the installed type with the most similar name, empty if none is similar."""
     # Packages may differ for the same class, and all classes have the same ending.
-    for shortened, cutoff in ((_kind, 0.6), (_class, 0.85)):
-        names = {shortened(name): name for name in installed}
-        for found in get_close_matches(shortened(type_name), names, 1, cutoff):
-            return names[found]
+    for ending, cutoff in (('transmission', 0.6), ('', 0.85)):
+        wanted, *known = (
+            name.rpartition('/')[2].lower().removesuffix(ending)
+            for name in (type_name, *installed)
+        )
+        for found in get_close_matches(wanted, known, 1, cutoff):
+            return dict(zip(known, installed, strict=True))[found]
     return ''
 
 
-def _class(type_name: str) -> str:
-    return type_name.rpartition('/')[2].lower()
-
-
-def _kind(type_name: str) -> str:
-    return _class(type_name).removesuffix('transmission')
-
-
-def _reports(
-    transmissions: RobotTransmissions,
+def _report(
+    robot: RobotTransmissions,
+    spec: TransmissionSpec | RejectedTransmission,
     limits: Mapping[str, TransmissionLimits],
     tuned: Mapping[str, float],
-) -> tuple[TransmissionReport, ...]:
-    """Return the reports, with the numbers in use where they are not those of the description."""
-    robot = transmissions.robot
+) -> TransmissionReport:
+    """Return a report, with the numbers in use where they are not those of the description."""
 
-    def members(spec: TransmissionSpec, side: str) -> Iterator[Member]:
+    def members(side: str) -> Iterator[Member]:
         for end in getattr(spec, side):
+            if isinstance(end, str):
+                yield Member(end)
+                continue
             place = f'{PREFIX}{spec.name}.{side}.{end.name}.'
             reduction = tuned.get(f'{place}mechanical_reduction', end.mechanical_reduction)
             yield Member(end.name, end.role, reduction, tuned.get(f'{place}offset', end.offset))
 
-    def report(
-        spec: TransmissionSpec | RejectedTransmission, *sides: Iterable[Member]
-    ) -> TransmissionReport:
-        loaded = spec.name in transmissions.transmissions and isinstance(spec, TransmissionSpec)
-        joints, actuators = map(tuple, sides)
-        return TransmissionReport(
-            spec.name,
-            spec.type,
-            spec.dialect,
-            spec.line,
-            loaded,
-            joints,
-            actuators,
-            limits.get(spec.name) if loaded else None,
-            transmissions.transmissions[spec.name].facts() if loaded else (),
-        )
-
-    reports = [
-        *(
-            report(spec, members(spec, 'joints'), members(spec, 'actuators'))
-            for spec in robot.transmissions
-        ),
-        *(
-            report(spec, map(Member, spec.joints), map(Member, spec.actuators))
-            for spec in robot.rejected
-        ),
-    ]
-    return tuple(sorted(reports, key=_place))
-
-
-def _as_finding(error: DescriptionError) -> Finding:
-    return Finding(
-        'error',
-        error.message,
-        line=error.line,
-        path=error.path,
-        expected=error.expected,
-        found=error.found,
-        fatal_if_strict=True,
+    loaded = spec.name in robot.transmissions and isinstance(spec, TransmissionSpec)
+    return TransmissionReport(
+        *(spec.name, spec.type, spec.dialect, spec.line, loaded),
+        tuple(members('joints')),
+        tuple(members('actuators')),
+        limits.get(spec.name) if loaded else None,
+        robot.transmissions[spec.name].facts() if loaded else (),
     )
 
 
-def _place(item: Finding | TransmissionReport) -> int:
-    return item.line or 0
+# -- text ----------------------------------------------------------------------------------------
 
-
-def _finding_as_json(finding: Finding) -> dict[str, Any]:
-    return {
-        'severity': finding.severity,
-        'line': finding.line,
-        'path': finding.path,
-        'message': sentence(finding.message, expected=finding.expected, found=finding.found),
-    }
-
-
-_HEADING = ('', '', 'ROLE', 'REDUCTION', 'OFFSET')
 
 _QUOTED = re.compile(r"'([^']*)'")
 #: A sentence about one, as in ``joint '' cannot``, that can be changed to one about several.
 _ABOUT_ONE = re.compile(r"(transmission|joint|actuator) '' (?=of unknown type|cannot\b)")
+
+#: What is less beside other numbers is zero.
+_ROUNDING = 1e-12
 
 
 def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[str]:
@@ -375,133 +332,125 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     if report.transmissions:
         yield from _table(report.transmissions, width)
         yield ''
-    for each in report.transmissions:
-        if each.facts:
-            yield wrapped(f"'{printable(each.name)}'", width)
-            yield from (wrapped(f'  {printable(fact)}', width) for fact in each.facts)
-            yield ''
-    yield from _driver_units(report.units, width)
     known = [each.limits for each in report.transmissions if each.limits is not None]
-    title = 'limits of the joints, and of their actuators from these (indented)'
-    yield from _limits(title, [(each.joints, each.actuators) for each in known], width)
-    title = 'limits of the actuators, and what they allow their joints (indented)'
-    yield from _limits(title, [(each.own, each.allowed) for each in known], width)
-    for each in report.transmissions:
-        if each.limits is not None and each.limits.regions:
-            yield wrapped(
-                f"what the actuators of '{printable(each.name)}' allow its joints together", width
+    sections = [
+        *((f"'{each.name}'", _wrap(each.facts, width)) for each in report.transmissions),
+        (
+            'units of the drivers, and what one of each is at the motor, in SI',
+            _drivers(report.units),
+        ),
+        _limits(
+            'limits of the joints, and of their actuators from these (indented)',
+            [(each.joints, each.actuators) for each in known],
+            width,
+        ),
+        _limits(
+            'limits of the actuators, and what they allow their joints (indented)',
+            [(each.own, each.allowed) for each in known],
+            width,
+        ),
+        *(
+            (
+                f"what the actuators of '{each.name}' allow its joints together",
+                _wrap([line for region in each.limits.regions for line in _region(region)], width),
             )
-            for region in each.limits.regions:
-                yield from (wrapped(f'  {line}', width) for line in _region(region))
+            for each in report.transmissions
+            if each.limits is not None
+        ),
+        ('ratios that vary, over the allowed positions', _ratios(known)),
+    ]
+    for title, lines in sections:
+        if lines:
+            yield wrapped(printable(title), width)
+            yield from (f'  {line}' for line in lines)
             yield ''
-    ratios = [ratio for each in known for ratio in each.ratios]
-    if ratios:
-        yield 'ratios that vary, over the allowed positions'
-        yield from (f'  {line}' for line in _ratios(ratios))
-        yield ''
-    for title, names in (
+    for title, joints in (
         ('passed through (no transmission)', report.pass_through),
         ('without a velocity limit (max_step does not check them)', report.unlimited),
-        ('not bridged (transmission refused)', tuple(name for name, _ in report.lost)),
+        ('not bridged (transmission refused)', report.lost),
     ):
-        if names:
-            text = f'{_count(len(names), "joint")} {title}: {", ".join(map(printable, names))}'
+        if joints:
+            text = f'{_count(len(joints), "joint")} {title}: {", ".join(map(printable, joints))}'
             yield wrapped(text, width)
             yield ''
-    for group in _groups(report):
-        yield wrapped(_finding(group, file, _names(report)), width)
+    names = report.names
+    for group in _groups(report.findings, names):
+        yield wrapped(_finding(group, file, names), width)
     if report.findings:
         yield ''
     yield _summary(report)
 
 
-def number_text(value: float | None) -> str:
+def _wrap(lines: Iterable[str], width: int | None) -> list[str]:
+    """Return lines, printable and wrapped so that they can be indented."""
+    return [wrapped(f'  {printable(line)}', width)[2:] for line in lines]
+
+
+def _table(transmissions: Sequence[TransmissionReport], width: int | None) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [('', '', 'ROLE', 'REDUCTION', 'OFFSET')]
+    for each in transmissions:
+        for kind, members in (('joint', each.joints), ('actuator', each.actuators)):
+            for end in members:
+                role = '?' if end.role is None else end.role or '-'
+                numbers = map(_number, (end.mechanical_reduction, end.offset))
+                rows.append((kind, end.name, role, *numbers))
+    heading, *members_lines = aligned(rows, right=(3, 4))
+    lines = iter(members_lines)
+    yield '  ' + heading
+    for each in transmissions:
+        place = '' if each.line is None else f'line {each.line}: '
+        name = f'{place}{"" if each.loaded else "REFUSED "}{printable(each.name)}'
+        type_name = f'{printable(each.type) or "no type"} ({each.dialect})'
+        if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
+            yield f'{name}  {type_name}'
+        else:
+            yield from (name, f'    {type_name}')
+        for _ in (*each.joints, *each.actuators):
+            yield '  ' + next(lines)
+
+
+def _number(value: float | None) -> str:
     """Return the shortest text that reads as the same number; ``?`` where it is unknown."""
     return '?' if value is None else repr(value).removesuffix('.0')
 
 
-def _table(transmissions: tuple[TransmissionReport, ...], width: int | None) -> Iterator[str]:
-    rows: list[tuple[str, ...]] = [_HEADING]
-    for transmission in transmissions:
-        rows += [_row('joint', member) for member in transmission.joints]
-        rows += [_row('actuator', member) for member in transmission.actuators]
-    heading, *members = aligned(rows, right=(3, 4))
-    lines = iter(members)
-    yield '  ' + heading
-    for transmission in transmissions:
-        place = '' if transmission.line is None else f'line {transmission.line}: '
-        state = '' if transmission.loaded else 'REFUSED '
-        name = f'{place}{state}{printable(transmission.name)}'
-        type_name = f'{printable(transmission.type) or "no type"} ({transmission.dialect})'
-        if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
-            yield f'{name}  {type_name}'
-        else:
-            yield name
-            yield f'    {type_name}'
-        for _ in (*transmission.joints, *transmission.actuators):
-            yield '  ' + next(lines)
-
-
-def _row(kind: str, member: Member) -> tuple[str, ...]:
-    return (
-        kind,
-        member.name,
-        '?' if member.role is None else member.role or '-',
-        number_text(member.mechanical_reduction),
-        number_text(member.offset),
-    )
-
-
-def _driver_units(units: Sequence[tuple[str, ActuatorUnits]], width: int | None) -> Iterator[str]:
-    """Yield what each number of a driver is at the motor."""
-    if not units:
-        return
-    yield wrapped('units of the drivers, and what one of each is at the motor, in SI', width)
+def _drivers(units: Sequence[tuple[str, ActuatorUnits]]) -> list[str]:
+    """Return what each number of a driver is at the motor."""
     rows: list[tuple[str, ...]] = [('', 'POSITION', '', 'VELOCITY', '', 'EFFORT', '')]
     for name, each in units:
         cells = ((unit.text or 'SI', f'{unit.scale:.6g}') for unit in each.units)
-        rows.append((printable(name), *(cell for pair in cells for cell in pair)))
-    yield from (f'  {line}' for line in aligned(rows, right=(2, 4, 6)))
-    yield ''
+        rows.append((name, *(cell for pair in cells for cell in pair)))
+    return aligned(rows, right=(2, 4, 6)) if units else []
 
 
-# -- limits --------------------------------------------------------------------------------------
-
-
-_Side: TypeAlias = tuple[MemberLimits, ...]
-
-#: What is less beside other numbers is zero.
-_ROUNDING = 1e-12
-
-
-def _limits(title: str, limits: Sequence[tuple[_Side, _Side]], width: int | None) -> Iterator[str]:
-    """Yield the table of each transmission's two sides, the second indented."""
+def _limits(
+    title: str, limits: Sequence[tuple[Sequence[MemberLimits], ...]], width: int | None
+) -> tuple[str, list[str]]:
+    """Return title and table of each transmission's two sides, the second indented."""
     members = [
-        (indent, member)
+        (indent + each.name, each)
         for sides in limits
         for indent, side in zip(('', '  '), sides, strict=True)
-        for member in side
-        if member.says_something
+        for each in side
+        if each.says_something
     ]
     if not members:
-        return
+        return title, []
     rows: list[tuple[str, ...]] = [('', 'LOWER', 'UPPER', 'VELOCITY', 'EFFORT')]
-    rows += [_numbers(indent, each) for indent, each in members]
-    lines = aligned(rows, right=(1, 2, 3, 4))
+    for name, each in members:
+        lower, upper = _rounded((each.lower, each.upper))
+        spans = ((lower, lower), (upper, upper), each.velocity, each.effort)
+        rows.append((name, *map(_range, spans)))
     units = [_units(each.unit) for _, each in members]
     if len(set(units)) == 1:
-        title += f', in {", ".join(units[0])}'
-    else:
-        widest = max(map(columns_of, lines)) + max(len(', '.join(each)) for each in units)
-        if width is not None and widest + 4 > width:
-            units = [each[:1] for each in units]  # of position only
-        column = ['UNITS', *(', '.join(each) for each in units)]
-        lines = aligned(
-            [(*row, each) for row, each in zip(rows, column, strict=True)], right=(1, 2, 3, 4)
-        )
-    yield wrapped(title, width)
-    yield from (f'  {line}' for line in lines)
-    yield ''
+        return f'{title}, in {", ".join(units[0])}', aligned(rows, right=(1, 2, 3, 4))
+    for shown in (units, [each[:1] for each in units]):  # of position only, if it is too wide
+        column = ['UNITS', *map(', '.join, shown)]
+        cells = [(*row, each) for row, each in zip(rows, column, strict=True)]
+        lines = aligned(cells, right=(1, 2, 3, 4))
+        if width is None or max(map(columns_of, lines)) + 2 <= width:
+            break
+    return title, lines
 
 
 def _units(unit: str) -> tuple[str, ...]:
@@ -509,26 +458,14 @@ def _units(unit: str) -> tuple[str, ...]:
     return (position, velocity, effort) if ' or ' not in unit else (position, effort)
 
 
-def _numbers(indent: str, each: MemberLimits) -> tuple[str, ...]:
-    lower, upper = _rounded((each.lower, each.upper))
-    return (
-        indent + each.name,
-        _range((lower, lower)),
-        _range((upper, upper)),
-        _range(each.velocity),
-        _range(each.effort),
-    )
-
-
 def _region(region: Region) -> Iterator[str]:
-    """Yield the half-spaces of a region, its corners, and what is left of the joints' limits."""
-    joints = [printable(name) for name in region.joints]
+    """Yield the half-spaces of a region, and what is left of the joints' limits."""
     yield f'{region.interface}, each in {region.unit} of the actuator'
     rows = zip(region.actuators, region.matrix, region.lower, region.upper, strict=True)
     for actuator, row, lower, upper in rows:
         terms = ' '.join(
             f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-            for factor, name in zip(_rounded(row.tolist()), joints, strict=True)
+            for factor, name in zip(_rounded(row.tolist()), region.joints, strict=True)
             if factor
         ).removeprefix('+ ')
         if lower == -upper:
@@ -537,20 +474,18 @@ def _region(region: Region) -> Iterator[str]:
             least = '' if math.isinf(lower) else f'{lower:.6g} <= '
             greatest = '' if math.isinf(upper) else f' <= {upper:.6g}'
             text = f'{least}{terms}{greatest}'
-        yield f'  {printable(actuator)}: {text}'
-    if len(region.corners):
-        corners = ', '.join(f'({x:.6g}, {y:.6g})' for x, y in region.corners.tolist())
-        yield f'  corners ({", ".join(joints)}): {corners}'
+        yield f'  {actuator}: {text}'
     if region.share is not None and region.share < 1.0:
         yield f'  all joints at their own limits at once: scaled to {region.share:.3g}'
 
 
-def _ratios(ratios: Sequence[Ratio]) -> list[str]:
+def _ratios(limits: Sequence[TransmissionLimits]) -> list[str]:
     rows = [
         (each.actuator, 'per', each.joint, _range((each.least, each.greatest)), each.unit)
-        for each in ratios
+        for one in limits
+        for each in one.ratios
     ]
-    return aligned(rows, right=(3,))
+    return aligned(rows, right=(3,)) if rows else []
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
@@ -575,23 +510,13 @@ def _range(values: Range) -> str:
 # -- findings ------------------------------------------------------------------------------------
 
 
-def _groups(report: CheckReport) -> list[list[Finding]]:
+def _groups(findings: Iterable[Finding], names: Collection[str]) -> Iterable[list[Finding]]:
     """Group findings that differ in names and lines only."""
-    names = _names(report)
     groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in report.findings:
+    for finding in findings:
         key = finding.severity, _anonymous(_sentence(finding), names)
         groups.setdefault(key, []).append(finding)
-    return list(groups.values())
-
-
-def _names(report: CheckReport) -> frozenset[str]:
-    """Return all names of transmissions, joints and actuators."""
-    return frozenset(
-        name
-        for each in report.transmissions
-        for name in (each.name, *(member.name for member in (*each.joints, *each.actuators)))
-    )
+    return groups.values()
 
 
 def _anonymous(text: str, names: Collection[str]) -> str:
@@ -599,13 +524,10 @@ def _anonymous(text: str, names: Collection[str]) -> str:
 
 
 def _finding(group: Sequence[Finding], file: str, names: Collection[str]) -> str:
-    first = group[0]
+    first, count = group[0], len(group)
     place = file if first.line is None else f'{file}:{first.line}'
-    text = _sentence(first)
-    if len(group) == 1:
-        where = f' [{first.path}]' if first.path else ''
-    else:
-        count = len(group)
+    text, where = _sentence(first), f' [{first.path}]' if first.path else ''
+    if count > 1:
         general, is_general = _ABOUT_ONE.subn(
             lambda found: f'{count} {found[1]}s ', _anonymous(text, names), count=1
         )
@@ -626,14 +548,8 @@ def _summary(report: CheckReport) -> str:
     severities = Counter(finding.severity for finding in report.findings)
     loaded = sum(transmission.loaded for transmission in report.transmissions)
     refused = len(report.transmissions) - loaded
-    return ', '.join(
-        [
-            f'{_count(loaded, "transmission")} loaded',
-            *([f'{refused} refused'] if refused else []),
-            _count(severities['error'], 'error'),
-            _count(severities['warning'], 'warning'),
-        ]
-    )
+    parts = [f'{_count(loaded, "transmission")} loaded', *[f'{refused} refused'] * bool(refused)]
+    return ', '.join([*parts, *(_count(severities[each], each) for each in ('error', 'warning'))])
 
 
 def _count(number: int, noun: str) -> str:
@@ -646,5 +562,5 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     return Result(
         text_lines(report, options.file, console.out.width),
         report.as_json(with_limits=options.limits),
-        Exit.ERRORS if report.has_errors else Exit.OK,
+        Exit.ERRORS if any(each.severity == 'error' for each in report.findings) else Exit.OK,
     )

@@ -5,25 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from transmission_bridge.bridge.limits import motor_bounds
 from transmission_bridge.description import Finding
-from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
-from transmission_bridge.kinematics.limits import (
-    effort_box,
-    effort_limits,
-    half_spaces,
-    position_bounds,
-    rate_limits,
-    tight_box,
-    vertices,
-)
+from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.kinematics.limits import effort_box, tight_box
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
@@ -44,8 +36,6 @@ __all__ = [
 
 #: Least and greatest value, the same where it does not depend on position.
 Range = tuple[float, float]
-
-_UNKNOWN = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +73,7 @@ class MemberLimits:
             'upper': _as_json((self.upper, self.upper)),
             'velocity': _as_json(self.velocity),
             'effort': _as_json(self.effort),
-            'units': dict(
-                zip(('position', 'velocity', 'effort'), units_of(self.unit), strict=True)
-            ),
+            'units': dict(zip(FIELDS, units_of(self.unit), strict=True)),
         }
 
 
@@ -123,7 +111,6 @@ class Region:
     :param matrix: ``A``.
     :param lower: Infinite where open.
     :param upper: Infinite where open.
-    :param corners: Of two joints, shape ``(corners, 2)``; none where it is not bounded.
     :param share: What is left of the joints' own limits where all of them are commanded at once;
         ``None`` where one has none.
     """
@@ -135,7 +122,6 @@ class Region:
     matrix: Array
     lower: Array
     upper: Array
-    corners: Array
     share: float | None
 
     def as_json(self) -> dict[str, Any]:
@@ -148,7 +134,6 @@ class Region:
             'matrix': self.matrix.tolist(),
             'lower': [_as_json((bound, bound)) for bound in self.lower.tolist()],
             'upper': [_as_json((bound, bound)) for bound in self.upper.tolist()],
-            'corners': self.corners.tolist(),
             'share': self.share,
         }
 
@@ -187,110 +172,149 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     together. Where the Jacobian varies they are ranges, sampled over the positions that the domain
     and the limits of the joints allow. What the actuators' own limits allow the joints likewise.
     """
-    names = [member.name for member in binding.spec.joints]
-    limits = [effective_limits(robot.robot, name) for name in names]
-    ratios: tuple[Ratio, ...] = ()
-    lost = 0.0
-    with np.errstate(all='ignore'):
-        try:
-            if binding.transmission.is_constant:
-                actuators = _constant(robot, binding, names)
-            else:
-                actuators, ratios, lost = _varying(robot, binding, limits)
-        except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
-            actuators = tuple(
-                MemberLimits(
-                    member.name,
-                    actuator_unit(robot.robot, binding),
-                    *(math.nan, math.nan),
-                    *(_UNKNOWN, _UNKNOWN),
-                )
-                for member in binding.spec.actuators
-            )
-    own = motor_bounds(robot)[:, :, binding.actuators]
-    return TransmissionLimits(
-        tuple(
-            MemberLimits(
-                name,
-                joint_unit(robot.robot, name),
-                each.lower,
-                each.upper,
-                (each.velocity, each.velocity),
-                (each.effort, each.effort),
-            )
-            for name, each in zip(names, limits, strict=True)
-        ),
-        actuators,
-        ratios,
-        lost,
-        *(_from_actuators(robot, binding, limits, own) if np.isfinite(own).any() else ()),
+    transmission, limits = binding.transmission, _joint_limits(robot, binding)
+    joints = [(each.name, joint_unit(robot.robot, each.name)) for each in binding.spec.joints]
+    unit = actuator_unit(robot.robot, binding)
+    actuators = [(each.name, unit) for each in binding.spec.actuators]
+    box, ratio, lost = _guarded(_actuator_box, transmission, limits) or (None, None, 0.0)
+    ratios = (
+        ()
+        if ratio is None
+        else tuple(
+            Ratio(actuator, joint, ratio_unit(unit, other), *map(float, ratio[row, column]))
+            for row, (actuator, _) in enumerate(actuators)
+            for column, (joint, other) in enumerate(joints)
+        )
     )
+    found = _members(joints, limits), _members(actuators, box), ratios, lost
+    own = motor_bounds(robot)[:, :, binding.actuators]
+    if not np.isfinite(own).any():
+        return TransmissionLimits(*found)
+    allowed = _guarded(_joint_box, transmission, limits, own)
+    regions: list[Region] | None = []
+    if transmission.is_constant and len(joints) > 1:
+        regions = _guarded(lambda: [*_regions(binding, unit, limits, own)])
+    own_limits = _members(actuators, np.stack([*own[:, 0], own[1, 1], own[1, 2]]))
+    return TransmissionLimits(*found, own_limits, _members(joints, allowed), tuple(regions or ()))
 
 
-def _constant(
-    robot: RobotTransmissions, binding: Binding, names: Sequence[str]
-) -> tuple[MemberLimits, ...]:
-    moving = robot.part(names)
-    joints = [effective_limits(robot.robot, name) for name in moving.joint_names]
-    lower, upper, velocity, effort = _columns(joints)
-    anywhere = np.zeros(len(moving.actuator_names))
-    if np.all(lower <= upper):
-        least, greatest = position_bounds(moving, lower, upper)
-    else:
-        least = greatest = np.full(len(anywhere), np.nan)
-    speed = rate_limits(moving, velocity, anywhere)
-    force = effort_limits(moving, effort, anywhere)
-    places = {name: place for place, name in enumerate(moving.actuator_names)}
+def _joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
+    """Return lower, upper, velocity and effort, shape ``(4, n)``."""
+    limits = [effective_limits(robot.robot, each.name) for each in binding.spec.joints]
+    rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
+    return np.array(rows).reshape(-1, 4).T
+
+
+def _members(members: Sequence[tuple[str, str]], box: Array | None) -> tuple[MemberLimits, ...]:
+    """
+    Return the limits of members.
+
+    :param members: Names and units of position.
+    :param box: Lower, upper, velocity and effort, shape ``(4, members)``, or ``(4, members, 2)``
+        with the least and the greatest of each; ``None``: unknown.
+    """
+    if box is None:
+        box = np.full((4, len(members)), math.nan)
+    least, greatest = (box, box) if box.ndim == 2 else np.moveaxis(box, -1, 0)
     return tuple(
         MemberLimits(
-            name,
-            actuator_unit(robot.robot, binding),
-            float(least[places[name]]),
-            float(greatest[places[name]]),
-            (float(speed[places[name]]),) * 2,
-            (float(force[places[name]]),) * 2,
+            *member,
+            float(least[0, place]),
+            float(greatest[1, place]),
+            *((float(least[row, place]), float(greatest[row, place])) for row in (2, 3)),
         )
-        for name in (member.name for member in binding.spec.actuators)
+        for place, member in enumerate(members)
     )
 
 
-def _varying(
-    robot: RobotTransmissions, binding: Binding, limits: Sequence[EffectiveLimits]
-) -> tuple[tuple[MemberLimits, ...], tuple[Ratio, ...], float]:
-    transmission = binding.transmission
-    lower, upper, velocity, effort = _columns(limits)
-    a = allowed_positions(transmission, lower, upper)
-    jacobian = _jacobians(transmission, a)
-    lost = 1.0 - len(jacobian) / max(len(a), 1)
+_T = TypeVar('_T')
+
+
+def _guarded(compute: Callable[..., _T], *arguments: Any) -> _T | None:
+    """Return a result, ``None`` for an error in a plugin, which affects its own numbers only."""
+    with np.errstate(all='ignore'):
+        try:
+            return compute(*arguments)
+        except (Exception, SystemExit):
+            return None
+
+
+def _span(samples: Any, shape: tuple[int, ...]) -> Array:
+    """Return the least and the greatest of samples, shape ``(*shape, 2)``."""
+    values: Array = (
+        np.reshape(samples, (-1, *shape)) if len(samples) else np.full((1, *shape), math.nan)
+    )
+    return np.stack([values.min(axis=0), values.max(axis=0)], axis=-1)
+
+
+def _actuator_box(transmission: Transmission, limits: Array) -> tuple[Array, Array | None, float]:
+    """
+    Return what the limits of the joints allow the actuators.
+
+    :returns: Shape ``(4, m, 2)`` as for :func:`_members`; ratios of actuators to joints where they
+        vary, shape ``(m, n, 2)``; the share of positions at which no velocities are mapped.
+    """
+    lower, upper, velocity, effort = limits
     m, n = transmission.n_actuators, transmission.n_joints
-    speed = np.array([tight_box(each, -velocity, velocity)[1] for each in jacobian])
-    force = np.array([effort_box(each, effort) for each in jacobian])
-    ratio = np.array([np.linalg.pinv(each) for each in jacobian], dtype=np.float64)
-    # What an inverse has by rounding is no ratio.
-    ratio[np.abs(ratio) <= _ROUNDING * np.abs(ratio).max(axis=(-2, -1), keepdims=True)] = 0.0
-    unit = actuator_unit(robot.robot, binding)
-    joint_units = [joint_unit(robot.robot, member.name) for member in binding.spec.joints]
-    actuators = tuple(
-        MemberLimits(
-            member.name,
-            unit,
-            *_range(a[:, place]),
-            _range(speed.reshape(-1, m)[:, place]),
-            _range(force.reshape(-1, m)[:, place]),
+    ratio, lost = None, 0.0
+    if transmission.is_constant:
+        jacobian, rest = _constant(transmission)
+        ends = tight_box(jacobian[0], lower - rest, upper - rest)
+        position = _span(ends if (lower <= upper).all() else (), (m,))
+    else:
+        a = allowed_positions(transmission, lower, upper)
+        jacobian, position = _jacobians(transmission, a), _span(a, (m,))
+        lost = 1.0 - len(jacobian) / max(len(a), 1)
+        ratios = np.array([np.linalg.pinv(each) for each in jacobian], dtype=np.float64)
+        # What an inverse has by rounding is no ratio.
+        ratios[np.abs(ratios) <= _ROUNDING * np.abs(ratios).max(axis=(-2, -1), keepdims=True)] = (
+            0.0
         )
-        for place, member in enumerate(binding.spec.actuators)
-    )
-    ratios = tuple(
-        Ratio(
-            actuator.name,
-            joint.name,
-            ratio_unit(unit, other),
-            *_range(ratio.reshape(-1, m, n)[:, place, column]),
-        )
-        for place, actuator in enumerate(binding.spec.actuators)
-        for column, (joint, other) in enumerate(zip(binding.spec.joints, joint_units, strict=True))
-    )
-    return actuators, ratios, lost
+        ratio = _span(ratios, (m, n))
+    speed = _span([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
+    force = _span([effort_box(each, effort) for each in jacobian], (m,))
+    return np.stack([position, position, speed, force]), ratio, lost
+
+
+def _joint_box(transmission: Transmission, limits: Array, own: Array) -> Array:
+    """
+    Return what the limits of the actuators allow the joints, shape ``(4, n, 2)``.
+
+    :param own: Shape ``(2, 3, m)``, as :func:`motor_bounds`.
+    """
+    (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]
+    n = (transmission.n_joints,)
+    if transmission.is_constant:
+        jacobian, rest = _constant(transmission)
+        low, high = _image(jacobian[0], least, greatest)
+        position = np.stack([low + rest, high + rest], axis=-1)
+    else:
+        a = allowed_positions(transmission, *limits[:2])
+        if n == (1,) == least.shape and len(a):
+            # Of one actuator the ends are known exactly.
+            ends = np.maximum(least, a.min(axis=0)), np.minimum(greatest, a.max(axis=0))
+            a = np.concatenate([a, ends])
+            least, greatest = ends
+        a = a[((a >= least) & (a <= greatest)).all(axis=-1)]
+        q = transmission.actuator_to_joint('position', a)[:, : n[0]]
+        jacobian, position = _jacobians(transmission, a), _span(q, n)
+    velocity = _span([_image(each, -speed, speed)[1] for each in jacobian], n)
+    force = _span([tight_box(each.T, -effort, effort)[1] for each in jacobian], n)
+    return np.stack([position, position, velocity, force])
+
+
+def _image(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the least box around the joint values that bounds of the actuators allow."""
+    n, m = jacobian.shape
+    if m <= n:  # joints cannot be anywhere else
+        return image_box(jacobian, lower, upper)
+    return tight_box(np.asarray(np.linalg.pinv(jacobian), dtype=np.float64), lower, upper)
+
+
+def _constant(transmission: Transmission) -> tuple[Array, Array]:
+    """Return the Jacobian, shape ``(1, n, m)``, and the joint positions for actuators at zero."""
+    zero = np.zeros((1, transmission.n_actuators))
+    return transmission.jacobian(zero), transmission.actuator_to_joint('position', zero)[0]
 
 
 def _jacobians(transmission: Transmission, a: Array) -> Array:
@@ -304,160 +328,33 @@ def _jacobians(transmission: Transmission, a: Array) -> Array:
     return kept
 
 
-def _columns(limits: Sequence[EffectiveLimits]) -> Array:
-    """Return lower, upper, velocity and effort, shape ``(4, n)``."""
-    rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
-    columns: Array = np.array(rows).reshape(-1, 4).T
-    return columns
-
-
-# -- From the limits of actuators to those of joints ---------------------------------------------
-
-
-def _from_actuators(
-    robot: RobotTransmissions, binding: Binding, limits: Sequence[EffectiveLimits], own: Array
-) -> tuple[tuple[MemberLimits, ...], tuple[MemberLimits, ...], tuple[Region, ...]]:
-    """
-    Return the limits of the actuators, and what they allow the joints.
-
-    :param own: Shape ``(2, 3, m)``, as :func:`motor_bounds`.
-    """
-    names = [member.name for member in binding.spec.joints]
-    unit = actuator_unit(robot.robot, binding)
-    actuators = tuple(
-        MemberLimits(
-            member.name,
-            unit,
-            *own[:, 0, place].tolist(),
-            *((float(own[1, row, place]),) * 2 for row in (1, 2)),
-        )
-        for place, member in enumerate(binding.spec.actuators)
-    )
-    regions: tuple[Region, ...] = ()
-    with np.errstate(all='ignore'):
-        try:
-            if binding.transmission.is_constant:
-                box, maps = _constant_box(binding.transmission, own)
-                if len(names) > 1:
-                    regions = tuple(_regions(binding, unit, limits, own, maps))
-            else:
-                box = _varying_box(binding.transmission, limits, own)
-        except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
-            box = np.full((4, len(names), 2), math.nan)
-    joints = tuple(
-        MemberLimits(
-            name,
-            joint_unit(robot.robot, name),
-            float(box[0, place, 0]),
-            float(box[1, place, 1]),
-            *((float(least), float(greatest)) for least, greatest in box[2:, place]),
-        )
-        for place, name in enumerate(names)
-    )
-    return actuators, joints, regions
-
-
-def _constant_box(transmission: Transmission, own: Array) -> tuple[Array, list[Array]]:
-    """
-    Return the box around what actuators allow, and ``A`` and ``b`` of ``a = A q + b``, and ``Jᵀ``.
-
-    :returns: Lower and upper positions, speeds and efforts, each least and greatest, shape
-        ``(4, n, 2)``; and the maps.
-    """
-    n, m = transmission.n_joints, transmission.n_actuators
-    inverse = transmission.joint_to_actuator('velocity', np.eye(n)).T
-    bias = transmission.joint_to_actuator('position', np.zeros(n))
-    jacobian = transmission.jacobian(np.zeros(m))
-    (lower, upper), (_, speed) = own[:, 0] - bias, own[:, 1]
-    if m >= n:
-        position = tight_box(inverse, lower, upper)
-        velocity = tight_box(inverse, -speed, speed)[1]
-    else:  # these joints cannot be anywhere else
-        offset = transmission.actuator_to_joint('position', bias)
-        position = image_box(jacobian, lower, upper)
-        position = position[0] + offset, position[1] + offset
-        velocity = image_box(jacobian, -speed, speed)[1]
-    effort = tight_box(jacobian.T, *own[:, 2])[1]
-    box = np.stack([*position, velocity, effort])
-    return np.stack([box, box], axis=-1), [inverse, bias, jacobian.T]
-
-
-def _regions(
-    binding: Binding,
-    unit: str,
-    limits: Sequence[EffectiveLimits],
-    own: Array,
-    maps: Sequence[Array],
-) -> Iterator[Region]:
+def _regions(binding: Binding, unit: str, limits: Array, own: Array) -> Iterator[Region]:
     """Yield the region of each interface of which an actuator has a limit."""
-    inverse, bias, transpose = maps
-    _, _, velocity, effort = _columns(limits)
-    for row, (matrix, joints) in enumerate(
-        ((inverse, None), (inverse, velocity), (transpose, effort))
-    ):
+    transmission = binding.transmission
+    inverse = transmission.joint_to_actuator('velocity', np.eye(transmission.n_joints)).T
+    bias = transmission.joint_to_actuator('position', np.zeros(transmission.n_joints))
+    transpose = _constant(transmission)[0][0].T
+    for row, matrix in enumerate((inverse, inverse, transpose)):
         lower, upper = own[:, row] - (bias if row == 0 else 0.0)
         rows = np.isfinite(lower) | np.isfinite(upper)
         if not rows.any() or not np.isfinite(matrix).all():
             continue
-        matrix, lower, upper = matrix[rows], lower[rows], upper[rows]
-        corners = np.empty((0, 2))
-        is_plane = len(limits) == 2 and np.linalg.matrix_rank(matrix) == 2
-        if is_plane and np.isfinite(tight_box(matrix, lower, upper)).all():
-            corners = vertices(half_spaces(matrix, lower, upper))
         share = None
-        if joints is not None and np.isfinite(joints).all():
-            corner = image_box(np.abs(matrix), 0.0 * joints, joints)[1]
-            share = float(np.fmin.reduce(upper / corner, initial=1.0))  # NaN: 0 of 0
+        if row and np.isfinite(joints := limits[row + 1]).all():
+            corner = image_box(np.abs(matrix[rows]), 0.0 * joints, joints)[1]
+            share = float(np.fmin.reduce(upper[rows] / corner, initial=1.0))  # NaN: 0 of 0
         yield Region(
             FIELDS[row],
             units_of(unit)[row],
-            tuple(member.name for member in binding.spec.joints),
+            tuple(each.name for each in binding.spec.joints),
             tuple(
-                member.name
-                for member, is_given in zip(binding.spec.actuators, rows, strict=True)
-                if is_given
+                each.name for each, has in zip(binding.spec.actuators, rows, strict=True) if has
             ),
-            matrix + 0.0,
-            lower,
-            upper,
-            corners,
+            matrix[rows] + 0.0,
+            lower[rows],
+            upper[rows],
             share,
         )
-
-
-def _varying_box(
-    transmission: Transmission, limits: Sequence[EffectiveLimits], own: Array
-) -> Array:
-    """Return the same where the ratio varies: ranges over what is left of the positions."""
-    lower, upper, _, _ = _columns(limits)
-    a = allowed_positions(transmission, lower, upper)
-    (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]
-    box = np.full((4, len(limits), 2), math.nan)
-    if transmission.n_joints == transmission.n_actuators == 1 and len(a):
-        # Of one actuator the ends are known exactly.
-        least, greatest = np.maximum(least, a.min(axis=0)), np.minimum(greatest, a.max(axis=0))
-        a = np.concatenate([a, np.stack([least, greatest])])
-    a = a[((a >= least) & (a <= greatest)).all(axis=-1)]
-    if not len(a):
-        return box
-    q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
-    box[0], box[1] = q.min(axis=0)[:, np.newaxis], q.max(axis=0)[:, np.newaxis]
-    jacobian = _jacobians(transmission, a)
-    for row, samples in (
-        (2, [_rate_box(each, speed) for each in jacobian]),
-        (3, [tight_box(each.T, -effort, effort)[1] for each in jacobian]),
-    ):
-        if samples:
-            box[row] = np.stack([np.min(samples, axis=0), np.max(samples, axis=0)], axis=-1)
-    return box
-
-
-def _rate_box(jacobian: Array, speed: Array) -> Array:
-    n, m = jacobian.shape
-    if m > n:
-        inverse = np.asarray(np.linalg.pinv(jacobian), dtype=np.float64)
-        return tight_box(inverse, -speed, speed)[1]
-    return image_box(jacobian, -speed, speed)[1]
 
 
 # -- Findings ------------------------------------------------------------------------------------
@@ -477,30 +374,29 @@ def limit_findings(
     A joint promises nothing where it has no limit. Of coupled joints partners may help: what is
     warned of can be reached nowhere; where the ratio varies, not at every position.
     """
-    places = {each.name: each for each in robot.robot.joints}
+    places: dict[str, Any] = {each.name: each for each in robot.robot.joints}
+    warnings: list[tuple[Any, str, dict[str, Any]]] = []
     if limits.lost:
-        yield Finding(
-            'warning',
+        text = (
             f"transmission '{binding.spec.name}' maps no velocities at {limits.lost:.1%} of the "
             'positions that the limits of its joints allow: they are near a dead centre; narrow '
-            'these limits',
-            line=binding.spec.line,
-            path=binding.spec.path,
-            subject=binding.spec.name,
+            'these limits'
         )
-    for joint, allowed in zip(limits.joints, limits.allowed, strict=False):
-        place = places.get(joint.name, binding.spec)
-        for what, expected, found in _promises(joint, allowed, _reach(robot, binding, joint.name)):
-            yield Finding(
-                'warning',
-                f"the {what} limit of joint '{joint.name}' promises more than the limits of its "
-                'actuators allow',
-                line=place.line,
-                path=place.path,
-                expected=expected,
-                found=found,
-                subject=binding.spec.name,
-            )
+        warnings.append((binding.spec, text, {}))
+    if limits.allowed:
+        reach = _reach(binding, _joint_limits(robot, binding))
+        for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
+            for what, expected, found in _promises(joint, allowed, *map(float, ends)):
+                text = (
+                    f"the {what} limit of joint '{joint.name}' promises more than the limits of "
+                    'its actuators allow'
+                )
+                place = places.get(joint.name, binding.spec)
+                warnings.append((place, text, {'expected': expected, 'found': found}))
+    for place, text, more in warnings:
+        yield Finding(
+            'warning', text, line=place.line, path=place.path, subject=binding.spec.name, **more
+        )
 
 
 def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
@@ -529,29 +425,21 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                     )
 
 
-def _reach(robot: RobotTransmissions, binding: Binding, joint: str) -> Range:
-    """Return the positions of a joint within its own limits and the domain."""
-    names = [member.name for member in binding.spec.joints]
-    limits = [effective_limits(robot.robot, name) for name in names]
-    place = names.index(joint)
+def _reach(binding: Binding, limits: Array) -> Array:
+    """Return the positions of the joints within their own limits and the domain."""
     if binding.transmission.is_constant:
-        return limits[place].lower, limits[place].upper
+        return limits[:2].T
     unlimited = np.full((2, len(FIELDS), binding.transmission.n_actuators), np.inf)
     unlimited[0] = -np.inf
-    with np.errstate(all='ignore'):
-        try:
-            box = _varying_box(binding.transmission, limits, unlimited)
-        except (Exception, SystemExit):
-            return _UNKNOWN
-    return float(box[0, place, 0]), float(box[1, place, 1])
+    box = _guarded(_joint_box, binding.transmission, limits, unlimited)
+    return np.full((limits.shape[1], 2), math.nan) if box is None else box[0]
 
 
 def _promises(
-    joint: MemberLimits, allowed: MemberLimits, reach: Range
+    joint: MemberLimits, allowed: MemberLimits, lower: float, upper: float
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the kind of each limit that is too wide, what is allowed, and what is promised."""
     units = units_of(joint.unit)
-    lower, upper = reach
     slack = _ROUNDING * (1.0 + max(abs(allowed.lower), abs(allowed.upper)))
     # Unknown compares false; so does what is open at the joint.
     below = allowed.lower - lower if math.isfinite(lower) else 0.0
@@ -580,10 +468,6 @@ def _promises(
                 f'at most {least:.6g} {units[row]}{where}',
                 f'{own:.6g} {units[row]}, {times}',
             )
-
-
-def _range(samples: Array) -> Range:
-    return (float(samples.min()), float(samples.max())) if len(samples) else _UNKNOWN
 
 
 def _as_json(values: Range) -> Any:
