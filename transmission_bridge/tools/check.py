@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 import math
 import re
@@ -32,78 +32,38 @@ from transmission_bridge.tools.cli import (
     wrapped,
 )
 from transmission_bridge.tools.limit_report import (
+    as_json,
     limit_findings,
-    MemberLimits,
-    Range,
-    Region,
     shared_limits,
     transmission_limits,
     TransmissionLimits,
 )
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
-from transmission_bridge.tools.units import units_of
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.registry import Registry
-from transmission_bridge.transmissions.units import ActuatorUnits
 
-__all__ = ['CheckReport', 'Member', 'TransmissionReport', 'check', 'run', 'text_lines']
+__all__ = ['CheckReport', 'check', 'run', 'text_lines']
+
+#: Keys of a transmission that ``--limits`` adds, and what they are in its report.
+_LIMITS = {
+    'joint_limits': 'joints',
+    'actuator_limits': 'actuators',
+    'ratios': 'ratios',
+    'own_actuator_limits': 'own',
+    'allowed_joint_limits': 'allowed',
+    'regions': 'regions',
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A joint or an actuator of a transmission, ``None`` where a value could not be read."""
-
-    name: str
-    role: str | None = None
-    mechanical_reduction: float | None = None
-    offset: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TransmissionReport:
-    """
-    A transmission in the file, used or refused.
-
-    :param limits: Limits of its joints and, from these, of its actuators; ``None`` if refused.
-    :param facts: What its type has found out about the mechanism.
-    """
-
-    name: str
-    type: str
-    dialect: str
-    line: int | None
-    loaded: bool
-    joints: tuple[Member, ...]
-    actuators: tuple[Member, ...]
-    limits: TransmissionLimits | None
-    facts: tuple[str, ...]
-
-    def as_json(self, *, with_limits: bool) -> dict[str, Any]:
-        """
-        Return the object of ``check --json``.
-
-        :param with_limits: Whether to add ``joint_limits``, ``actuator_limits``, ``ratios``,
-            ``own_actuator_limits``, ``allowed_joint_limits`` and ``regions``.
-        """
-        keys = ('name', 'type', 'dialect', 'line', 'loaded')
-        document = {key: getattr(self, key) for key in keys}
-        document['joints'] = [asdict(member) for member in self.joints]
-        document['actuators'] = [asdict(member) for member in self.actuators]
-        if self.facts:
-            document['facts'] = list(self.facts)
-        if with_limits:
-            limits = self.limits or TransmissionLimits((), ())
-            for key, values in (
-                ('joint_limits', limits.joints),
-                ('actuator_limits', limits.actuators),
-                ('ratios', limits.ratios),
-                ('own_actuator_limits', limits.own),
-                ('allowed_joint_limits', limits.allowed),
-                ('regions', limits.regions),
-            ):
-                document[key] = [each.as_json() for each in values]
-        return document
+#: Of a file that cannot be parsed.
+_EMPTY: dict[str, Any] = {
+    'robot': '',
+    'transmissions': [],
+    'pass_through': [],
+    'without_velocity_limit': [],
+    'units': {},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,63 +71,27 @@ class CheckReport:
     """
     A robot as this package reads it.
 
-    :param robot: Its name, empty where the file cannot be parsed.
-    :param transmissions: In the order of the file.
-    :param pass_through: Joints without a transmission, which are bridged one to one.
-    :param unlimited: Joints that can be sent a position and have no velocity limit, with which
-        ``max_step`` could compare it.
-    :param lost: Joints that are not bridged.
-    :param units: Units of the drivers, by actuator; one that is missing is SI.
+    :param document: What ``--json --limits`` prints; the text is made from it as well. A joint
+        ``without_velocity_limit`` can be sent a position, which ``max_step`` does not check.
     :param findings: In the order of the file.
+    :param lost: Joints that are not bridged.
     """
 
-    robot: str
-    transmissions: tuple[TransmissionReport, ...] = ()
-    pass_through: tuple[str, ...] = ()
-    unlimited: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    units: tuple[tuple[str, ActuatorUnits], ...] = ()
-    findings: tuple[Finding, ...] = ()
+    document: dict[str, Any]
+    findings: Sequence[Finding]
+    lost: Sequence[str] = ()
 
-    @property
-    def names(self) -> frozenset[str]:
-        """All names of transmissions, joints and actuators."""
-        return frozenset(
-            name
-            for each in self.transmissions
-            for name in (each.name, *(end.name for end in (*each.joints, *each.actuators)))
-        )
-
-    def as_json(self, *, with_limits: bool = False) -> dict[str, Any]:
+    def as_json(self, *, with_limits: bool) -> dict[str, Any]:
         """
         Return the document of ``check --json``.
 
         :param with_limits: Whether transmissions have their limits.
         """
-        return {
-            'robot': self.robot,
-            'transmissions': [
-                each.as_json(with_limits=with_limits) for each in self.transmissions
-            ],
-            'pass_through': list(self.pass_through),
-            'without_velocity_limit': list(self.unlimited),
-            'units': {
-                name: {
-                    field: {'unit': unit.text or 'SI', 'scale': unit.scale}
-                    for field, unit in zip(FIELDS, each.units, strict=True)
-                }
-                for name, each in self.units
-            },
-            'findings': [
-                {
-                    'severity': each.severity,
-                    'line': each.line,
-                    'path': each.path,
-                    'message': sentence(each.message, expected=each.expected, found=each.found),
-                }
-                for each in self.findings
-            ],
-        }
+        transmissions = [
+            {key: value for key, value in each.items() if with_limits or key not in _LIMITS}
+            for each in self.document['transmissions']
+        ]
+        return {**self.document, 'transmissions': transmissions}
 
 
 def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
@@ -185,13 +109,13 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     except DescriptionError as error:
         place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
         found = Finding('error', error.message, fatal_if_strict=True, **place)
-        return CheckReport(robot='', findings=(found,))
+        return _report((found,))
     robot, aliases = transmissions.robot, setup.aliases
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
         for binding in transmissions.bindings
     }
-    findings: Iterable[Finding] = (
+    findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
         *_with_closest_types(transmissions, aliases, Registry().type_names),
         *implausible_numbers(transmissions),
@@ -206,23 +130,44 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         ),
         *unused_aliases(robot, aliases),
         *parameter_names(transmissions).findings,
-    )
+    ]
     if strict:
-        findings = (
+        findings = [
             replace(finding, severity='error') if finding.fatal_if_strict else finding
             for finding in findings
-        )
+        ]
     specs: list[TransmissionSpec | RejectedTransmission]
     specs = sorted([*robot.transmissions, *robot.rejected], key=_place)
-    return CheckReport(
+    return _report(
+        sorted(findings, key=_place),
         robot=robot.name,
-        transmissions=tuple(_report(transmissions, each, limits, setup.numbers) for each in specs),
-        pass_through=transmissions.pass_through,
-        unlimited=tuple(_unlimited(transmissions)),
+        transmissions=[
+            _transmission(transmissions, each, limits, setup.numbers) for each in specs
+        ],
+        pass_through=list(transmissions.pass_through),
+        without_velocity_limit=list(_unlimited(transmissions)),
+        units={
+            name: {
+                field: {'unit': unit.text or 'SI', 'scale': unit.scale}
+                for field, unit in zip(FIELDS, each.units, strict=True)
+            }
+            for name, each in transmissions.units.items()
+        },
         lost=tuple(transmissions.lost_joints),
-        units=tuple(transmissions.units.items()),
-        findings=tuple(sorted(findings, key=_place)),
     )
+
+
+def _report(findings: Sequence[Finding], lost: Sequence[str] = (), **document: Any) -> CheckReport:
+    rows = [
+        {
+            'severity': each.severity,
+            'line': each.line,
+            'path': each.path,
+            'message': sentence(each.message, expected=each.expected, found=each.found),
+        }
+        for each in findings
+    ]
+    return CheckReport({**_EMPTY, **document, 'findings': rows}, findings, lost)
 
 
 def _place(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
@@ -278,31 +223,34 @@ def _closest(type_name: str, installed: Sequence[str]) -> str:
     return ''
 
 
-def _report(
+def _transmission(
     robot: RobotTransmissions,
     spec: TransmissionSpec | RejectedTransmission,
     limits: Mapping[str, TransmissionLimits],
     tuned: Mapping[str, float],
-) -> TransmissionReport:
-    """Return a report, with the numbers in use where they are not those of the description."""
+) -> dict[str, Any]:
+    """Return a transmission, with the numbers in use if they are not those of the description."""
 
-    def members(side: str) -> Iterator[Member]:
+    def members(side: str) -> list[dict[str, Any]]:
+        keys = ('role', 'mechanical_reduction', 'offset')
+        found = []
         for end in getattr(spec, side):
-            if isinstance(end, str):
-                yield Member(end)
-                continue
-            place = f'{PREFIX}{spec.name}.{side}.{end.name}.'
-            reduction = tuned.get(f'{place}mechanical_reduction', end.mechanical_reduction)
-            yield Member(end.name, end.role, reduction, tuned.get(f'{place}offset', end.offset))
+            name = end if isinstance(end, str) else end.name
+            place = f'{PREFIX}{spec.name}.{side}.{name}.'
+            numbers = {key: tuned.get(place + key, getattr(end, key, None)) for key in keys}
+            found.append({'name': name, **numbers})
+        return found
 
+    document = {key: getattr(spec, key) for key in ('name', 'type', 'dialect', 'line')}
     loaded = spec.name in robot.transmissions and isinstance(spec, TransmissionSpec)
-    return TransmissionReport(
-        *(spec.name, spec.type, spec.dialect, spec.line, loaded),
-        tuple(members('joints')),
-        tuple(members('actuators')),
-        limits.get(spec.name) if loaded else None,
-        robot.transmissions[spec.name].facts() if loaded else (),
-    )
+    document['loaded'] = loaded
+    document |= {side: members(side) for side in ('joints', 'actuators')}
+    if loaded and (facts := robot.transmissions[spec.name].facts()):
+        document['facts'] = list(facts)
+    found = limits[spec.name] if loaded else TransmissionLimits((), ())
+    for key, name in _LIMITS.items():
+        document[key] = [as_json(each) for each in getattr(found, name)]
+    return document
 
 
 # -- text ----------------------------------------------------------------------------------------
@@ -326,38 +274,46 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     :param file: The file's name, as the user gave it.
     :param width: Columns to wrap at, ``None``: no wrapping.
     """
-    if report.robot or report.transmissions:
-        yield wrapped(f"robot '{printable(report.robot)}' in {printable(file)}", width)
+    robot, transmissions = report.document['robot'], report.document['transmissions']
+    if robot or transmissions:
+        yield wrapped(f"robot '{printable(robot)}' in {printable(file)}", width)
         yield ''
-    if report.transmissions:
-        yield from _table(report.transmissions, width)
+    if transmissions:
+        yield from _table(transmissions, width)
         yield ''
-    known = [each.limits for each in report.transmissions if each.limits is not None]
+    regions = [
+        (each['name'], [line for region in each['regions'] for line in _region(region)])
+        for each in transmissions
+    ]
+    ratios = [
+        (ratio['actuator'], 'per', ratio['joint'], _range(ratio['ratio']), ratio['unit'])
+        for each in transmissions
+        for ratio in each['ratios']
+    ]
     sections = [
-        *((f"'{each.name}'", _wrap(each.facts, width)) for each in report.transmissions),
+        *((f"'{each['name']}'", _wrap(each.get('facts', ()), width)) for each in transmissions),
         (
             'units of the drivers, and what one of each is at the motor, in SI',
-            _drivers(report.units),
+            _drivers(report.document['units']),
         ),
         _limits(
             'limits of the joints, and of their actuators from these (indented)',
-            [(each.joints, each.actuators) for each in known],
+            [(each['joint_limits'], each['actuator_limits']) for each in transmissions],
             width,
         ),
         _limits(
             'limits of the actuators, and what they allow their joints (indented)',
-            [(each.own, each.allowed) for each in known],
+            [
+                (each['own_actuator_limits'], each['allowed_joint_limits'])
+                for each in transmissions
+            ],
             width,
         ),
         *(
-            (
-                f"what the actuators of '{each.name}' allow its joints together",
-                _wrap([line for region in each.limits.regions for line in _region(region)], width),
-            )
-            for each in report.transmissions
-            if each.limits is not None
+            (f"what the actuators of '{name}' allow its joints together", _wrap(lines, width))
+            for name, lines in regions
         ),
-        ('ratios that vary, over the allowed positions', _ratios(known)),
+        ('ratios that vary, over the allowed positions', aligned(ratios, right=(3,))),
     ]
     for title, lines in sections:
         if lines:
@@ -365,20 +321,27 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
             yield from (f'  {line}' for line in lines)
             yield ''
     for title, joints in (
-        ('passed through (no transmission)', report.pass_through),
-        ('without a velocity limit (max_step does not check them)', report.unlimited),
+        ('passed through (no transmission)', report.document['pass_through']),
+        (
+            'without a velocity limit (max_step does not check them)',
+            report.document['without_velocity_limit'],
+        ),
         ('not bridged (transmission refused)', report.lost),
     ):
         if joints:
             text = f'{_count(len(joints), "joint")} {title}: {", ".join(map(printable, joints))}'
             yield wrapped(text, width)
             yield ''
-    names = report.names
+    names = {
+        each['name']
+        for transmission in transmissions
+        for each in (transmission, *transmission['joints'], *transmission['actuators'])
+    }
     for group in _groups(report.findings, names):
         yield wrapped(_finding(group, file, names), width)
     if report.findings:
         yield ''
-    yield _summary(report)
+    yield _summary(transmissions, report.findings)
 
 
 def _wrap(lines: Iterable[str], width: int | None) -> list[str]:
@@ -386,27 +349,27 @@ def _wrap(lines: Iterable[str], width: int | None) -> list[str]:
     return [wrapped(f'  {printable(line)}', width)[2:] for line in lines]
 
 
-def _table(transmissions: Sequence[TransmissionReport], width: int | None) -> Iterator[str]:
-    rows: list[tuple[str, ...]] = [('', '', 'ROLE', 'REDUCTION', 'OFFSET')]
+def _table(transmissions: Sequence[dict[str, Any]], width: int | None) -> Iterator[str]:
+    sizes = [len(each['joints']) + len(each['actuators']) for each in transmissions]
+    rows = [('', '', 'ROLE', 'REDUCTION', 'OFFSET')]
     for each in transmissions:
-        for kind, members in (('joint', each.joints), ('actuator', each.actuators)):
-            for end in members:
-                role = '?' if end.role is None else end.role or '-'
-                numbers = map(_number, (end.mechanical_reduction, end.offset))
-                rows.append((kind, end.name, role, *numbers))
-    heading, *members_lines = aligned(rows, right=(3, 4))
-    lines = iter(members_lines)
-    yield '  ' + heading
-    for each in transmissions:
-        place = '' if each.line is None else f'line {each.line}: '
-        name = f'{place}{"" if each.loaded else "REFUSED "}{printable(each.name)}'
-        type_name = f'{printable(each.type) or "no type"} ({each.dialect})'
+        for kind, side in (('joint', 'joints'), ('actuator', 'actuators')):
+            for end in each[side]:
+                role = '?' if end['role'] is None else end['role'] or '-'
+                numbers = _number(end['mechanical_reduction']), _number(end['offset'])
+                rows.append((kind, end['name'], role, *numbers))
+    heading, *lines = (f'  {line}' for line in aligned(rows, right=(3, 4)))
+    yield heading
+    for each, size in zip(transmissions, sizes, strict=True):
+        place = '' if each['line'] is None else f'line {each["line"]}: '
+        name = f'{place}{"" if each["loaded"] else "REFUSED "}{printable(each["name"])}'
+        type_name = f'{printable(each["type"]) or "no type"} ({each["dialect"]})'
         if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
             yield f'{name}  {type_name}'
         else:
             yield from (name, f'    {type_name}')
-        for _ in (*each.joints, *each.actuators):
-            yield '  ' + next(lines)
+        yield from lines[:size]
+        del lines[:size]
 
 
 def _number(value: float | None) -> str:
@@ -414,36 +377,35 @@ def _number(value: float | None) -> str:
     return '?' if value is None else repr(value).removesuffix('.0')
 
 
-def _drivers(units: Sequence[tuple[str, ActuatorUnits]]) -> list[str]:
+def _drivers(units: Mapping[str, Any]) -> list[str]:
     """Return what each number of a driver is at the motor."""
     rows: list[tuple[str, ...]] = [('', 'POSITION', '', 'VELOCITY', '', 'EFFORT', '')]
-    for name, each in units:
-        cells = ((unit.text or 'SI', f'{unit.scale:.6g}') for unit in each.units)
+    for name, fields in units.items():
+        cells = ((each['unit'], f'{each["scale"]:.6g}') for each in fields.values())
         rows.append((name, *(cell for pair in cells for cell in pair)))
     return aligned(rows, right=(2, 4, 6)) if units else []
 
 
 def _limits(
-    title: str, limits: Sequence[tuple[Sequence[MemberLimits], ...]], width: int | None
+    title: str, limits: Sequence[Sequence[Sequence[dict[str, Any]]]], width: int | None
 ) -> tuple[str, list[str]]:
     """Return title and table of each transmission's two sides, the second indented."""
+    columns = ('lower', 'upper', 'velocity', 'effort')
     members = [
-        (indent + each.name, each)
+        (indent + each['name'], each)
         for sides in limits
         for indent, side in zip(('', '  '), sides, strict=True)
         for each in side
-        if each.says_something
+        if any(each[column] is not None for column in columns)
     ]
-    if not members:
-        return title, []
-    rows: list[tuple[str, ...]] = [('', 'LOWER', 'UPPER', 'VELOCITY', 'EFFORT')]
+    rows: list[tuple[str, ...]] = [('', *map(str.upper, columns))]
     for name, each in members:
-        lower, upper = _rounded((each.lower, each.upper))
-        spans = ((lower, lower), (upper, upper), each.velocity, each.effort)
-        rows.append((name, *map(_range, spans)))
-    units = [_units(each.unit) for _, each in members]
-    if len(set(units)) == 1:
-        return f'{title}, in {", ".join(units[0])}', aligned(rows, right=(1, 2, 3, 4))
+        values = [*_rounded([each['lower'], each['upper']]), each['velocity'], each['effort']]
+        rows.append((name, *map(_range, values)))
+    units = [_units(each['units']) for _, each in members]
+    if len(set(units)) <= 1:
+        title = ', in '.join([title, *map(', '.join, units[:1])])
+        return title, aligned(rows, right=(1, 2, 3, 4)) if members else []
     for shown in (units, [each[:1] for each in units]):  # of position only, if it is too wide
         column = ['UNITS', *map(', '.join, shown)]
         cells = [(*row, each) for row, each in zip(rows, column, strict=True)]
@@ -453,61 +415,49 @@ def _limits(
     return title, lines
 
 
-def _units(unit: str) -> tuple[str, ...]:
-    position, velocity, effort = units_of(unit)
-    return (position, velocity, effort) if ' or ' not in unit else (position, effort)
+def _units(units: Mapping[str, str]) -> tuple[str, ...]:
+    position, velocity, effort = (units[field] for field in FIELDS)
+    return (position, velocity, effort) if ' or ' not in position else (position, effort)
 
 
-def _region(region: Region) -> Iterator[str]:
+def _region(region: Mapping[str, Any]) -> Iterator[str]:
     """Yield the half-spaces of a region, and what is left of the joints' limits."""
-    yield f'{region.interface}, each in {region.unit} of the actuator'
-    rows = zip(region.actuators, region.matrix, region.lower, region.upper, strict=True)
-    for actuator, row, lower, upper in rows:
+    yield f'{region["interface"]}, each in {region["unit"]} of the actuator'
+    keys = ('actuators', 'matrix', 'lower', 'upper')
+    for actuator, row, lower, upper in zip(*(region[key] for key in keys), strict=True):
         terms = ' '.join(
             f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-            for factor, name in zip(_rounded(row.tolist()), region.joints, strict=True)
+            for factor, name in zip(_rounded(row), region['joints'], strict=True)
             if factor
         ).removeprefix('+ ')
-        if lower == -upper:
+        if upper is not None and lower == -upper:
             text = f'|{terms}| <= {upper:.6g}'
         else:
-            least = '' if math.isinf(lower) else f'{lower:.6g} <= '
-            greatest = '' if math.isinf(upper) else f' <= {upper:.6g}'
+            least = '' if lower is None else f'{lower:.6g} <= '
+            greatest = '' if upper is None else f' <= {upper:.6g}'
             text = f'{least}{terms}{greatest}'
         yield f'  {actuator}: {text}'
-    if region.share is not None and region.share < 1.0:
-        yield f'  all joints at their own limits at once: scaled to {region.share:.3g}'
+    if (share := region['share']) is not None and share < 1.0:
+        yield f'  all joints at their own limits at once: scaled to {share:.3g}'
 
 
-def _ratios(limits: Sequence[TransmissionLimits]) -> list[str]:
-    rows = [
-        (each.actuator, 'per', each.joint, _range((each.least, each.greatest)), each.unit)
-        for one in limits
-        for each in one.ratios
-    ]
-    return aligned(rows, right=(3,)) if rows else []
-
-
-def _rounded(values: Sequence[float]) -> list[float]:
+def _rounded(values: Sequence[Any]) -> list[Any]:
     """Return numbers with zero in place of what rounding has left beside the largest of them."""
-    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    return [0.0 if abs(value) <= _ROUNDING * size else value for value in values]
+    size = max((abs(value) for value in values if isinstance(value, float)), default=0.0)
+    return [
+        0.0 if isinstance(value, float) and abs(value) <= _ROUNDING * size else value
+        for value in values
+    ]
 
 
-def _range(values: Range) -> str:
+def _range(value: Any) -> str:
     """Return one number, or a range, with fewer digits because it is sampled."""
-    least, greatest = _rounded(values)
-    if math.isnan(least):
-        return '?'
-    if math.isinf(least):
-        return '-'
-    if least == greatest:
-        return f'{least:.6g}'
-    ends = (f'{least:.4g}', f'{greatest:.4g}')
-    return ends[0] if ends[0] == ends[1] else ' .. '.join(ends)
-
-
-# -- findings ------------------------------------------------------------------------------------
+    if value is None or value == 'varies':
+        return '-' if value is None else '?'
+    if not isinstance(value, list):
+        return f'{value:.6g}'
+    ends = (math.inf if end is None else end for end in _rounded(value))
+    return ' .. '.join(dict.fromkeys(f'{end:.4g}' for end in ends))
 
 
 def _groups(findings: Iterable[Finding], names: Collection[str]) -> Iterable[list[Finding]]:
@@ -544,10 +494,10 @@ def _sentence(finding: Finding) -> str:
     return sentence(message, expected=finding.expected, found=finding.found)
 
 
-def _summary(report: CheckReport) -> str:
-    severities = Counter(finding.severity for finding in report.findings)
-    loaded = sum(transmission.loaded for transmission in report.transmissions)
-    refused = len(report.transmissions) - loaded
+def _summary(transmissions: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> str:
+    severities = Counter(finding.severity for finding in findings)
+    loaded = sum(each['loaded'] for each in transmissions)
+    refused = len(transmissions) - loaded
     parts = [f'{_count(loaded, "transmission")} loaded', *[f'{refused} refused'] * bool(refused)]
     return ', '.join([*parts, *(_count(severities[each], each) for each in ('error', 'warning'))])
 

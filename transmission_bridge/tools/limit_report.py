@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 import math
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ __all__ = [
     'Ratio',
     'Region',
     'TransmissionLimits',
+    'as_json',
     'limit_findings',
     'shared_limits',
     'transmission_limits',
@@ -60,22 +61,6 @@ class MemberLimits:
     velocity: Range
     effort: Range
 
-    @property
-    def says_something(self) -> bool:
-        """Whether anything is limited."""
-        return not all(map(math.isinf, (self.lower, self.upper, *self.velocity, *self.effort)))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return an object: ``null`` where open, ``varies`` where NaN, least and greatest."""
-        return {
-            'name': self.name,
-            'lower': _as_json((self.lower, self.lower)),
-            'upper': _as_json((self.upper, self.upper)),
-            'velocity': _as_json(self.velocity),
-            'effort': _as_json(self.effort),
-            'units': dict(zip(FIELDS, units_of(self.unit), strict=True)),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
@@ -83,20 +68,13 @@ class Ratio:
     Motion of an actuator per motion of a joint, where it depends on position.
 
     :param unit: Empty for a pure number.
-    :param least: Over the positions that are allowed.
-    :param greatest: Over the positions that are allowed.
+    :param ratio: Over the positions that are allowed.
     """
 
     actuator: str
     joint: str
     unit: str
-    least: float
-    greatest: float
-
-    def as_json(self) -> dict[str, Any]:
-        """Return an object."""
-        names = {'actuator': self.actuator, 'joint': self.joint, 'unit': self.unit}
-        return {**names, 'ratio': _as_json((self.least, self.greatest))}
+    ratio: Range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,19 +102,6 @@ class Region:
     upper: Array
     share: float | None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return an object: ``null`` where open."""
-        return {
-            'interface': self.interface,
-            'unit': self.unit,
-            'joints': list(self.joints),
-            'actuators': list(self.actuators),
-            'matrix': self.matrix.tolist(),
-            'lower': [_as_json((bound, bound)) for bound in self.lower.tolist()],
-            'upper': [_as_json((bound, bound)) for bound in self.upper.tolist()],
-            'share': self.share,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class TransmissionLimits:
@@ -162,6 +127,26 @@ class TransmissionLimits:
     regions: tuple[Region, ...] = ()
 
 
+def as_json(found: MemberLimits | Ratio | Region) -> dict[str, Any]:
+    """Return an object: ``null`` where open, ``varies`` where NaN, least and greatest."""
+    document = {each.name: _plain(getattr(found, each.name)) for each in fields(found)}
+    if isinstance(found, MemberLimits):
+        document['units'] = dict(zip(FIELDS, units_of(document.pop('unit')), strict=True))
+    return document
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float):
+        return 'varies' if math.isnan(value) else value if math.isfinite(value) else None
+    if not isinstance(value, tuple | list):
+        return value
+    values = [_plain(each) for each in value]
+    is_range = isinstance(value, tuple) and isinstance(value[0], float)
+    return values[0] if is_range and (values[0] in (None, 'varies', values[1])) else values
+
+
 def transmission_limits(robot: RobotTransmissions, binding: Binding) -> TransmissionLimits:
     """
     Return the limits of a transmission's joints and actuators.
@@ -181,7 +166,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
         ()
         if ratio is None
         else tuple(
-            Ratio(actuator, joint, ratio_unit(unit, other), *map(float, ratio[row, column]))
+            Ratio(actuator, joint, ratio_unit(unit, other), tuple(ratio[row, column].tolist()))
             for row, (actuator, _) in enumerate(actuators)
             for column, (joint, other) in enumerate(joints)
         )
@@ -468,12 +453,3 @@ def _promises(
                 f'at most {least:.6g} {units[row]}{where}',
                 f'{own:.6g} {units[row]}, {times}',
             )
-
-
-def _as_json(values: Range) -> Any:
-    least, greatest = values
-    if math.isnan(least):
-        return 'varies'
-    if math.isinf(least):
-        return None
-    return least if least == greatest else [least, greatest if math.isfinite(greatest) else None]
