@@ -260,6 +260,18 @@ _QUOTED = re.compile(r"'([^']*)'")
 #: A sentence about one, as in ``joint '' cannot``, that can be changed to one about several.
 _ABOUT_ONE = re.compile(r"(transmission|joint|actuator) '' (?=of unknown type|cannot\b)")
 
+#: Tables of limits: title, and keys of the members and of those that are indented.
+_TABLES = (
+    (
+        'limits of the joints, and of their actuators from these (indented)',
+        *('joint_limits', 'actuator_limits'),
+    ),
+    (
+        'limits of the actuators, and what they allow their joints (indented)',
+        *('own_actuator_limits', 'allowed_joint_limits'),
+    ),
+)
+
 #: What is less beside other numbers is zero.
 _ROUNDING = 1e-12
 
@@ -281,10 +293,6 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     if transmissions:
         yield from _table(transmissions, width)
         yield ''
-    regions = [
-        (each['name'], [line for region in each['regions'] for line in _region(region)])
-        for each in transmissions
-    ]
     ratios = [
         (ratio['actuator'], 'per', ratio['joint'], _range(ratio['ratio']), ratio['unit'])
         for each in transmissions
@@ -296,22 +304,16 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
             'units of the drivers, and what one of each is at the motor, in SI',
             _drivers(report.document['units']),
         ),
-        _limits(
-            'limits of the joints, and of their actuators from these (indented)',
-            [(each['joint_limits'], each['actuator_limits']) for each in transmissions],
-            width,
-        ),
-        _limits(
-            'limits of the actuators, and what they allow their joints (indented)',
-            [
-                (each['own_actuator_limits'], each['allowed_joint_limits'])
-                for each in transmissions
-            ],
-            width,
+        *(
+            _limits(title, [(each[first], each[second]) for each in transmissions], width)
+            for title, first, second in _TABLES
         ),
         *(
-            (f"what the actuators of '{name}' allow its joints together", _wrap(lines, width))
-            for name, lines in regions
+            (
+                f"what the actuators of '{each['name']}' allow its joints together",
+                _wrap(_half_spaces(each['regions']), width),
+            )
+            for each in transmissions
         ),
         ('ratios that vary, over the allowed positions', aligned(ratios, right=(3,))),
     ]
@@ -420,25 +422,25 @@ def _units(units: Mapping[str, str]) -> tuple[str, ...]:
     return (position, velocity, effort) if ' or ' not in position else (position, effort)
 
 
-def _region(region: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the half-spaces of a region, and what is left of the joints' limits."""
-    yield f'{region["interface"]}, each in {region["unit"]} of the actuator'
-    keys = ('actuators', 'matrix', 'lower', 'upper')
-    for actuator, row, lower, upper in zip(*(region[key] for key in keys), strict=True):
-        terms = ' '.join(
-            f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-            for factor, name in zip(_rounded(row), region['joints'], strict=True)
-            if factor
-        ).removeprefix('+ ')
-        if upper is not None and lower == -upper:
-            text = f'|{terms}| <= {upper:.6g}'
-        else:
+def _half_spaces(regions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the half-spaces of regions, and what is left of the joints' limits."""
+    for region in regions:
+        yield f'{region["interface"]}, each in {region["unit"]} of the actuator'
+        keys = ('actuators', 'matrix', 'lower', 'upper')
+        for actuator, row, lower, upper in zip(*(region[key] for key in keys), strict=True):
+            terms = ' '.join(
+                f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
+                for factor, name in zip(_rounded(row), region['joints'], strict=True)
+                if factor
+            ).removeprefix('+ ')
+            if upper is not None and lower == -upper:
+                yield f'  {actuator}: |{terms}| <= {upper:.6g}'
+                continue
             least = '' if lower is None else f'{lower:.6g} <= '
             greatest = '' if upper is None else f' <= {upper:.6g}'
-            text = f'{least}{terms}{greatest}'
-        yield f'  {actuator}: {text}'
-    if (share := region['share']) is not None and share < 1.0:
-        yield f'  all joints at their own limits at once: scaled to {share:.3g}'
+            yield f'  {actuator}: {least}{terms}{greatest}'
+        if (share := region['share']) is not None and share < 1.0:
+            yield f'  all joints at their own limits at once: scaled to {share:.3g}'
 
 
 def _rounded(values: Sequence[Any]) -> list[Any]:

@@ -161,15 +161,11 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     joints = [(each.name, joint_unit(robot.robot, each.name)) for each in binding.spec.joints]
     unit = actuator_unit(robot.robot, binding)
     actuators = [(each.name, unit) for each in binding.spec.actuators]
-    box, ratio, lost = _guarded(_actuator_box, transmission, limits) or (None, None, 0.0)
-    ratios = (
-        ()
-        if ratio is None
-        else tuple(
-            Ratio(actuator, joint, ratio_unit(unit, other), tuple(ratio[row, column].tolist()))
-            for row, (actuator, _) in enumerate(actuators)
-            for column, (joint, other) in enumerate(joints)
-        )
+    box, ratio, lost = _guarded(_actuator_box, transmission, limits) or (None, (), 0.0)
+    ratios = tuple(
+        Ratio(actuator, joint, ratio_unit(unit, other), tuple(ends.tolist()))
+        for (actuator, _), row in zip(actuators, ratio, strict=False)
+        for (joint, other), ends in zip(joints, row, strict=True)
     )
     found = _members(joints, limits), _members(actuators, box), ratios, lost
     own = motor_bounds(robot)[:, :, binding.actuators]
@@ -232,16 +228,20 @@ def _span(samples: Any, shape: tuple[int, ...]) -> Array:
     return np.stack([values.min(axis=0), values.max(axis=0)], axis=-1)
 
 
-def _actuator_box(transmission: Transmission, limits: Array) -> tuple[Array, Array | None, float]:
+def _actuator_box(
+    transmission: Transmission, limits: Array
+) -> tuple[Array, Sequence[Array], float]:
     """
     Return what the limits of the joints allow the actuators.
 
     :returns: Shape ``(4, m, 2)`` as for :func:`_members`; ratios of actuators to joints where they
-        vary, shape ``(m, n, 2)``; the share of positions at which no velocities are mapped.
+        vary, a row of shape ``(n, 2)`` for each actuator, else empty; the share of positions at
+        which no velocities are mapped.
     """
     lower, upper, velocity, effort = limits
     m, n = transmission.n_actuators, transmission.n_joints
-    ratio, lost = None, 0.0
+    ratio: Sequence[Array] = ()
+    lost = 0.0
     if transmission.is_constant:
         jacobian, rest = _constant(transmission)
         ends = tight_box(jacobian[0], lower - rest, upper - rest)
@@ -252,10 +252,9 @@ def _actuator_box(transmission: Transmission, limits: Array) -> tuple[Array, Arr
         lost = 1.0 - len(jacobian) / max(len(a), 1)
         ratios = np.array([np.linalg.pinv(each) for each in jacobian], dtype=np.float64)
         # What an inverse has by rounding is no ratio.
-        ratios[np.abs(ratios) <= _ROUNDING * np.abs(ratios).max(axis=(-2, -1), keepdims=True)] = (
-            0.0
-        )
-        ratio = _span(ratios, (m, n))
+        size = np.abs(ratios)
+        ratios[size <= _ROUNDING * size.max(axis=(-2, -1), keepdims=True)] = 0.0
+        ratio = [*_span(ratios, (m, n))]
     speed = _span([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
     force = _span([effort_box(each, effort) for each in jacobian], (m,))
     return np.stack([position, position, speed, force]), ratio, lost
@@ -359,34 +358,38 @@ def limit_findings(
     A joint promises nothing where it has no limit. Of coupled joints partners may help: what is
     warned of can be reached nowhere; where the ratio varies, not at every position.
     """
+    spec = binding.spec
     places: dict[str, Any] = {each.name: each for each in robot.robot.joints}
-    warnings: list[tuple[Any, str, dict[str, Any]]] = []
+
+    def warning(place: Any, text: str, **more: Any) -> Finding:
+        return Finding(
+            'warning', text, line=place.line, path=place.path, subject=spec.name, **more
+        )
+
     if limits.lost:
-        text = (
-            f"transmission '{binding.spec.name}' maps no velocities at {limits.lost:.1%} of the "
+        yield warning(
+            spec,
+            f"transmission '{spec.name}' maps no velocities at {limits.lost:.1%} of the "
             'positions that the limits of its joints allow: they are near a dead centre; narrow '
-            'these limits'
+            'these limits',
         )
-        warnings.append((binding.spec, text, {}))
-    if limits.allowed:
-        reach = _reach(binding, _joint_limits(robot, binding))
-        for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
-            for what, expected, found in _promises(joint, allowed, *map(float, ends)):
-                text = (
-                    f"the {what} limit of joint '{joint.name}' promises more than the limits of "
-                    'its actuators allow'
-                )
-                place = places.get(joint.name, binding.spec)
-                warnings.append((place, text, {'expected': expected, 'found': found}))
-    for place, text, more in warnings:
-        yield Finding(
-            'warning', text, line=place.line, path=place.path, subject=binding.spec.name, **more
-        )
+    if not limits.allowed:
+        return
+    reach = _reach(binding, _joint_limits(robot, binding))
+    for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
+        for what, expected, found in _promises(joint, allowed, *map(float, ends)):
+            yield warning(
+                places.get(joint.name, spec),
+                f"the {what} limit of joint '{joint.name}' promises more than the limits of its "
+                'actuators allow',
+                expected=expected,
+                found=found,
+            )
 
 
 def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
     """Yield a warning for each actuator to which transmissions give different limits."""
-    found: dict[str, dict[str, list[float]]] = {}
+    first: dict[str, tuple[str, list[float]]] = {}
     for binding in robot.bindings:
         for member in binding.spec.actuators:
             values = [
@@ -394,20 +397,20 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                 for tunable in robot.tunables.get(binding.spec.name, ())
                 if tunable.path[:-1] == ('actuators', member.name, 'limit')
             ]
-            if values:
-                found.setdefault(member.name, {})[binding.spec.name] = values
-                first, *others = found[member.name]
-                if any(found[member.name][other] != found[member.name][first] for other in others):
-                    yield Finding(
-                        'warning',
-                        f"transmissions give actuator '{member.name}' different limits, the "
-                        'narrowest of each kind counts',
-                        line=member.line,
-                        path=member.path,
-                        expected=f"those of transmission '{first}'",
-                        found=f"those of '{binding.spec.name}'",
-                        subject=binding.spec.name,
-                    )
+            if not values:
+                continue
+            other, expected = first.setdefault(member.name, (binding.spec.name, values))
+            if values != expected:
+                yield Finding(
+                    'warning',
+                    f"transmissions give actuator '{member.name}' different limits, the "
+                    'narrowest of each kind counts',
+                    line=member.line,
+                    path=member.path,
+                    expected=f"those of transmission '{other}'",
+                    found=f"those of '{binding.spec.name}'",
+                    subject=binding.spec.name,
+                )
 
 
 def _reach(binding: Binding, limits: Array) -> Array:

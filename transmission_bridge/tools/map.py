@@ -25,7 +25,7 @@ from transmission_bridge.tools.cli import (
     UsageError,
 )
 from transmission_bridge.tools.robot import robot_of_command
-from transmission_bridge.tools.units import interface_units
+from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
@@ -57,9 +57,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             }
         mapped = units.of_drivers(mapped, row)
     values = dict(zip(names, mapped.tolist(), strict=True))
-    unit_of = dict(
-        zip(names, interface_units(robot, names, options.interface, options.to), strict=True)
-    )
+    unit_of = dict(zip(names, _units(robot, names, options.interface, options.to), strict=True))
     known = {name: value for name, value in values.items() if math.isfinite(value)}
     if n_errors := sum(finding.severity == 'error' for finding in robot.findings):
         console.err.line(
@@ -116,3 +114,32 @@ def _map(
                 f'{error.message}: give positions with --at, velocities with --rate'
             ) from None
     return mapped, '; '.join(f'{name}: {reason}' for name, reason in report.counts)
+
+
+def _units(
+    robot: RobotTransmissions, names: Sequence[str], interface: str, side: str
+) -> list[str]:
+    """
+    Return the unit in which the bridge maps an interface.
+
+    :param names: Joints or actuators.
+    :param side: ``joint`` or ``actuator``.
+    """
+    row, per_second = row_of(interface), '/s' * (interface == 'acceleration')
+    if side == 'joint':
+        return [units_of(joint_unit(robot.robot, name))[row] + per_second for name in names]
+    return [_driver_unit(robot, name, row) + per_second for name in names]
+
+
+def _driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
+    units = robot.units.get(name)
+    if units is not None and units.units[row].text:
+        return units.units[row].text
+    found = {
+        actuator_unit(robot.robot, binding)
+        for binding in robot.bindings
+        if name in (member.name for member in binding.spec.actuators)
+    }
+    if units is not None and units.slides is not None:
+        found = {'m' if units.slides else 'rad'}
+    return units_of(found.pop() if len(found) == 1 else UNKNOWN_UNIT)[row]

@@ -5,17 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from transmission_bridge.description import RobotDescription
-from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.units import row_of
 
 __all__ = [
     'UNKNOWN_UNIT',
     'actuator_unit',
-    'interface_units',
     'joint_unit',
     'ratio_unit',
     'units_of',
@@ -46,35 +41,6 @@ def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
         return joint_unit(robot, binding.spec.joints[0].name)
     units = {joint_unit(robot, member.name) for member in binding.spec.joints}
     return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT
-
-
-def interface_units(
-    robot: RobotTransmissions, names: Sequence[str], interface: str, side: str
-) -> list[str]:
-    """
-    Return the unit in which the bridge maps an interface.
-
-    :param names: Joints or actuators.
-    :param side: ``joint`` or ``actuator``.
-    """
-    row, per_second = row_of(interface), '/s' * (interface == 'acceleration')
-    if side == 'joint':
-        return [units_of(joint_unit(robot.robot, name))[row] + per_second for name in names]
-    return [_driver_unit(robot, name, row) + per_second for name in names]
-
-
-def _driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
-    units = robot.units.get(name)
-    if units is not None and units.units[row].text:
-        return units.units[row].text
-    found = {
-        actuator_unit(robot.robot, binding)
-        for binding in robot.bindings
-        if name in (member.name for member in binding.spec.actuators)
-    }
-    if units is not None and units.slides is not None:
-        found = {'m' if units.slides else 'rad'}
-    return units_of(found.pop() if len(found) == 1 else UNKNOWN_UNIT)[row]
 
 
 def units_of(unit: str) -> tuple[str, str, str]:

@@ -159,6 +159,9 @@ MOST_NUMBERS = 6
 #: Characters of a name, and of a line of numbers, that fit in a box.
 LONGEST_NAME, LONGEST_LINE = 30, 40
 
+#: Where numbers of members stand.
+_SIDES = ('joints', 'actuators')
+
 #: Values that change nothing and are not shown.
 _NEUTRAL = {'reduction': 1.0, 'offset': 0.0}
 
@@ -278,8 +281,6 @@ def _number(text: str, unit: str) -> str:
 
 
 _LINES = ('#33638d', '#c06c2f', '#4a8c5c', '#8a5a9e', '#8c6d4a', '#5a8c8c')
-
-_SIDES = ('joints', 'actuators')
 
 #: Limits are drawn up to this share of the domain outside of it.
 _NEAR = 0.25
