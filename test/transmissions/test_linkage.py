@@ -253,6 +253,12 @@ SHARED = five_bar().replace(
     '</ros2_control>',
 )
 
+#: Joints behind the block.
+CHAIN = (
+    ''.join(joint(f'j{k}', f'l{k - 1}' if k > 1 else 'block', f'l{k}') for k in range(1, 47))
+    + '<ros2_control'
+)
+
 
 # -- what they give ------------------------------------------------------------------------------
 
@@ -984,6 +990,17 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
             'does not close',
         ),
         (SHARED, 'in this linkage'),
+        (crank_slider(LINKAGE * 33), 'at most 96 in a part that moves by itself, found 99'),
+        (
+            five_bar().replace(
+                '<loop', '<loop type="point" frame1="a3" frame2="b3"/>' * 31 + '<loop'
+            ),
+            'at most 96 in a part',
+        ),
+        (
+            crank_slider(LINKAGE.replace('block', 'l46')).replace('<ros2_control', CHAIN),
+            'at most 48 in a part that moves by itself, found 49',
+        ),
     ],
 )
 def test_what_cannot_be_used_is_a_finding_of_use(text: str, said: str) -> None:

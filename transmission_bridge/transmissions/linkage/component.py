@@ -27,6 +27,7 @@ from transmission_bridge.transmissions.linkage.structure import (
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
     Loop,
+    LOOP_TYPES,
     LoopPath,
     names_in_order,
     Tree,
@@ -49,6 +50,9 @@ NARROW = 0.1
 
 #: Driven joints that move by less than this share of their range, in some direction, are held.
 MOVED = 1e-3
+
+#: Most joints and equations of a part. What a start costs grows with the cube of both.
+MOST = {'joints': 48, 'equations': 96}
 
 #: Where the way ends at this many times the slope of the start, there is a dead centre.
 DEAD_CENTRE = 4.0
@@ -412,7 +416,12 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
                 found=', '.join(spec.driven),
             )
         variables[name] = len(variables)
-    paths = [tree.path(loop, variables) for loop in spec.loops]
+    n_parts = max(len(spec.driven), 1)  # each has a driven joint
+    _require_size('equations', _equations(spec.loops), spec.loops, n_parts)
+    paths = []
+    for loop in spec.loops:
+        paths.append(tree.path(loop, variables))
+        _require_size('joints', len(variables), spec.loops, n_parts)
     for name in spec.commanded:
         _own_joint(tree, name, 'commanded joint')
         _require_loop(name, variables, f"commanded joint '{name}'")
@@ -426,6 +435,20 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
     for group, own in _groups(paths, len(names)):
         result.append(_component(tree, spec, names, group, own, paths, hints))
     return tuple(result)
+
+
+def _equations(loops: Sequence[Loop]) -> int:
+    return sum(LOOP_TYPES[loop.type] for loop in loops)
+
+
+def _require_size(what: str, found: int, loops: Sequence[Loop], n_parts: int = 1) -> None:
+    """Refuse what would take minutes to close, before anything is compiled for it."""
+    if found > MOST[what] * n_parts:
+        raise TransmissionError(
+            f'the loops that {loops[0]} is connected with have too many {what}',
+            expected=f'at most {MOST[what]} in a part that moves by itself',
+            found=str(found),
+        )
 
 
 def _own_joint(tree: Tree, name: str, role: str) -> None:
@@ -499,6 +522,9 @@ def _component(
     paths: Sequence[LoopPath],
     hints: dict[str, float],
 ) -> Component:
+    loops = [paths[k].loop for k in own]
+    _require_size('joints', len(group), loops)
+    _require_size('equations', _equations(loops), loops)
     local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
     parts = [tree.path(paths[k].loop, local) for k in own]
     joints = [tree.joint(name, 'joint') for name in local]
