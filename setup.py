@@ -17,7 +17,7 @@ KILTED = ['rclpy[fastrtps]==9.1.*'] + [
 JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
     requirement.replace('==5.5.*', '==5.3.*') for requirement in KILTED[1:]
 ]
-PLOT = ['matplotlib>=3.5']
+PLOT = ['matplotlib>=3.6']
 CLI = ['rich>=10', 'argcomplete>=3', 'PyYAML']
 BAGS = ['rosbags>=0.11']
 CALIBRATE = ['scipy>=1.8']

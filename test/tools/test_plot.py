@@ -110,7 +110,7 @@ def test_the_curves_are_those_of_the_transmission():
     """Positions, ratios and limits are the transmission's own, over all of its domain."""
     robot = tb.RobotTransmissions(tb.load_description(CRANK))
     binding = robot.bindings[0]
-    (curves,) = curves_of(robot.robot, binding)
+    (curves,) = curves_of(robot, binding)
     transmission = binding.transmission
     assert (curves.moved, curves.names, curves.limits) == ('knee', ('cylinder',), (-0.5, 0.4))
     domain = transmission.domain
@@ -208,8 +208,8 @@ def test_a_number_stands_at_the_member_that_holds_it(holder, file):
     for block in blocks:
         (joint,), (actuator,) = block.joints, block.actuators
         holds = {
-            'joints': 'reduction' in joint.numbers,
-            'actuators': 'reduction' in actuator.numbers,
+            'joints': 'reduction' in ' '.join(joint.lines),
+            'actuators': 'reduction' in ' '.join(actuator.lines),
         }
         assert [side for side, does in holds.items() if does] == [holder]
 
@@ -226,17 +226,21 @@ ANKLE = """<robot name="r"><link name="base"/><link name="l"/><link name="m"/>
 </ros2_control></robot>"""
 
 
-def test_the_numbers_of_the_documented_ankle_fit_in_its_boxes():
-    """Those of a motor are cut, with a count of the others."""
+def test_numbers_and_units_of_the_documented_ankle_fit_in_its_boxes():
+    """Those of a motor are in lines, the last one of which has the units of its driver."""
     text = (Path(__file__).parents[2] / 'docs' / 'transmissions.md').read_text(encoding='utf-8')
     block = re.search(r'<transmission name="left_ankle">.*?</transmission>', text, re.DOTALL)[0]
     text = ANKLE % block.replace('left_ankle_pitch', 'pitch').replace('left_ankle_roll', 'roll')
+    text = text.replace('<mech', '<param name="position_unit">turn</param><mech')
     robot = tb.RobotTransmissions(tb.load_description(text))
     (ankle,) = blocks_of(robot, ['left_ankle'])
-    numbers = [member.numbers for member in (*ankle.actuators, *ankle.joints)]
-    assert all(len(each) <= LONGEST_LINE for each in (*numbers, *ankle.lines))
-    assert numbers[0].startswith('reduction 15 ')
-    assert re.search(r' and \d+ more$', numbers[0])
+    lines = [line for member in (*ankle.actuators, *ankle.joints) for line in member.lines]
+    assert all(len(each) <= LONGEST_LINE for each in (*lines, *ankle.lines))
+    assert lines[0].startswith('reduction 15, ')
+    assert ankle.actuators[0].lines[-2:] == ('foot_attachment.z 0 m', 'driver in turn, turn/s')
+    assert [each.other_unit for each in ankle.curves] == ['turn', 'turn']
+    radians = robot.transmissions['left_ankle'].joint_to_actuator('position', [-0.9, 0.0])
+    np.testing.assert_allclose(ankle.curves[0].positions[0], radians / (2.0 * np.pi))
 
 
 def test_legend_and_limits_cover_no_curve():
@@ -247,7 +251,7 @@ def test_legend_and_limits_cover_no_curve():
     text = (Path(__file__).parents[2] / 'docs' / 'linkages.md').read_text(encoding='utf-8')
     text = re.search(r'```xml file=push_rod_ankle.urdf\n(.*?)```', text, re.DOTALL)[1]
     robot = tb.RobotTransmissions(tb.load_description(text))
-    curves = curves_of(robot.robot, robot.bindings[0])[0]
+    curves = curves_of(robot, robot.bindings[0])[0]
     figure = Figure(figsize=(8.7, 2.5))
     position, ratio = figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_axes((0.5, 0.2, 0.3, 0.6))
     draw_curves(position, ratio, 'ankle', curves)
@@ -269,7 +273,7 @@ def test_names_of_limits_cover_no_curve(limits):
 
     text = CRANK.replace('"-0.5"', f'"{limits[0]}"').replace('"0.4"', f'"{limits[1]}"')
     robot = tb.RobotTransmissions(tb.load_description(text))
-    (curves,) = curves_of(robot.robot, robot.bindings[0])
+    (curves,) = curves_of(robot, robot.bindings[0])
     figure = Figure(figsize=(8.2, 2.5))
     axes = figure.add_axes((0.1, 0.2, 0.35, 0.6)), figure.add_axes((0.6, 0.2, 0.35, 0.6))
     draw_curves(*axes, 'crank', curves)

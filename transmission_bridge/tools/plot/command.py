@@ -9,14 +9,12 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 import math
-from operator import itemgetter
 import re
 import textwrap
 from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description import RobotDescription
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
 from transmission_bridge.errors import UnknownNameError
@@ -28,7 +26,8 @@ from transmission_bridge.tools.units import actuator_unit, joint_unit, UNKNOWN_U
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions.units import ActuatorUnits
 from transmission_bridge.types import Array
 
 __all__ = ['Block', 'Curves', 'Member', 'blocks_of', 'curves_of', 'diagram', 'draw_curves', 'run']
@@ -56,7 +55,7 @@ class Curves:
     :param x: Its positions, shape ``(points,)``.
     :param names: The joints or actuators of the other side.
     :param positions: Their positions, shape ``(points, names)``.
-    :param ratios: Their motion per motion of ``moved``, shape ``(points, names)``.
+    :param ratios: Their motion per motion of ``moved``, in SI units, shape ``(points, names)``.
     :param limits: Bounds of ``moved``, infinite where there are none.
     :param other_limits: Bounds of those of ``names`` that are commanded.
     :param held: Positions of the other coordinates of the moved side, by name.
@@ -78,12 +77,13 @@ class Curves:
     left_out: tuple[str, ...]
 
 
-def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
+def curves_of(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ...]:
     """
     Return the curves of a transmission whose ratio depends on position.
 
     Joints are moved where the domain is in joint space, or there is one joint and one actuator;
-    else actuators, as those of linkages, whose passive joints have curves as well.
+    else actuators, as those of linkages, whose passive joints have curves as well. Positions of
+    actuators are in the unit of their drivers if these have the same one, else in SI units.
 
     :returns: One per moved joint or actuator; none for a constant ratio or a type without domain.
     """
@@ -91,7 +91,7 @@ def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
     domain = getattr(transmission, 'domain', None)
     if not isinstance(domain, Domain):
         return ()
-    limits = {each.name: effective_limits(robot, each.name) for each in binding.spec.joints}
+    limits = {each.name: effective_limits(robot.robot, each.name) for each in binding.spec.joints}
     joints = (*limits, *transmission.passive_joints)
     actuators = tuple(member.name for member in binding.spec.actuators)
     ends, by_joint = np.array([domain.lower, domain.upper]), domain.space == 'joint'
@@ -101,42 +101,46 @@ def curves_of(robot: RobotDescription, binding: Binding) -> tuple[Curves, ...]:
         return ()
     middle = ends.mean(axis=0) if by_joint else _reached(transmission, *ends)
     mapped = transmission.joint_to_actuator if by_joint else transmission.actuator_to_joint
+    joint_units = {joint_unit(robot.robot, name) for name in joints}
+    unit = joint_units.pop() if len(joint_units) == 1 else UNKNOWN_UNIT
+    driver, scale = _driver_unit(robot, binding)
     ours, others = (joints, actuators) if by_joint else (actuators, joints)
-    names = others[:MOST_CURVES]
-
-    def bounds(name: str) -> tuple[float, float]:
-        return (
-            (limits[name].lower, limits[name].upper) if name in limits else (-math.inf, math.inf)
-        )
-
-    def unit(names: Sequence[str]) -> str:
-        if names[0] in actuators:
-            return actuator_unit(robot, binding)
-        units = {joint_unit(robot, name) for name in names}
-        return units.pop() if len(units) == 1 else UNKNOWN_UNIT
-
+    own, other = (1.0, scale) if by_joint else (scale, 1.0)
+    bounds = dict.fromkeys((*joints, *actuators), (-math.inf, math.inf))
+    bounds |= {name: (each.lower, each.upper) for name, each in limits.items()}
     found = []
     for place, moved in enumerate(ours[: len(middle)]):
-        positions = np.tile(middle, (POINTS, 1))
-        positions[:, place] = np.linspace(ends[0, place], ends[1, place], POINTS)
-        rates = np.zeros_like(positions)
+        at = np.tile(middle, (POINTS, 1))
+        at[:, place] = np.linspace(ends[0, place], ends[1, place], POINTS)
+        rates = np.zeros_like(at)
         rates[:, place] = 1.0
+        held = dict(zip(ours, (middle / own).tolist(), strict=False))
+        del held[moved]
         found.append(
             Curves(
                 moved=moved,
-                x=positions[:, place],
-                names=names,
-                positions=mapped('position', positions)[:, : len(names)],
-                ratios=mapped('velocity', rates, at=positions)[:, : len(names)],
-                limits=bounds(moved),
-                other_limits=tuple(map(bounds, names)),
-                held={n: float(x) for n, x in zip(ours, middle, strict=False) if n != moved},
-                unit=unit([moved]),
-                other_unit=unit(names),
+                x=at[:, place] / own,
+                names=others[:MOST_CURVES],
+                positions=mapped('position', at)[:, :MOST_CURVES] / other,
+                ratios=mapped('velocity', rates, at=at)[:, :MOST_CURVES],
+                limits=bounds[moved],
+                other_limits=tuple(bounds[name] for name in others[:MOST_CURVES]),
+                held=held,
+                unit=joint_unit(robot.robot, moved) if by_joint else driver,
+                other_unit=driver if by_joint else unit,
                 left_out=others[MOST_CURVES:],
             )
         )
     return tuple(found)
+
+
+def _driver_unit(robot: RobotTransmissions, binding: Binding) -> tuple[str, float]:
+    """Return the unit of the actuators' positions, and how much one of it is in SI units."""
+    units = [binding.units.get(each.name, ActuatorUnits()) for each in binding.spec.actuators]
+    first = units[0].position
+    if first.text and all(each.position == first for each in units):
+        return first.text, first.scale
+    return actuator_unit(robot.robot, binding), 1.0
 
 
 def _reached(transmission: Transmission, lower: Array, upper: Array) -> Array:
@@ -144,23 +148,19 @@ def _reached(transmission: Transmission, lower: Array, upper: Array) -> Array:
     middle = 0.5 * (lower + upper)
     tries = np.random.default_rng(0).uniform(lower, upper, (TRIES, len(middle)))
     order = np.abs((tries - middle) / (upper - lower)).max(axis=-1).argsort()
-    for position in (middle, *tries[order]):
-        if np.isfinite(transmission.actuator_to_joint('position', position)).all():
-            return np.asarray(position)
-    return middle
+    tries = np.stack([middle, *tries[order]])
+    can_be = np.isfinite(transmission.actuator_to_joint('position', tries)).all(axis=-1)
+    return np.asarray(tries[can_be.argmax()])  # the first one if there is none
 
 
-#: Inches.
-MEMBER, TEXT_LINE, INSET, MARGIN = 0.44, 0.145, 0.85, 0.14
+#: Inches: a box without lines, a line, the small curves in a box, and distances of boxes, blocks.
+BOX_HEIGHT, TEXT_LINE, INSET, GAP, MARGIN = 0.3, 0.145, 0.85, 0.06, 0.14
 
-#: Most numbers of a type that are shown.
-MOST_NUMBERS = 6
+#: Most numbers that are shown in a box.
+MOST_NUMBERS = 16
 
 #: Characters of a name, and of a line of numbers, that fit in a box.
 LONGEST_NAME, LONGEST_LINE = 30, 40
-
-#: Where numbers of members stand.
-_SIDES = ('joints', 'actuators')
 
 #: Values that change nothing and are not shown.
 _NEUTRAL = {'reduction': 1.0, 'offset': 0.0}
@@ -168,10 +168,10 @@ _NEUTRAL = {'reduction': 1.0, 'offset': 0.0}
 
 @dataclass(frozen=True)
 class Member:
-    """A joint or an actuator: its name and its numbers."""
+    """A joint or an actuator: its name, its numbers and the units of its driver."""
 
     name: str
-    numbers: str
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +194,10 @@ class Block:
     @property
     def height(self) -> float:
         """Height in inches, with the distance to the next one."""
-        members = MEMBER * max(len(self.actuators), len(self.joints), 1)
-        middle = TEXT_LINE * (1 + len(self.lines)) + 0.12
-        return max(members, middle + (INSET if self.curves else 0.0)) + MARGIN
+        most = max(len(each.lines) for each in (*self.actuators, *self.joints, Member('')))
+        count = max(len(self.actuators), len(self.joints), 1)
+        middle = BOX_HEIGHT + TEXT_LINE * len(self.lines) + (INSET if self.curves else 0.0)
+        return max(count * (BOX_HEIGHT + GAP + TEXT_LINE * most), middle) + MARGIN
 
 
 def blocks_of(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, ...]:
@@ -216,65 +217,55 @@ def shortened(name: str) -> str:
 
 
 def _block(robot: RobotTransmissions, binding: Binding) -> Block:
-    spec, tunables = binding.spec, robot.tunables[binding.spec.name]
+    spec, texts = binding.spec, dict[ParameterPath, list[str]]()
+    for each in robot.tunables[spec.name]:
+        owner = each.path[:2] if each.path[0] in ('joints', 'actuators') else ()
+        name = '.'.join(each.path[len(owner) :])
+        name = name.removeprefix('mechanical_').removeprefix('matrix.')
+        is_neutral = owner and each.value == _NEUTRAL.get(name)
+        if is_neutral or each.is_actuator_limit or not (owner or each.shapes_map):
+            continue
+        unit = each.unit
+        if owner[:1] == ('joints',) and name == 'offset':
+            unit = joint_unit(robot.robot, owner[1])
+        text = f'{name} {each.value:.6g} {unit}'.removesuffix(UNKNOWN_UNIT).rstrip()
+        texts.setdefault(owner, []).append(text)
+    for path in texts:  # reductions and offsets first
+        texts[path].sort(key=lambda text: bool(path) and text.split()[0] not in _NEUTRAL)
+    units = {
+        name: [f'driver in {", ".join(unit.text for unit in each.units if unit.text)}']
+        for name, each in binding.units.items()
+    }
 
-    def member(side: str, name: str) -> Member:
-        """Return a member with the numbers that it holds in the description."""
-        texts = []
-        for each in tunables:
-            short = '.'.join(each.path[2:]).removeprefix('mechanical_')
-            is_own = each.path[:2] == (side, name) and not each.is_actuator_limit
-            if is_own and each.value != _NEUTRAL.get(short):
-                is_offset = side == 'joints' and short == 'offset'
-                unit = joint_unit(robot.robot, name) if is_offset else each.unit
-                text = _number(f'{short} {each.value:.6g}', unit)
-                texts.append((short not in _NEUTRAL, text))
-        return Member(name, _fitted([text for _, text in sorted(texts, key=itemgetter(0))]))
+    def members(side: str) -> tuple[Member, ...]:
+        return tuple(
+            Member(
+                each.name, (*_lines(texts.get((side, each.name), ())), *units.get(each.name, ()))
+            )
+            for each in getattr(spec, side)
+        )
 
-    return Block(
-        name=spec.name,
-        lines=(spec.type.rpartition('/')[2], *_own_numbers(tunables)),
-        actuators=tuple(member('actuators', each.name) for each in spec.actuators),
-        joints=tuple(member('joints', each.name) for each in spec.joints),
-        curves=curves_of(robot.robot, binding),
-    )
+    lines = (spec.type.rpartition('/')[2], *_lines(texts.get((), ())))
+    curves = curves_of(robot, binding)
+    return Block(spec.name, lines, members('actuators'), members('joints'), curves)
+
+
+def _lines(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return numbers in lines that fit in a box, and how many more there are."""
+    shown = ', '.join(text.replace(' ', '\xa0') for text in texts[:MOST_NUMBERS])
+    lines = textwrap.wrap(shown, LONGEST_LINE, break_on_hyphens=False)
+    more = [f'and {len(texts) - MOST_NUMBERS} more'] * (len(texts) > MOST_NUMBERS)
+    return tuple(line.rstrip(',').replace('\xa0', ' ') for line in [*lines, *more])
 
 
 def _refused(spec: TransmissionSpec | RejectedTransmission) -> Block:
     where = '' if spec.line is None else f', line {spec.line}'
     actuators, joints = (
-        tuple(Member(end if isinstance(end, str) else end.name, '') for end in side)
+        tuple(Member(end if isinstance(end, str) else end.name) for end in side)
         for side in (spec.actuators, spec.joints)
     )
     lines = (spec.type.rpartition('/')[2], f'REFUSED{where}')
     return Block(spec.name, lines, actuators, joints, is_refused=True)
-
-
-def _own_numbers(tunables: Sequence[Tunable]) -> list[str]:
-    """Return lines with the numbers of this type."""
-    own = [each for each in tunables if each.shapes_map and each.path[0] not in _SIDES]
-    texts = []
-    for each in own[:MOST_NUMBERS]:
-        name = '.'.join(each.path).removeprefix('matrix.')
-        texts.append(_number(f'{name} {each.value:.4g}', each.unit).replace(' ', '\xa0'))
-    lines = [
-        line.rstrip(',').replace('\xa0', ' ')
-        for line in textwrap.wrap(', '.join(texts), LONGEST_LINE, break_on_hyphens=False)
-    ]
-    return lines + [f'and {len(own) - MOST_NUMBERS} more'] * (len(own) > MOST_NUMBERS)
-
-
-def _fitted(texts: Sequence[str]) -> str:
-    """Return a line with as many texts as fit in a box."""
-    for count in range(len(texts), 0, -1):
-        more = f' and {len(texts) - count} more' if count < len(texts) else ''
-        if len(line := ', '.join(texts[:count]) + more) <= LONGEST_LINE:
-            return line
-    return f'{len(texts)} numbers' if texts else ''
-
-
-def _number(text: str, unit: str) -> str:
-    return f'{text} {unit}' if unit and unit != UNKNOWN_UNIT else text
 
 
 # -- Drawing -------------------------------------------------------------------------------------
@@ -288,7 +279,7 @@ _NEAR = 0.25
 _LIMIT = '#b03a3a'
 
 #: Points between a panel and its title, for the names of limits.
-_ABOVE = 10.0
+_ABOVE = 11.0
 
 #: Share of a panel that the names of two limits need between them.
 _ROOM = 0.45
@@ -325,56 +316,47 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
     labels, moved = [shortened(name) for name in curves.names], shortened(curves.moved)
     low, high = float(curves.x.min()), float(curves.x.max())
     reach = _NEAR * (high - low)
-    limits = {
-        side: bound
-        for side, bound in zip(('lower', 'upper'), curves.limits, strict=True)
-        if np.isfinite(bound)
-    }
-    shown = {s: bound for s, bound in limits.items() if low - reach <= bound <= high + reach}
-    seen = np.array([*curves.x, *shown.values()])
+    limits = [
+        (s, x) for s, x in zip(('lower', 'upper'), curves.limits, strict=True) if np.isfinite(x)
+    ]
+    shown = {side: x for side, x in limits if low - reach <= x <= high + reach}
+    seen = np.array([low, high, *shown.values()])
     # Their names are between them if both have room.
     has_room = len(shown) < 2 or np.ptp([*shown.values()]) > _ROOM * np.ptp(seen)
     with np.errstate(all='ignore'):
         typical = float(np.nanmedian(np.abs(curves.ratios))) if curves.ratios.size else 0.0
     ratios = np.where(np.abs(curves.ratios) > _CUT * typical, np.nan, curves.ratios)
+    over = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held.items())
+    if curves.left_out:
+        over += f'; without {len(curves.left_out)} more joints'
+    if beyond := [f'{side} limit {x:.4g}' for side, x in limits if side not in shown]:
+        over += f'\nnot in the picture: {", ".join(beyond)}'
     what = labels[0] if len(labels) == 1 else 'position'
-    for axes, columns, label in (
-        (position, curves.positions, f'{what} [{curves.other_unit}]'),
-        (ratio, ratios, f'ratio, per {moved}'),
+    for axes, columns, label, text in (
+        (position, curves.positions, f'{what} [{curves.other_unit}]', title),
+        (ratio, ratios, f'ratio, per {moved}', f'over {moved}{over}'),
     ):
         _curves(axes, curves.x, columns, labels)
-        for side, bound in shown.items():
-            axes.axvline(bound, color=_LIMIT, lw=1.0, ls=':')
+        for side, x in shown.items():
+            axes.axvline(x, color=_LIMIT, lw=1.0, ls=':')
+            align = 'left' if (side == 'lower') == has_room else 'right'
+            style = {'fontsize': 6, 'color': _LIMIT, 'ha': align, 'va': 'bottom'}
             # Above the axes, where no curve is.
-            axes.annotate(
-                f'{side} limit', (bound, 1.0), xycoords=axes.get_xaxis_transform(),
-                xytext=(0.0, 2.0), textcoords='offset points', fontsize=6, color=_LIMIT,
-                ha='left' if (side == 'lower') == has_room else 'right',
-            )  # fmt: skip
-        axes.set_xlabel(f'{moved} [{curves.unit}]', fontsize=7, parse_math=False)
-        axes.set_ylabel(label, fontsize=7, parse_math=False)
+            axes.text(x, 1.02, f'{side} limit', transform=axes.get_xaxis_transform(), **style)
+        axes.set_xlabel(f'{moved} [{curves.unit}]', fontsize=7)
+        axes.set_ylabel(label, fontsize=7)
+        axes.set_title(text, fontsize=7.5, loc='left', pad=_ABOVE)
         axes.tick_params(labelsize=6.5)
         axes.ticklabel_format(useOffset=False)
-        axes.set_xlim(*_range(seen))
         axes.grid(True, color='#e2e2e2', lw=0.5)
     ratio.set_ylim(*_range(ratios))
     for number, bounds in enumerate(curves.other_limits):
         for bound in filter(math.isfinite, bounds):
             position.axhline(bound, color=_LINES[number], lw=1.0, ls=':')
-    if len(labels) > 1:
-        if np.isfinite(curves.other_limits).any():
-            ratio.plot([], [], color=_EDGE, lw=1.0, ls=':', label='limits of positions')
-        legend = ratio.legend(fontsize=6.5, loc='center left', bbox_to_anchor=(1.0, 0.5))
-        for text in legend.get_texts():
-            text.set_parse_math(False)
-    over = ''.join(f', {shortened(name)} at {value:.3g}' for name, value in curves.held.items())
-    if curves.left_out:
-        over += f'; without {len(curves.left_out)} more joints'
-    beyond = [f'{side} limit {limits[side]:.4g}' for side in limits if side not in shown]
-    if beyond:
-        over += f'\nnot in the picture: {", ".join(beyond)}'
-    for axes, text, size in ((position, title, 8), (ratio, f'over {moved}{over}', 7)):
-        axes.set_title(text, fontsize=size, loc='left', pad=_ABOVE, parse_math=False)
+    if np.isfinite(curves.other_limits).any():
+        ratio.plot([], [], color=_EDGE, lw=1.0, ls=':', label='limits of positions')
+    if len(ratio.lines) > 1 + len(shown):
+        ratio.legend(fontsize=6.5, loc='center left', bbox_to_anchor=(1.0, 0.5))
 
 
 #: Inches: a column of blocks, the width of a box, and left edges of the three kinds of boxes.
@@ -387,13 +369,8 @@ PANEL, LEFT, PANEL_SIZE = 2.5, (0.75, 4.3), (2.7, 1.5)
 
 _EDGE = '#5a6270'
 _SHAPE = {'boxstyle': 'round,pad=0,rounding_size=0.06', 'linewidth': 0.8, 'zorder': 2}
-_KINDS = {
-    'actuator': {'facecolor': '#e8eef7', 'edgecolor': _EDGE},
-    'joint': {'facecolor': '#eaf4e6', 'edgecolor': _EDGE},
-    'constant': {'facecolor': '#f6f6f6', 'edgecolor': _EDGE},
-    'nonlinear': {'facecolor': '#fdf3e1', 'edgecolor': _EDGE},
-    'refused': {'facecolor': '#fbe9e9', 'edgecolor': _LIMIT, 'linestyle': '--'},
-}
+_ACTUATOR, _JOINT, _CONSTANT, _VARIES = '#e8eef7', '#eaf4e6', '#f6f6f6', '#fdf3e1'
+_REFUSED = {'facecolor': '#fbe9e9', 'edgecolor': _LIMIT, 'linestyle': '--'}
 
 
 def diagram(
@@ -407,8 +384,8 @@ def diagram(
     :param file_format: ``svg`` or ``png``.
     """
     columns = columns_of(blocks)
-    passed = 'passed through, without a transmission: ' + ', '.join(map(shortened, pass_through))
-    lines = textwrap.wrap(passed, 110 * len(columns)) if pass_through else []
+    passed = 'passed through, without a transmission: ' * bool(pass_through)
+    lines = textwrap.wrap(passed + ', '.join(map(shortened, pass_through)), 110 * len(columns))
     panels = [(block, curves) for block in blocks for curves in block.curves]
     tall = max(sum(block.height for block in column) for column in columns)
     body = TITLE + tall + 0.16 * len(lines) + MARGIN
@@ -426,8 +403,7 @@ def diagram(
             for block in column:
                 _draw_block(axes, block, number * COLUMN, level)
                 level -= block.height
-        for number, line in enumerate(reversed(lines)):
-            _text(axes, 0.1, 0.1 + 0.16 * number, line, size=8, va='bottom')
+        _text(axes, 0.1, 0.1, '\n'.join(lines), size=8, va='bottom')
         for number, (block, curves) in enumerate(panels):
             row, place = divmod(number, len(columns))
             base = (top - (row + 1) * PANEL + 0.5) / height
@@ -458,62 +434,52 @@ def columns_of(blocks: Sequence[Block]) -> list[list[Block]]:
 
 def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
     height = block.height - MARGIN
-    inset = INSET if block.curves else 0.0
-    refused = 'refused' if block.is_refused else ''
-    box = (left + MIDDLE, top - height, height)
-    kind = refused or ('nonlinear' if block.curves else 'constant')
-    _box(axes, kind, box, block.name, block.lines, inset)
+    base, middle = top - height, top - 0.5 * height
+    _box(axes, block, _VARIES if block.curves else _CONSTANT, left + MIDDLE, middle, height, block)
     if block.curves:
-        inner = (box[0] + 0.1, box[1] + 0.06, BOX - 0.2, INSET - 0.1)
-        panel = axes.inset_axes(inner, transform=axes.transData, zorder=3)
-        panel.set(xticks=[], yticks=[])
+        inner = (left + MIDDLE + 0.1, base + 0.06, BOX - 0.2, INSET - 0.1)
+        panel = axes.inset_axes(inner, transform=axes.transData, zorder=3, xticks=[], yticks=[])
         curves = block.curves[0]
         with np.errstate(all='ignore'):  # scaled to their range: this shows shapes only
             low, high = (end(curves.positions, axis=0) for end in (np.fmin.reduce, np.fmax.reduce))
             _curves(panel, curves.x, (curves.positions - low) / (high - low))
-    for members, kind, edge, ends in (
-        (block.actuators, 'actuator', ACTUATOR, (ACTUATOR + BOX, MIDDLE)),
-        (block.joints, 'joint', JOINT, (JOINT, MIDDLE + BOX)),
+    for members, color, edge, ends in (
+        (block.actuators, _ACTUATOR, ACTUATOR, (ACTUATOR + BOX, MIDDLE)),
+        (block.joints, _JOINT, JOINT, (JOINT, MIDDLE + BOX)),
     ):
         for number, member in enumerate(members):
-            level = top - (number + 0.5) * height / len(members)
-            place = (left + edge, level - 0.19, 0.38)
-            _box(
-                axes, refused or kind, place, member.name, [member.numbers] * bool(member.numbers)
-            )
-            levels = [level, top - 0.5 * height + 0.6 * (level - top + 0.5 * height)]
-            line = '--' if block.is_refused else '-'
-            axes.plot([left + x for x in ends], levels, color=_EDGE, lw=1.0, ls=line, zorder=1)
+            away = (0.5 - (number + 0.5) / len(members)) * height
+            tall = BOX_HEIGHT + TEXT_LINE * len(member.lines)
+            _box(axes, block, color, left + edge, middle + away, tall, member)
+            ls = '--' if block.is_refused else '-'
+            levels = [middle + away, middle + 0.6 * away]
+            axes.plot([left + x for x in ends], levels, color=_EDGE, lw=1.0, ls=ls, zorder=1)
 
 
 def _box(
-    axes: Any,
-    kind: str,
-    place: tuple[float, float, float],
-    name: str,
-    lines: Sequence[str],
-    above: float = 0.0,
+    axes: Any, block: Block, color: str, left: float, middle: float, height: float, content: Any
 ) -> None:
     """
-    Draw a box with a name and lines of text.
+    Draw a box with the name and the lines of a block or one of its members.
 
-    :param place: Left edge, base and height.
-    :param above: Height below the text.
+    :param left: Its left edge.
+    :param middle: The level of its centre.
     """
-    left, base, height = place
     patches = optional('matplotlib.patches', 'plot')
-    axes.add_patch(patches.FancyBboxPatch((left, base), BOX, height, **_SHAPE, **_KINDS[kind]))
-    level = base + 0.5 * (height + above) + 0.5 * TEXT_LINE * len(lines)
-    weight = 'normal' if kind in ('actuator', 'joint') else 'bold'
-    _text(axes, left + 0.5 * BOX, level, shortened(name), size=8, weight=weight, ha='center')
-    for line in lines:
-        level -= TEXT_LINE
-        _text(axes, left + 0.5 * BOX, level, line, size=6.5, ha='center', color=_EDGE)
+    style = _REFUSED if block.is_refused else {'facecolor': color, 'edgecolor': _EDGE}
+    place = (left, middle - 0.5 * height)
+    axes.add_patch(patches.FancyBboxPatch(place, BOX, height, **_SHAPE, **style))
+    curves = INSET if content is block and block.curves else 0.0
+    level = middle + 0.5 * (curves + TEXT_LINE * len(content.lines))
+    weight = 'bold' if content is block else 'normal'
+    centre: dict[str, Any] = {'x': left + 0.5 * BOX, 'ha': 'center'}
+    _text(axes, y=level, text=shortened(content.name), size=8, weight=weight, **centre)
+    for number, line in enumerate(content.lines, 1):
+        _text(axes, y=level - number * TEXT_LINE, text=line, size=6.5, color=_EDGE, **centre)
 
 
 def _text(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
-    # Names may contain any character, also those of formulas.
-    axes.text(x, y, printable(text), parse_math=False, zorder=4, **{'va': 'center', **style})
+    axes.text(x, y, printable(text), zorder=4, **{'va': 'center', **style})
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

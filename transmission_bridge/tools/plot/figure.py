@@ -49,7 +49,8 @@ def picture(
     matplotlib = optional('matplotlib', 'plot')
     figure_module = optional('matplotlib.figure', 'plot')
     # Without date and random identifiers, so that the same robot gives the same file.
-    settings = {'svg.hashsalt': 'transmission_bridge', 'svg.fonttype': 'path'}
+    settings = dict[str, Any]({'svg.hashsalt': 'transmission_bridge', 'svg.fonttype': 'path'})
+    settings['text.parse_math'] = False  # names may contain any character
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **settings}):
         figure = figure_module.Figure(figsize=size, dpi=dpi, layout=layout)
         output = io.BytesIO()
