@@ -96,14 +96,12 @@ def test_tune_begins_with_its_numbers(files):
         ('transmissions.gear.joints.pan.mechanical_reduction: 0.0', 'other than zero'),
     ],
 )
-def test_what_the_bridge_would_refuse_is_refused_with_the_name_of_the_file(
-    run, files, entry, words
-):
+def test_what_the_bridge_would_refuse_is_refused_with_file_and_line(run, files, entry, words):
     """By ``check`` as well: one sentence, exit code 2."""
     files[2].write_text(f'/**:\n  ros__parameters:\n    {entry}\n')
     result = run('check', *files)
     assert (result.code, result.out) == (2, '')
-    assert result.err.startswith(f"transmission_bridge: '{files[2]}': ")
+    assert result.err.startswith(f"transmission_bridge: '{files[2]}', line 3: ")
     assert words in result.err
 
 

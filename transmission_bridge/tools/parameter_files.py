@@ -28,7 +28,7 @@ from transmission_bridge.description.values import parse_number
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.transmissions.tunable import ParameterPath
 
-__all__ = ['parameters_yaml', 'read_options', 'read_parameter_file']
+__all__ = ['parameters_yaml', 'place_of', 'read_options', 'read_parameter_file']
 
 _PARAMETERS = 'ros__parameters'
 #: Deepest nesting, and most values; aliases could make a small file endless.
@@ -67,6 +67,17 @@ def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, A
     """
     kinds = {each.name: type(each.default) for each in fields(BridgeOptions)}
     return _read(data, name, lambda path: kinds[path] if path in wanted else None)
+
+
+def place_of(data: bytes, name: str, parameter: str) -> str:
+    """
+    Return where a parameter stands in a file, for errors: its first line, if it is there.
+
+    :raises UsageError: If it is not a parameter file.
+    """
+    lines = (leaf.start_mark.line for path, leaf in _parameters(data, name) if path == parameter)
+    line = next(lines, None)
+    return f"'{name}'" if line is None else f"'{name}', line {line + 1}"
 
 
 def _read(data: bytes, name: str, kind_of: Callable[[str], type | None]) -> dict[str, Any]:

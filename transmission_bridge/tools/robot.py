@@ -18,6 +18,7 @@ from transmission_bridge.bridge.options import (
     names_of_lost,
     pairs,
     parameter_names,
+    PREFIX,
 )
 from transmission_bridge.bridge.robot import robot_of
 from transmission_bridge.bridge.state_buffer import StateBuffer
@@ -31,7 +32,7 @@ from transmission_bridge.errors import (
     UnknownNameError,
 )
 from transmission_bridge.tools.cli import Console, printable, UsageError
-from transmission_bridge.tools.parameter_files import read_options, read_parameter_file
+from transmission_bridge.tools.parameter_files import place_of, read_options, read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = [
@@ -97,11 +98,13 @@ class BridgeSetup:
     :param options: Its options.
     :param numbers: Numbers of the transmissions by their full parameter names.
     :param file: Name of the parameter file, empty where there is none.
+    :param data: Its content.
     """
 
     options: BridgeOptions
     numbers: Mapping[str, float | bool]
     file: str
+    data: bytes
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -169,23 +172,27 @@ class BridgeSetup:
         :raises DescriptionError: If the description cannot be read.
         :raises UsageError: If a number or an option does not fit the robot.
         """
-        with _in_file(self.file, ParameterError, UnknownNameError):
+        with _in_file(self.file, self.data, ParameterError, UnknownNameError):
             robot, findings = robot_of(load_description(description), self.options)
             self.periods(robot)
         notes = [*self._unused(robot, is_recorded), *(finding.text for finding in findings)]
         tunables = parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}
-        with _in_file(self.file, TransmissionBridgeError):
+        with _in_file(self.file, self.data, TransmissionBridgeError):
             return robot.with_parameters(by_number(known)) if known else robot, notes
 
 
 @contextmanager
-def _in_file(name: str, *errors: type[TransmissionBridgeError]) -> Iterator[None]:
-    """Turn errors into wrong usage, in a parameter file."""
+def _in_file(name: str, data: bytes, *errors: type[TransmissionBridgeError]) -> Iterator[None]:
+    """Turn errors into wrong usage, in a line of a parameter file."""
     try:
         yield
     except errors as error:
-        raise UsageError(f"'{name}': {error}") from None
+        parameter = getattr(error, 'parameter', '')
+        if transmission := getattr(error, 'transmission', ''):
+            parameter = f'{PREFIX}{transmission}.{parameter}'
+        place = f'{place_of(data, name, parameter)}: ' if name else ''  # else a command line
+        raise UsageError(f'{place}{error}') from None
 
 
 def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTransmissions:
@@ -210,11 +217,11 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
     :param drivers: Topics of drivers on the command line.
     :raises UsageError: If the file cannot be used, or a value cannot be accepted.
     """
-    file, options, numbers = arguments.params_file or '', BridgeOptions(), {}
+    file, data, options, numbers = arguments.params_file or '', b'', BridgeOptions(), {}
     if file:
         data = read_robot_file(file)
         numbers = read_parameter_file(data, file)
-        with _in_file(file, ParameterError):
+        with _in_file(file, data, ParameterError):
             options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED, _TUNED)))
     given: dict[str, Any] = {}
     if arguments.alias:
@@ -229,7 +236,7 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
     except ParameterError as error:
         option = '--alias' if error.parameter == 'plugin_aliases' else '--actuator-names'
         raise UsageError(f'{option}: expected {error.expected}, found {error.found}') from None
-    return BridgeSetup(options, numbers, file)
+    return BridgeSetup(options, numbers, file, data)
 
 
 def _entry(text: str) -> str:
