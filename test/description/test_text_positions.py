@@ -31,13 +31,13 @@ def compare(data):
     text = EditableText(data)
     waiting = [parse_xml(description_text(data))]
     for parsed in waiting:
-        element = text.element(parsed.path)
+        element = text.elements.get(parsed.path)
         assert element is not None, parsed.path
         assert element.tag == parsed.tag
         assert [word.text for word in text.words(element)] == words(parsed.text)
         assert element.attributes.keys() == parsed.attributes.keys()
         for name, value in parsed.attributes.items():
-            assert [word.text for word in text.attribute_words(element, name)] == words(value)
+            assert [word.text for word in text.words(element, name)] == words(value)
         assert text.text.startswith(f'<{element.name}', element.start)
         assert text.text[element.end - 1] == '>'
         waiting += parsed.children
@@ -88,7 +88,7 @@ def test_edits_change_what_they_name_and_nothing_else():
     """A word torn by comments is replaced as a whole, in the first of its places."""
     data = '<r a="x">\r\n1<!-- é -->2 <![CDATA[3]]>&#52;</r>'.encode('utf-16')
     text = EditableText(data)
-    first, second = text.words(text.element('/r'))
+    first, second = text.words(text.elements.get('/r'))
     assert (first.text, second.text) == ('12', '34')
     edits = [*first.replaced('7.5'), *second.replaced('8'), Edit(0, 0, '<!---->')]
     expected = '<!----><r a="x">\r\n7.5<!-- é --> <![CDATA[8]]></r>'

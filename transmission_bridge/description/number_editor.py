@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import unescape
 import re
 
 from transmission_bridge.description.source import description_text, encoding_of
@@ -39,8 +40,8 @@ _MARKUP = re.compile(
     re.DOTALL,
 )
 _ATTRIBUTE = re.compile(r'([^\s=]+)\s*=\s*(?:"([^"]*)"|\'([^\']*)\')', re.DOTALL)
-_REFERENCE = re.compile(r'&(#x[0-9a-fA-F]+|#[0-9]+|lt|gt|amp|quot|apos);')
-_NAMED = {'lt': '<', 'gt': '>', 'amp': '&', 'quot': '"', 'apos': "'"}
+#: A character, which may be a reference.
+_CHARACTER, _ANY = re.compile(r'&[^;]+;|.', re.DOTALL), re.compile('.', re.DOTALL)
 _WORD = re.compile(r'[^ \t\n\r,;]+')
 
 
@@ -119,6 +120,7 @@ class EditableText:
 
     :param data: The description.
     :ivar text: Its characters, with line ends unchanged.
+    :ivar elements: By their paths in the specs, for example ``/robot/transmission[2]``.
     :raises DescriptionError: If it cannot be written back unchanged.
     """
 
@@ -129,24 +131,8 @@ class EditableText:
         same = self.text.replace('\r\n', '\n').replace('\r', '\n').strip('\ufeff \t\r\n')
         if self.encoded(()) != data or read.strip('\ufeff \t\r\n') != same:
             raise DescriptionError('the description cannot be written back as it is')
-        self._by_path: dict[str, TextElement] = {}
+        self.elements: dict[str, TextElement] = {}
         self._scan()
-
-    def element(self, path: str) -> TextElement | None:
-        """
-        Return the element at a path of the specs, ``None`` where there is none.
-
-        :param path: For example ``/robot/transmission[2]``.
-        """
-        return self._by_path.get(path)
-
-    def words(self, element: TextElement) -> list[Word]:
-        """Return the words of an element's own text, separated by blanks, commas, semicolons."""
-        return self._words(element.runs)
-
-    def attribute_words(self, element: TextElement, attribute: str) -> list[Word]:
-        """Return the words of an attribute's value."""
-        return self._words([(*element.attributes[attribute], False)])
 
     def encoded(self, edits: Sequence[Edit]) -> bytes:
         """Return the bytes of the text after edits, which do not overlap."""
@@ -156,13 +142,23 @@ class EditableText:
             at = edit.end
         return self._mark + ''.join([*pieces, self.text[at:]]).encode(self._encoding)
 
-    def _words(self, runs: Sequence[tuple[int, int, bool] | None]) -> list[Word]:
+    def words(self, element: TextElement, attribute: str = '') -> list[Word]:
+        """
+        Return the words of an element, separated by blanks, commas, semicolons.
+
+        :param attribute: The attribute that has them, empty: its own text.
+        """
+        ends = element.attributes.get(attribute)
+        runs = element.runs if ends is None else [(*ends, False)]
         characters: list[tuple[str, int, int]] = []
         for run in runs:
             if run is None:
                 characters.append((' ', 0, 0))
-            else:
-                characters += self._characters(*run)
+                continue
+            start, end, is_cdata = run
+            pattern = _ANY if is_cdata else _CHARACTER
+            for each in pattern.finditer(self.text, start, end):
+                characters.append((unescape(each[0]) or '\ufffd', *each.span()))
         whole = ''.join(character for character, _, _ in characters)
         words = []
         for match in _WORD.finditer(whole):
@@ -174,20 +170,6 @@ class EditableText:
                     spans.append((start, end))
             words.append(Word(match.group(), tuple(spans)))
         return words
-
-    def _characters(self, start: int, end: int, is_cdata: bool) -> list[tuple[str, int, int]]:
-        """Return the characters of a piece of text with start and end; a reference is one."""
-        characters = []
-        at = start
-        while at < end:
-            match = None if is_cdata else _REFERENCE.match(self.text, at, end)
-            if match is None:
-                characters.append((self.text[at], at, at + 1))
-                at += 1
-            else:
-                characters.append((_referenced(match[1]), at, match.end()))
-                at = match.end()
-        return characters
 
     def _scan(self) -> None:
         opened: TextElement | None = None
@@ -220,7 +202,7 @@ class EditableText:
                 start, end = attribute.span(2 if attribute[2] is not None else 3)
                 element.attributes[local] = base + start, base + end
         if parent is None:
-            self._by_path[f'/{element.tag}'] = element
+            self.elements[f'/{element.tag}'] = element
         else:
             parent.children.append(element)
             parent.runs.append(None)
@@ -228,9 +210,9 @@ class EditableText:
 
     def _name_paths(self) -> None:
         """Number the elements as in the paths of the specs."""
-        waiting = list(self._by_path.items())
+        waiting = list(self.elements.items())
         for path, element in waiting:
-            self._by_path[path] = element
+            self.elements[path] = element
             totals: dict[str, list[TextElement]] = {}
             for child in element.children:
                 totals.setdefault(child.tag, []).append(child)
@@ -240,12 +222,6 @@ class EditableText:
                     waiting.append((f'{path}/{tag}{ordinal}', child))
 
 
-def _referenced(name: str) -> str:
-    if name.startswith('#x'):
-        return chr(int(name[2:], 16))
-    return chr(int(name[1:])) if name.startswith('#') else _NAMED[name]
-
-
 # -- Writing numbers -----------------------------------------------------------------------------
 #
 # A number stays what it is, attribute or child element, ``mechanical_reduction`` or
@@ -253,7 +229,7 @@ def _referenced(name: str) -> str:
 # inserted with the indentation of its neighbours.
 
 
-_INDENTATION = re.compile(r'(\r\n|\n|\r)([ \t]*)\Z')
+_INDENTATION = re.compile(r'(?:\r\n|\n|\r)[ \t]*\Z')
 #: Comments after an element on its line.
 _REST_OF_LINE = re.compile(r'[ \t]*(?:<!--[^\r\n]*?-->[ \t]*)+(?=[\r\n])')
 #: Indentation of an element below its parent, where no neighbour shows it.
@@ -285,7 +261,7 @@ class NumberEditor:
         row = TRANSMISSIONS[spec.dialect].children[0]
         tag = row.value(field).name
         in_attributes = tag in row.attributes
-        element = self._text.element(member.path)
+        element = self._text.elements.get(member.path)
         if element is None:
             return False
         found = element.all(tag)
@@ -295,7 +271,7 @@ class NumberEditor:
         for child in found:
             self._set(self._text.words(child), 0, value)
         if given:
-            self._set(self._text.attribute_words(element, tag), 0, value)
+            self._set(self._text.words(element, tag), 0, value)
         if found or given:
             return True
         numbers = {row.value(each).name for each in (MECHANICAL_REDUCTION, OFFSET)}
@@ -303,7 +279,7 @@ class NumberEditor:
             end = max(end for _, end in element.attributes.values()) + 1
             self._put(Edit(end, end, f' {tag}="{value!r}"'))
         else:
-            self._add(element, tag, '', repr(value))
+            self._add(member.path, tag, '', repr(value))
         return True
 
     def set_limit(
@@ -326,10 +302,9 @@ class NumberEditor:
         """
         found = [
             element
-            for parameter in member.parameters
-            if parameter.name == 'limit' and not parameter.value and not parameter.children
-            for element in [self._text.element(parameter.path)]
-            if element is not None
+            for each in member.parameters
+            if each.name == 'limit' and not each.value and not each.children
+            if (element := self._text.elements.get(each.path)) is not None
         ]
         done = in_parameters and self.set_parameter(spec, member, kind, 0, value)
         for element in found:
@@ -339,10 +314,7 @@ class NumberEditor:
             return True
         if found:
             return self._set_attribute(found[0], kind, value)
-        parent = self._text.element(member.path)
-        if parent is not None:
-            self._add(parent, 'limit', f' {kind}="{value!r}"', '')
-        return parent is not None
+        return self._add(member.path, 'limit', f' {kind}="{value!r}"', '')
 
     def set_attribute(self, parameter: ParameterSpec, attribute: str, value: float) -> bool:
         """
@@ -350,7 +322,7 @@ class NumberEditor:
 
         :returns: Whether that could be done.
         """
-        element = self._text.element(parameter.path)
+        element = self._text.elements.get(parameter.path)
         return element is not None and self._set_attribute(element, attribute, value)
 
     def set_parameter(
@@ -386,11 +358,8 @@ class NumberEditor:
 
         :returns: Whether that could be done.
         """
-        element = self._text.element(spec.path if member is None else member.path)
-        if element is None:
-            return False
-        self._add(element, 'param', f' name="{name}"', ' '.join(map(repr, values)))
-        return True
+        path = spec.path if member is None else member.path
+        return self._add(path, 'param', f' name="{name}"', ' '.join(map(repr, values)))
 
     def result(self) -> bytes:
         """Return the description with all changes made."""
@@ -401,19 +370,16 @@ class NumberEditor:
 
     def _of_pr2(self, spec: TransmissionSpec, tag: str) -> list[TextElement]:
         """Return where a transmission in the style of the PR2 has its reduction."""
-        element = self._text.element(spec.path)
+        element = self._text.elements.get(spec.path)
         if spec.dialect != 'ros_control' or element is None or element.all('type'):
             return []
         return element.all(tag)
 
     def _words_of(self, parameter: ParameterSpec) -> list[Word]:
-        path, at, attribute = parameter.path.partition('/@')
-        element = self._text.element(path)
-        if element is None:
+        path, _, attribute = parameter.path.partition('/@')
+        if (element := self._text.elements.get(path)) is None:
             return []
-        if not at:
-            return self._text.words(element)
-        return self._text.attribute_words(element, attribute)
+        return self._text.words(element, attribute)
 
     def _set(self, words: Sequence[Word], place: int, value: float) -> bool:
         if place >= len(words):
@@ -431,7 +397,7 @@ class NumberEditor:
 
     def _set_attribute(self, element: TextElement, attribute: str, value: float) -> bool:
         if attribute in element.attributes:
-            return self._set(self._text.attribute_words(element, attribute), 0, value)
+            return self._set(self._text.words(element, attribute), 0, value)
         ends = [end + 1 for _, end in element.attributes.values()]
         at = max(ends, default=element.start + 1 + len(element.name))
         self._put(Edit(at, at, f' {attribute}="{value!r}"'))
@@ -444,27 +410,28 @@ class NumberEditor:
         else:
             self._edits[edit.start] = [edit]
 
-    def _add(self, element: TextElement, tag: str, attributes: str, text: str) -> None:
+    def _add(self, path: str, tag: str, attributes: str, text: str) -> bool:
+        """Add a child to an element; return whether that is there."""
+        element = self._text.elements.get(path)
+        if element is None:
+            return False
         prefix = element.name.rpartition(':')[0]
         name = f'{prefix}:{tag}' if prefix else tag
         end = f'>{text}</{name}>' if text else '/>'
         self._added.setdefault(element, []).append(f'<{name}{attributes}{end}')
+        return True
 
     def _inserted(self, element: TextElement, children: Sequence[str]) -> list[Edit]:
         """Return the edits that put children behind those that an element has."""
         text = self._text.text
         if element.children:
             last = element.children[-1]
-            line = self._own_line(last)
-            before = '' if line is None else ''.join(line)
-            rest = _REST_OF_LINE.match(text, last.end) if line is not None else None
+            before = self._own_line(last)
+            rest = _REST_OF_LINE.match(text, last.end) if before else None
             at = last.end if rest is None else rest.end()
             return [Edit(at, at, ''.join(before + child for child in children))]
-        line = self._own_line(element)
-        before = after = ''
-        if line is not None:
-            after = ''.join(line)
-            before = after + self._step(element, line[1])
+        after = self._own_line(element)
+        before = after and after + self._step(element, after)
         inside = ''.join(before + child for child in children)
         if element.is_empty:
             # <a b="c" /> becomes <a b="c">...</a>
@@ -476,14 +443,12 @@ class NumberEditor:
             after = ''
         return [Edit(element.open_end, element.open_end, inside + after)]
 
-    def _own_line(self, element: TextElement) -> tuple[str, str] | None:
-        """Return line end and indentation before an element, ``None`` where it begins no line."""
+    def _own_line(self, element: TextElement) -> str:
+        """Return line end and indentation before an element, empty where it begins no line."""
         line = _INDENTATION.search(self._text.text, max(element.start - 1000, 0), element.start)
-        return None if line is None else (line[1], line[2])
+        return '' if line is None else line[0]
 
-    def _step(self, element: TextElement, indentation: str) -> str:
+    def _step(self, element: TextElement, line: str) -> str:
         """Return by how much an element is indented below its parent."""
-        above = self._own_line(element.parent) if element.parent is not None else None
-        if above is not None and indentation.startswith(above[1]):
-            return indentation[len(above[1]) :] or _STEP
-        return _STEP
+        above = self._own_line(element.parent) if element.parent is not None else ''
+        return (line.removeprefix(above) if above and line.startswith(above) else '') or _STEP

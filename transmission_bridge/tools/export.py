@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 import re
 import sys
+from typing import NamedTuple
 
 from transmission_bridge.bridge.options import by_number, PREFIX
 from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
@@ -28,8 +28,7 @@ __all__ = ['Change', 'Exported', 'export', 'run', 'write_number']
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
 
-@dataclass(frozen=True)
-class _Slot:
+class _Slot(NamedTuple):
     """One number of a parameter: the parameter's name, the index, and all its numbers."""
 
     name: str
@@ -60,10 +59,10 @@ def write_number(
         return editor.set_limit(spec, member, rest[-1], value, in_parameters=not is_other)
     if len(rest) == 3 and (element := _numbered(spec, rest)) is not None:
         return editor.set_attribute(element, rest[2], value)
-    for slot in (*_matrix_slots(spec, rest, value), _slot(rest, prefix, others)):
-        if editor.set_parameter(spec, member, slot.name, slot.place, value):
-            return True
     slot = _slot(rest, prefix, others)
+    for each in (*_matrix_slots(spec, rest, value), slot):
+        if editor.set_parameter(spec, member, each.name, each.place, value):
+            return True
     return len(rest) <= 2 and editor.add_parameter(spec, member, slot.name, slot.values)
 
 
@@ -80,18 +79,15 @@ def _member(
 
 def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable]) -> _Slot:
     """Return the slot of a number in the parameter that its path begins with."""
-    depth = len(prefix)
-    same = [each for each in others if each.path[depth : depth + 1] == rest[:1]]
-    values = tuple(each.value for each in same)
-    places = [each.path[depth:] for each in same]
-    return _Slot(rest[0], places.index(rest), values)
+    begin = (*prefix, rest[0])
+    same = {each.path: each.value for each in others if each.path[: len(begin)] == begin}
+    return _Slot(rest[0], [*same].index((*prefix, *rest)), tuple(same.values()))
 
 
 def _numbered(spec: TransmissionSpec, rest: ParameterPath) -> ParameterSpec | None:
     """Return the element of ``loops.2.length``, the second ``<loop>``."""
     elements = [each for each in spec.parameters if each.attributes and f'{each.name}s' == rest[0]]
-    numbers = [str(number + 1) for number in range(len(elements))]
-    return elements[numbers.index(rest[1])] if rest[1] in numbers else None
+    return {str(number): each for number, each in enumerate(elements, 1)}.get(rest[1])
 
 
 def _matrix_slots(spec: TransmissionSpec, rest: ParameterPath, value: float) -> tuple[_Slot, ...]:
@@ -110,8 +106,7 @@ def _matrix_slots(spec: TransmissionSpec, rest: ParameterPath, value: float) -> 
     )
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One number that was written."""
 
     name: str
@@ -119,8 +114,7 @@ class Change:
     after: float
 
 
-@dataclass(frozen=True)
-class Exported:
+class Exported(NamedTuple):
     """
     The result.
 
@@ -147,30 +141,27 @@ def export(
         or a number cannot be written.
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
-    wanted = {name: _wanted(robot, name.removeprefix(PREFIX)) for name in values}
+    wanted = [_wanted(robot, name.removeprefix(PREFIX)) for name in values]
     tuned = robot.with_parameters(by_number(values))
     editor = NumberEditor(data)
     changes = []
 
-    def write(each: Tunable) -> None:
-        spec = robot.robot.transmission(each.transmission)
+    def write(each: Tunable, before: float) -> None:
+        spec, name = robot.robot.transmission(each.transmission), PREFIX + each.name
+        changes.append(Change(name, before, each.value))
         if not write_number(editor, spec, tuned.tunables[spec.name], each.path):
-            name = PREFIX + each.name
             raise ParameterError(f'{name} cannot be written: it has no place in the description')
 
-    for name, before in wanted.items():
+    for before in wanted:
         after = tuned.parameters[before.name]
-        if before.value == after.value:
-            continue
-        if before.is_flag:
-            raise ParameterError(f'{before.path[0]} is not written by this command')
-        changes.append(Change(name, before.value, after.value))
-        write(after)
+        if before.value != after.value:
+            if before.is_flag:
+                raise ParameterError(f'{before.path[0]} is not written by this command')
+            write(after, before.value)
     n_same = len(wanted) - len(changes)
     # What is not in the description may follow what is, as the rods of a linkage do.
     for each in _differing(editor.result(), tuned, aliases):
-        changes.append(Change(PREFIX + each.name, each.value, each.value))
-        write(each)
+        write(each, each.value)
     result = editor.result()
     for each in _differing(result, tuned, aliases):
         raise ParameterError(
@@ -203,13 +194,13 @@ def _differing(
     data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]
 ) -> list[Tunable]:
     """Return the numbers that a description does not give."""
-    read = RobotTransmissions(load_description(data), aliases=aliases)
+    read = RobotTransmissions(load_description(data), aliases=aliases).tunables
+    found = {(name, each.path): each.value for name, own in read.items() for each in own}
     return [
         each
-        for transmission, tunables in tuned.tunables.items()
-        for found in [{own.path: own.value for own in read.tunables.get(transmission, ())}]
+        for name, tunables in tuned.tunables.items()
         for each in tunables
-        if found.get(each.path) != each.value
+        if found.get((name, each.path)) != each.value
     ]
 
 
