@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
 import math
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,8 +38,7 @@ __all__ = [
 Range = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberLimits:
+class MemberLimits(NamedTuple):
     """
     The limits of a joint, or of an actuator from the limits of its joints.
 
@@ -62,8 +60,7 @@ class MemberLimits:
     effort: Range
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(NamedTuple):
     """
     Motion of an actuator per motion of a joint, where it depends on position.
 
@@ -77,8 +74,7 @@ class Ratio:
     ratio: Range
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Region:
+class Region(NamedTuple):
     """
     What coupled actuators allow their joints together, ``lower <= A x <= upper``.
 
@@ -103,8 +99,7 @@ class Region:
     share: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class TransmissionLimits:
+class TransmissionLimits(NamedTuple):
     """
     The limits of the joints and actuators of a transmission, in role order.
 
@@ -129,7 +124,7 @@ class TransmissionLimits:
 
 def as_json(found: MemberLimits | Ratio | Region) -> dict[str, Any]:
     """Return an object: ``null`` where open, ``varies`` where NaN, least and greatest."""
-    document = {each.name: _plain(getattr(found, each.name)) for each in fields(found)}
+    document = {name: _plain(value) for name, value in found._asdict().items()}
     if isinstance(found, MemberLimits):
         document['units'] = dict(zip(FIELDS, units_of(document.pop('unit')), strict=True))
     return document
@@ -196,15 +191,13 @@ def _members(members: Sequence[tuple[str, str]], box: Array | None) -> tuple[Mem
     """
     if box is None:
         box = np.full((4, len(members)), math.nan)
-    least, greatest = (box, box) if box.ndim == 2 else np.moveaxis(box, -1, 0)
+    if box.ndim == 2:
+        box = np.stack([box, box], axis=-1)
     return tuple(
-        MemberLimits(
-            *member,
-            float(least[0, place]),
-            float(greatest[1, place]),
-            *((float(least[row, place]), float(greatest[row, place])) for row in (2, 3)),
+        MemberLimits(*member, lower, upper, tuple(velocity), tuple(effort))
+        for member, ((lower, _), (_, upper), velocity, effort) in zip(
+            members, box.swapaxes(0, 1).tolist(), strict=True
         )
-        for place, member in enumerate(members)
     )
 
 
@@ -222,10 +215,8 @@ def _guarded(compute: Callable[..., _T], *arguments: Any) -> _T | None:
 
 def _span(samples: Any, shape: tuple[int, ...]) -> Array:
     """Return the least and the greatest of samples, shape ``(*shape, 2)``."""
-    values: Array = (
-        np.reshape(samples, (-1, *shape)) if len(samples) else np.full((1, *shape), math.nan)
-    )
-    return np.stack([values.min(axis=0), values.max(axis=0)], axis=-1)
+    values = samples if len(samples) else np.full((1, *shape), math.nan)
+    return np.stack([np.min(values, axis=0), np.max(values, axis=0)], axis=-1).reshape(*shape, 2)
 
 
 def _actuator_box(
@@ -276,9 +267,8 @@ def _joint_box(transmission: Transmission, limits: Array, own: Array) -> Array:
         a = allowed_positions(transmission, *limits[:2])
         if n == (1,) == least.shape and len(a):
             # Of one actuator the ends are known exactly.
-            ends = np.maximum(least, a.min(axis=0)), np.minimum(greatest, a.max(axis=0))
-            a = np.concatenate([a, ends])
-            least, greatest = ends
+            least, greatest = np.maximum(least, a.min(axis=0)), np.minimum(greatest, a.max(axis=0))
+            a = np.concatenate([a, [least, greatest]])
         a = a[((a >= least) & (a <= greatest)).all(axis=-1)]
         q = transmission.actuator_to_joint('position', a)[:, : n[0]]
         jacobian, position = _jacobians(transmission, a), _span(q, n)
@@ -327,18 +317,10 @@ def _regions(binding: Binding, unit: str, limits: Array, own: Array) -> Iterator
         if row and np.isfinite(joints := limits[row + 1]).all():
             corner = image_box(np.abs(matrix[rows]), 0.0 * joints, joints)[1]
             share = float(np.fmin.reduce(upper[rows] / corner, initial=1.0))  # NaN: 0 of 0
-        yield Region(
-            FIELDS[row],
-            units_of(unit)[row],
-            tuple(each.name for each in binding.spec.joints),
-            tuple(
-                each.name for each, has in zip(binding.spec.actuators, rows, strict=True) if has
-            ),
-            matrix[rows] + 0.0,
-            lower[rows],
-            upper[rows],
-            share,
-        )
+        names = tuple(each.name for each in binding.spec.joints)
+        motors = tuple(binding.spec.actuators[k].name for k in np.flatnonzero(rows))
+        interface, bounds = (FIELDS[row], units_of(unit)[row]), (lower[rows], upper[rows])
+        yield Region(*interface, names, motors, matrix[rows] + 0.0, *bounds, share)
 
 
 # -- Findings ------------------------------------------------------------------------------------
