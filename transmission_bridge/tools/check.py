@@ -123,18 +123,13 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         *commands_without_end(robot),
         *several_interfaces(robot),
         *shared_limits(transmissions),
-        *(
-            finding
-            for binding in transmissions.bindings
-            for finding in limit_findings(transmissions, binding, limits[binding.spec.name])
-        ),
-        *unused_aliases(robot, aliases),
-        *parameter_names(transmissions).findings,
     ]
+    for binding in transmissions.bindings:
+        findings += limit_findings(transmissions, binding, limits[binding.spec.name])
+    findings += [*unused_aliases(robot, aliases), *parameter_names(transmissions).findings]
     if strict:
         findings = [
-            replace(finding, severity='error') if finding.fatal_if_strict else finding
-            for finding in findings
+            replace(each, severity='error') if each.fatal_if_strict else each for each in findings
         ]
     specs: list[TransmissionSpec | RejectedTransmission]
     specs = sorted([*robot.transmissions, *robot.rejected], key=_place)
@@ -197,16 +192,11 @@ def _with_closest_types(
         # A transmission that was read without error has only the error that it cannot be built.
         is_error = finding.severity == 'error'
         if is_error and type_name is not None and type_name not in installed:
-            closest = _closest(type_name, installed)
-            advice = (
-                f"the closest installed type is '{closest}'"
-                if closest
-                else "no installed type is similar, see 'transmission_bridge plugins'"
-            )
-            message = (
-                f"transmission '{finding.subject}' of unknown type '{type_name}' cannot be used: "
-            )
-            finding = replace(finding, message=message + advice)
+            what = f"transmission '{finding.subject}' of unknown type '{type_name}'"
+            advice = "no installed type is similar, see 'transmission_bridge plugins'"
+            if closest := _closest(type_name, installed):
+                advice = f"the closest installed type is '{closest}'"
+            finding = replace(finding, message=f'{what} cannot be used: {advice}')
         yield finding
 
 

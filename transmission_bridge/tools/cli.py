@@ -314,19 +314,14 @@ def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
     :param what: Label of the bar.
     :returns: A function to be called with numbers from 0 to 1.
     """
-    try:
-        from rich.console import Console as RichConsole
-        from rich.progress import Progress
-
-        is_shown = stream.is_terminal
-    except ImportError:
-        is_shown = False
-    if not is_shown:
-        yield lambda done: None
-        return
-    with Progress(console=RichConsole(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda done: bar.update(task, completed=done)
+    bar: Any = nullcontext()
+    with suppress(UsageError):
+        if stream.is_terminal:
+            screen = optional('rich.console', 'cli').Console(stderr=True)
+            bar = optional('rich.progress', 'cli').Progress(console=screen, transient=True)
+    with bar as shown:
+        task = shown and shown.add_task(what, total=1.0)
+        yield lambda done: shown and shown.update(task, completed=done)
 
 
 # -- Signals -------------------------------------------------------------------------------------
