@@ -73,7 +73,7 @@ def test_a_pipe_is_read_to_its_end(robot: Callable[..., str], tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ('data', 'reason'),
-    [(b'', 'nobody has written to this pipe'), (b'<robot', 'this pipe has not ended')],
+    [(b'', 'no data came from this pipe'), (b'<robot', 'this pipe is still open')],
 )
 def test_a_pipe_that_does_not_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes, reason: str

@@ -180,7 +180,7 @@ def test_a_role_in_another_case_is_an_error(
     )
     (finding,) = robot.findings
     assert finding.severity == 'error'
-    assert 'by case only' in finding.message
+    assert 'only by case' in finding.message
     wrong = next(role for role in reversed(roles) if role != role.lower())
     assert (finding.expected, finding.found) == (f"'{wrong.lower()}'", f"'{wrong}'")
     assert robot.transmissions == ()

@@ -248,7 +248,7 @@ def tree(*joints: tuple[str, str], links: str = 'abc') -> RobotDescription:
         ([('a', 'b')], 'more than one tree'),
         ([('a', 'b'), ('b', 'x'), ('b', 'c')], 'unknown child link'),
         ([('a', 'b'), ('x', 'c')], 'unknown parent link'),
-        ([('a', 'b'), ('b', 'c'), ('a', 'c')], 'another parent already'),
+        ([('a', 'b'), ('b', 'c'), ('a', 'c')], 'already has a parent'),
         ([('a', 'b'), ('b', 'c'), ('c', 'a')], 'form a loop'),
         ([('a', 'b'), ('c', 'c')], 'form a loop'),
     ],

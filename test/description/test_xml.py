@@ -128,7 +128,7 @@ def test_names_are_local_names() -> None:
     ):
         root = parse_xml(text)
         assert root.tag == 'robot'
-        assert root.all('joint')[0].get('name') == 'x'
+        assert root.find_all('joint')[0].get('name') == 'x'
 
 
 @pytest.mark.parametrize(

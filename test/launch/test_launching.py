@@ -301,7 +301,7 @@ def test_an_empty_description(tmp_path):
 
 @pytest.mark.parametrize(
     ('file', 'error', 'reason'),
-    [('/dev/zero', DescriptionError, 'too long'), ('pipe', OSError, 'nobody has written to this')],
+    [('/dev/zero', DescriptionError, 'too long'), ('pipe', OSError, 'no data came from this')],
 )
 def test_a_description_without_end(monkeypatch, tmp_path, file, error, reason):
     """A launch reads as much as ``--urdf`` does, and waits for a pipe no longer."""

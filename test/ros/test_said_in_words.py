@@ -264,7 +264,7 @@ XACRO = """<robot name="quad" xmlns:xacro="http://www.ros.org/wiki/xacro">
 def test_unexpanded_xacro(witness, urdf):
     """Where every transmission is a macro, no joint runs at 1:1, and the reason is said."""
     bridge = witness('--urdf', urdf(XACRO), '--ros-args', '-p', 'autostart:=true')
-    words = ('xacro that was not expanded', 'what "xacro FILE" prints', '<xacro:include> and 1 ')
+    words = ('unexpanded xacro', 'the output of "xacro FILE"', '<xacro:include> and 1 ')
     assert bridge.life('configure failed', *words, level=ERROR) <= SOON
     assert bridge.process.stop() == 0
     assert 'unknown element' not in bridge.process.output
@@ -281,7 +281,7 @@ def test_a_number_left_to_xacro(witness, urdf):
     text = XACRO.replace('<xacro:include filename="legs.xacro"/>', '')
     text = text.replace('<xacro:quad_transmissions/>', drive)
     bridge = witness('--urdf', urdf(text), '--ros-args', '-p', 'autostart:=true')
-    words = ('xacro was not run, give what "xacro FILE" prints', "found '${gear}'")
+    words = ('xacro was not run, give the output of "xacro FILE"', "found '${gear}'")
     assert bridge.life('configure failed', *words, level=ERROR) <= SOON
     assert bridge.process.stop() == 0
     assert 'decimal number' not in bridge.process.output

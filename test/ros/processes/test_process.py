@@ -508,7 +508,7 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
         ('no/such/file.urdf', 'No such file or directory'),
         (
             '/dev/null',
-            "file '/dev/null' is empty: what should have written it (xacro?) has failed",
+            "file '/dev/null' is empty: the program that writes it (xacro?) has failed",
         ),
     ],
 )
@@ -528,7 +528,7 @@ def test_pipe_that_nobody_writes_to_is_given_up(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit) as end:
         bridge_main.main(['--urdf', str(pipe)])
     assert end.value.code == 2
-    sentence = f'error: --urdf {pipe}: nobody has written to this pipe after 0.1 s\n'
+    sentence = f'error: --urdf {pipe}: no data came from this pipe after 0.1 s\n'
     assert capsys.readouterr().err.endswith(sentence)
 
 
