@@ -35,7 +35,7 @@ def resource(*parts: str) -> Path:
     :param parts: Its path below the folder, in parts or with slashes.
     :raises UnknownNameError: If there is no such file, with the files that there are.
     """
-    folders = [folder for folder in _candidates() if (folder / _MARK).is_file()]
+    folders = [folder for folder in _find_folders() if (folder / _MARK).is_file()]
     for folder in folders:
         path = folder.joinpath(*parts)
         if path.exists():
@@ -49,18 +49,18 @@ def resource(*parts: str) -> Path:
     raise UnknownNameError('resource', '/'.join(parts), tuple(sorted(known)))
 
 
-def _candidates() -> Iterator[Path]:
+def _find_folders() -> Iterator[Path]:
     """Yield the folders in which the files may be, the most specific first."""
     package = Path(__file__).resolve().parent
     yield package.parent
-    yield from _recorded()
+    yield from _find_recorded_folder()
     # A colcon prefix, a virtual environment, --user, --target: the package lies somewhere below.
     for prefix in package.parents:
         yield prefix / _SHARE
     yield Path(sys.prefix) / _SHARE
 
 
-def _recorded() -> Iterator[Path]:
+def _find_recorded_folder() -> Iterator[Path]:
     """Yield the folder that the installer wrote down, if it did."""
     try:
         files = importlib.metadata.files(_NAME)

@@ -40,8 +40,8 @@ SILENCE = 0.5
 
 def values(**given):
     """Return the values of ``bridge.launch.py``'s arguments, of the robot with one joint."""
-    declared = launch_plan.arguments(params_file=CONFIG, description_file=ROBOT)
-    known = launch_plan.defaults(declared)
+    declared = launch_plan.list_arguments(params_file=CONFIG, description_file=ROBOT)
+    known = launch_plan.collect_defaults(declared)
     assert set(given) <= set(known)
     return {**known, **given}
 
@@ -49,8 +49,8 @@ def values(**given):
 def start(system, driver=None, bridge=None, **given):
     """Start a driver and a bridge of the same arguments, with parameters of their own."""
     chosen = values(**given)
-    system.start(launch_plan.driver_plan(chosen), driver)
-    system.start(launch_plan.bridge_plan(chosen), bridge)
+    system.start(launch_plan.plan_driver(chosen), driver)
+    system.start(launch_plan.plan_bridge(chosen), bridge)
 
 
 def move(joints, position, topic='joint_commands', joint='hinge'):
@@ -272,7 +272,7 @@ def wrong_description(system, peer, folder):
         text.replace('>50.0</mechanical_reduction>', '>0.0</mechanical_reduction>'),
         encoding='utf-8',
     )
-    system.start(launch_plan.bridge_plan(values(robot_description_file=str(wrong))))
+    system.start(launch_plan.plan_bridge(values(robot_description_file=str(wrong))))
     peer.spin_until(
         lambda: "nothing to bridge in robot 'one_joint'" in system.output('transmission_bridge'),
         'a reason',
@@ -288,8 +288,8 @@ def late_description(system, peer, folder):
     """A description that comes late is waited for, which is said, and used when it comes."""
     said = 'no robot_description yet: topic /late_description has 0 publishers'
     chosen = values(robot_description_file='', remappings='robot_description:=late_description')
-    system.start(launch_plan.bridge_plan(chosen))
-    system.start(launch_plan.driver_plan(chosen))
+    system.start(launch_plan.plan_bridge(chosen))
+    system.start(launch_plan.plan_driver(chosen))
     peer.spin_until(lambda: said in system.output('transmission_bridge'), 'what is missing')
     assert peer.state() == 'unconfigured'
     peer.latch(Path(ROBOT).read_text(encoding='utf-8'), 'late_description')
@@ -339,7 +339,7 @@ def interrupted(system, peer, folder):
         ('running', ('configure', 'activate')),
         ('over', ('unconfigured_shutdown',)),
     ):
-        system.start(launch_plan.bridge_plan(values(namespace=space, autostart='false')))
+        system.start(launch_plan.plan_bridge(values(namespace=space, autostart='false')))
         for transition in transitions:
             assert peer.change_state(transition, f'{space}/transmission_bridge')
 

@@ -32,7 +32,7 @@ NAMES = ('bridge', 'demo', 'topic_based')
 KINDS = ('py', 'xml', 'yaml')
 URDF = resource('urdf', 'one_joint.urdf')
 
-COMMON = {argument.name for argument in launch_plan.arguments(params_file='')}
+COMMON = {argument.name for argument in launch_plan.list_arguments(params_file='')}
 MORE = {'bridge': set(), 'demo': {'move', 'rviz'}, 'topic_based': {'controllers_file'}}
 STARTED = {
     'bridge': ['bridge_node'],

@@ -129,7 +129,7 @@ def make_bridge(harness, peer):
     # ``make`` outlives the peer: what it still held would escape the peer's collector.
     while nodes:
         node = nodes.pop()
-        node.end()
+        node.shut_down()
         peer.executor.remove_node(node)
         node.destroy_node()
 

@@ -219,7 +219,7 @@ def test_a_path_on_the_topic_is_not_opened(peer, make_bridge, tmp_path, capfd):
     path.write_text(MENDED, encoding='utf-8')
     node = make_bridge()
     peer.latch(str(path))
-    peer.spin_until(lambda: node._description.text, 'arrival of the description')
+    peer.spin_until(lambda: node._description.urdf, 'arrival of the description')
     assert not peer.change_state('configure')
     assert 'not a robot description' in capfd.readouterr().err
 

@@ -436,7 +436,7 @@ def test_subscribers_of_impossible_names(peer, monkeypatch, name):
     peer.spin_until(lambda: peer.node.count_subscribers('topic') == 2, 'both subscriptions')
     others = [SimpleNamespace(node_name=name, node_namespace='/', topic_type='')]
     monkeypatch.setattr(peer.node, 'get_subscriptions_info_by_topic', lambda topic: others)
-    assert Graph(peer.node).bridges('topic') == []
+    assert Graph(peer.node).find_bridges('topic') == []
 
 
 def test_names_that_end_alike(peer, harness, make_bridge, diagnostics):
@@ -556,7 +556,7 @@ def test_bug_does_not_stop_them(peer, active_bridge, diagnostics, monkeypatch, c
     """A bug in making a report is logged, and the next report comes."""
     node = active_bridge()
     with monkeypatch.context() as patch:
-        patch.setattr(type(node._description), 'place', property(lambda self: 1 / 0))
+        patch.setattr(type(node._description), 'origin', property(lambda self: 1 / 0))
         output = []
 
         def logged():

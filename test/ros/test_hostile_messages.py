@@ -150,7 +150,7 @@ def test_description_too_long(peer, harness, make_bridge, repeat, capfd):
     repeat(
         publisher,
         serialize_message(String(data='<robot>ä</robot>')),
-        lambda: node._description.text,
+        lambda: node._description.urdf,
     )
     output = []
 
@@ -159,7 +159,7 @@ def test_description_too_long(peer, harness, make_bridge, repeat, capfd):
         return 'robot_description: 16781' in ''.join(output)
 
     repeat(publisher, serialize_message(String(data='<' * (16 * MIB + 4000))), is_told)
-    assert node._description.text == '<robot>ä</robot>'
+    assert node._description.urdf == '<robot>ä</robot>'
 
 
 def test_names(meet, harness, reference, start_process, tmp_path, executor):

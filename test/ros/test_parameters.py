@@ -12,7 +12,7 @@ import pytest
 
 from transmission_bridge.bridge.options import BridgeOptions, range_of
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.ros.command_line import files_of_others
+from transmission_bridge.ros.command_line import find_unused_parameter_files
 from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -537,7 +537,7 @@ def test_a_file_for_another_node(harness, context, tmp_path, namespace):
             allow_undeclared_parameters=True,
             automatically_declare_parameters_from_overrides=True,
         )
-        told = list(files_of_others(arguments, node.get_fully_qualified_name()))
+        told = list(find_unused_parameter_files(arguments, node.get_fully_qualified_name()))
         is_used = node.has_parameter('x')
         node.destroy_node()
         assert bool(told) != is_used, name
@@ -552,5 +552,5 @@ def test_the_names_in_a_file_for_other_nodes(start_process, tmp_path):
     )
     process.wait_for(
         f"parameter file '{path}' is not used: expected parameters of '/transmission_bridge' or "
-        "'/**', found those of '/left/transmission_bridge'"
+        "'/**', found parameters of '/left/transmission_bridge'"
     )

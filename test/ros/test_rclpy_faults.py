@@ -173,13 +173,13 @@ def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
 
 CALL_BACK = """
 import rclpy
-from transmission_bridge.ros.process import attentive_executor
+from transmission_bridge.ros.process import make_attentive_executor
 
 rclpy.init()
 node = rclpy.create_node('counting')
 called = []
 timer = node.create_timer(0.002, lambda: called.append(True))
-executor = attentive_executor()
+executor = make_attentive_executor()
 rounds, looks = [], set()
 can_execute = executor.can_execute
 
@@ -468,11 +468,11 @@ INFO = {'source_timestamp': 3_500_000_000, 'publisher_gid': {'data': b'gid'}}
 )
 def test_origin_of_a_sample(info, origin):
     """Writer and source time are unknown where rclpy does not give them, in whatever form."""
-    from transmission_bridge.ros.process import origin_of, with_info
+    from transmission_bridge.ros.process import read_origin, unpack_sample
 
-    assert origin_of(info) == origin
-    assert with_info(b'data', info) == (b'data', info)
-    assert with_info((b'data', info), None) == (b'data', info)
+    assert read_origin(info) == origin
+    assert unpack_sample(b'data', info) == (b'data', info)
+    assert unpack_sample((b'data', info), None) == (b'data', info)
 
 
 @pytest.mark.parametrize('has_gid', [True, False])
@@ -484,8 +484,8 @@ def test_writers_of_commands(peer, active_bridge, reference, monkeypatch, has_gi
     node = active_bridge()
     monkeypatch.setattr(node._session.inputs, '_check', lambda *args: checked.append(args))
     if not has_gid:
-        origin_of = channels.origin_of
-        monkeypatch.setattr(channels, 'origin_of', lambda info: (None, origin_of(info)[1]))
+        read_origin = channels.read_origin
+        monkeypatch.setattr(channels, 'read_origin', lambda info: (None, read_origin(info)[1]))
     message = reference.Message(('lift',), velocity=(1.0,))
     states, first = peer.publisher('actuator_states'), peer.publisher('joint_commands')
     peer.send(first, message)

@@ -89,7 +89,7 @@ def test_ros_time_that_runs():
         simulation = Simulation()
         for _ in range(300):
             now = simulation.states(0.01, factor=factor, tick=0.0001)
-            assert now == simulation.time.now() == simulation.ros_time
+            assert now == simulation.time.read_time() == simulation.ros_time
 
 
 @pytest.mark.parametrize('drivers', [1, 3])
@@ -107,7 +107,7 @@ def test_a_pause():
     simulation.states(1.0, factor=1.0)
     for _ in range(3):
         simulation.steady += 600.0
-        assert simulation.time.now() == simulation.ros_time
+        assert simulation.time.read_time() == simulation.ros_time
         assert simulation.time.at_state() == simulation.ros_time
         assert simulation.states(0.01, factor=1.0) == simulation.ros_time
 
@@ -137,7 +137,7 @@ def test_ros_time_that_goes_back():
     ahead = simulation.states(5.0)
     assert ahead > 105.0
     simulation.ros -= 0.05
-    assert simulation.time.now() == pytest.approx(100.95, abs=1e-9)
+    assert simulation.time.read_time() == pytest.approx(100.95, abs=1e-9)
 
 
 @given(
@@ -153,13 +153,13 @@ def test_ros_time_that_goes_back():
 def test_whatever_clocks_do(steps):
     """It goes back only with ROS time, is never behind that, nor ahead by more than it stood."""
     simulation = Simulation()
-    before, stood, heard = simulation.time.now(), 0.0, -math.inf
+    before, stood, heard = simulation.time.read_time(), 0.0, -math.inf
     for step, steady, is_state in steps:
         simulation.ros += step
         simulation.steady += steady
         if is_state:
             stood, heard = stood + min(simulation.steady - heard, 0.1), simulation.steady
-        now = simulation.time.at_state() if is_state else simulation.time.now()
+        now = simulation.time.at_state() if is_state else simulation.time.read_time()
         assert simulation.ros_time <= now <= simulation.ros_time + stood
         assert now >= before or step < 0.0
         before = now

@@ -308,13 +308,13 @@ def test_a_request_for_too_many_parameters(peer, active_bridge):
 def test_maps_are_built_once_for_a_request(peer, active_bridge):
     """Parameters that are set one by one are used at the end of their request, all at once."""
     node = active_bridge()
-    used, use = [], node._session.use
+    used, use = [], node._session.replace_maps
 
     def count(robot):
         used.append(robot)
         use(robot)
 
-    node._session.use = count
+    node._session.replace_maps = count
     values = [typed(LIFT, 3, double_value=0.1), typed('none', 3), typed(ROLL, 3, double_value=0.3)]
     results = set_each(peer, [*values, values[0]])
     assert [result.successful for result in results] == [True, False, True, True]
@@ -332,7 +332,7 @@ def test_a_bug_at_the_end_of_a_request_is_answered(peer, active_bridge):
     def fail(robot):
         raise ZeroDivisionError('here')
 
-    node._session.use = fail
+    node._session.replace_maps = fail
     results = set_each(peer, [typed(LIFT, 3, double_value=0.1)] * 2)
     assert [result.successful for result in results] == [False, False]
     assert 'here' in results[0].reason
@@ -432,7 +432,7 @@ def put_bug(*args):
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize('broken', ['check', 'commit', '_apply'])
+@pytest.mark.parametrize('broken', ['check_values', 'commit_values', '_apply'])
 def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     """A callback that raises has the request refused; the log has the traceback, once."""
     node = active_bridge()

@@ -173,15 +173,15 @@ def test_no_description(witness, harness, reference):
     volatile = bridge.peer.node.create_publisher(
         elsewhere.msg_type, 'robot_description', harness.RELIABLE
     )
-    bridge.life('1 publisher of an incompatible quality of service: ', 'peer', level=WARN)
+    bridge.life('1 publisher with incompatible quality of service: ', 'peer', level=WARN)
     bridge.peer.node.destroy_publisher(volatile)
     publisher = bridge.peer.latch('')
-    bridge.life('what came on topic /robot_description is empty', level=WARN)
+    bridge.life('the message on topic /robot_description is empty', level=WARN)
     publisher.publish(publisher.msg_type(data=reference.URDF))
     bridge.life('active', level=OK)
     assert bridge.process.stop() == 0
     assert bridge.logged('no robot_description yet', severity='WARN') == 1
-    assert bridge.logged('that came is empty', severity='WARN') == 1
+    assert bridge.logged('the received robot_description is empty', severity='WARN') == 1
 
 
 def test_failed_configure(witness, harness, reference, tmp_path):
@@ -204,12 +204,12 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
     from transmission_bridge.bridge.diagnostics import judge
     from transmission_bridge.errors import ParameterError
     from transmission_bridge.ros.peers import Graph
-    from transmission_bridge.ros.session import Session
+    from transmission_bridge.ros.session import BridgeSession
 
     node = make_bridge({'robot_description': reference.URDF})
 
     def life():
-        status = judge(node._diagnostics._life(node._session, Graph(node)))
+        status = judge(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
         return bytes([status.level]), status.message
 
     assert peer.change_state('configure')
@@ -219,7 +219,7 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr(Session, 'open', fail)
+            patch.setattr(BridgeSession, 'open_session', fail)
             assert not peer.change_state('activate')
         level, words = life()
         assert level == ERROR

@@ -28,7 +28,7 @@ from transmission_bridge.bridge.options import BridgeOptions  # noqa: E402
 from transmission_bridge.bridge.outputs import DriverNames  # noqa: E402
 from transmission_bridge.description import load_description  # noqa: E402
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable  # noqa: E402
-from transmission_bridge.ros.optional_topics import Sensors  # noqa: E402
+from transmission_bridge.ros.optional_topics import SensorTopics  # noqa: E402
 from transmission_bridge.transmissions import RobotTransmissions  # noqa: E402
 
 URDF = """<robot name="turning"><link name="base"/>
@@ -282,11 +282,13 @@ def test_commands_wait_for_the_turn(peer, standing, reference):
 def test_absolute_position_has_the_time_of_its_own_message():
     """What another actuator's message brings again is not taken for new."""
     taken, receive = [], {}
-    inputs = SimpleNamespace(joint_state=lambda topic, take, name: receive.setdefault(name, take))
+    inputs = SimpleNamespace(
+        subscribe_joint_states=lambda topic, take, name: receive.setdefault(name, take)
+    )
     maps = RobotTransmissions(load_description(URDF))
-    Sensors(
+    SensorTopics(
         inputs,
-        SimpleNamespace(add=lambda name: SimpleNamespace(publish=lambda message: None)),
+        SimpleNamespace(add_publisher=lambda name: SimpleNamespace(publish=lambda message: None)),
         maps,
         BridgeOptions(),
         DriverNames({}, maps.actuator_names),

@@ -37,12 +37,7 @@ def check_block_joints(
                 continue
             joint = joints.find_usable(component.name)
             if joint is None:
-                findings.add_ignored(
-                    component,
-                    joints.explain_missing(component.name),
-                    expected='a joint of the URDF',
-                    found=f"'{component.name}'",
-                )
+                joints.report_missing(findings.add_ignored, component, component.name)
             elif joint.type == 'fixed':
                 findings.add_ignored(
                     component,
@@ -104,12 +99,8 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
         )
     for joint in joints.usable:
         if joint.mimic is not None and joints.find_usable(joint.mimic.joint) is None:
-            findings.add_error(
-                joint,
-                f"joint '{joint.name}' cannot follow: {joints.explain_missing(joint.mimic.joint)}",
-                expected='a joint of the URDF',
-                found=f"'{joint.mimic.joint}'",
-            )
+            prefix = f"joint '{joint.name}' cannot follow: "
+            joints.report_missing(findings.add_error, joint, joint.mimic.joint, prefix)
 
 
 # -- Transmissions compared with each other and with the joints of the robot ---------------------
@@ -157,12 +148,7 @@ def _check_driven_joints(spec: TransmissionSpec, joints: RobotJoints, findings: 
     for member in spec.joints:
         joint = joints.find_usable(member.name)
         if joint is None:
-            findings.add_error(
-                member,
-                joints.explain_missing(member.name),
-                expected='a joint of the URDF',
-                found=f"'{member.name}'",
-            )
+            joints.report_missing(findings.add_error, member, member.name)
         elif not joint.is_scalar:
             findings.add_error(
                 member,

@@ -17,7 +17,7 @@ from transmission_bridge.description.checks import (
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.ros2_control import add_implied_actuators, read_ros2_control
 from transmission_bridge.description.source import description_text
-from transmission_bridge.description.specs import Finding, JOINT, LINK, RobotDescription
+from transmission_bridge.description.specs import JOINT, LINK, RobotDescription
 from transmission_bridge.description.transmission_element import read_ros1_transmission
 from transmission_bridge.description.urdf import check_limits_given, check_tree, RobotJoints
 from transmission_bridge.description.walker import Walker
@@ -62,8 +62,15 @@ def load_description(
             expected='<robot> or <sdf> as the root element',
             found=f'<{root.tag}>',
         )
-    if strict:
-        _raise_first_fatal(robot.findings)
+    for finding in robot.findings if strict else ():
+        if finding.severity == 'error' or finding.fatal_if_strict:
+            raise DescriptionError(
+                finding.message,
+                line=finding.line,
+                path=finding.path,
+                expected=finding.expected,
+                found=finding.found,
+            )
     return robot
 
 
@@ -148,15 +155,3 @@ def _load_control(
         findings=findings.sort_findings(),
         **kinematics,
     )
-
-
-def _raise_first_fatal(findings: tuple[Finding, ...]) -> None:
-    for finding in findings:
-        if finding.severity == 'error' or finding.fatal_if_strict:
-            raise DescriptionError(
-                finding.message,
-                line=finding.line,
-                path=finding.path,
-                expected=finding.expected,
-                found=finding.found,
-            )

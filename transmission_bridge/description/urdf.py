@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import math
 
-from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.findings import Findings, Placed
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
     AXIS,
@@ -45,11 +45,14 @@ class RobotJoints:
         """Whether the robot has such a joint, usable or dropped."""
         return name in self._lines
 
-    def explain_missing(self, name: str) -> str:
-        """Explain why no usable joint has this name."""
+    def report_missing(
+        self, report: Callable[..., None], place: Placed, name: str, prefix: str = ''
+    ) -> None:
+        """Report why no usable joint has this name."""
+        message = f"the robot has no joint '{name}'{closest(name, self._by_name)}"
         if name in self._lines:
-            return f"joint '{name}' of line {self._lines[name]} could not be read"
-        return f"the robot has no joint '{name}'{closest(name, self._by_name)}"
+            message = f"joint '{name}' of line {self._lines[name]} could not be read"
+        report(place, prefix + message, expected='a joint of the URDF', found=f"'{name}'")
 
 
 # -- Links and joints ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import Level, Row, Value
+from transmission_bridge.description.rows import Row, Value
 from transmission_bridge.description.specs import ParameterSpec
 from transmission_bridge.description.values import guess_meant_field, ValueFault
 from transmission_bridge.description.xml import Element
@@ -44,6 +44,7 @@ class Walker:
     def __init__(self, findings: Findings, finish: Mapping[Row, Finish]) -> None:
         self.findings = findings
         self._finish = finish
+        self._reports = {'error': findings.add_error, 'ignored': findings.add_ignored}
         version = _VERSION.fullmatch(findings.root.get('version') or '1.0')
         self._version = tuple(map(int, version.groups())) if version else (0, 0)
 
@@ -90,8 +91,8 @@ class Walker:
             if row.twice is not None and key in specs:
                 level, message = row.twice
                 message = message.format(tag=element.tag)
-                report = self._choose_report(level)
-                report(element, message, expected='another name', found=f"'{key[1]}'")
+                found = f"'{key[1]}'"
+                self._reports[level](element, message, expected='another name', found=found)
                 if not row.last_counts:
                     continue
                 del specs[key]
@@ -135,7 +136,7 @@ class Walker:
             except ValueFault as fault:
                 what = value.name + (f' of <{at.tag}>' if row.ends == 'error' else '')
                 message = value.unusable or f'{what} is not usable'
-                report = self._choose_report(value.fault)
+                report = self._reports[value.fault]
                 report(at, message, expected=fault.expected, found=fault.found)
         if len(parsed) > 1:
             self._report_repeated(texts, parsed, value)
@@ -172,9 +173,6 @@ class Walker:
             expected='one value',
             found=' and '.join(f"'{text}'" for _, text in texts) if differ else 'the same again',
         )
-
-    def _choose_report(self, level: Level) -> Callable[..., None]:
-        return self.findings.add_error if level == 'error' else self.findings.add_ignored
 
     def _report_unknown(self, element: Element, row: Row) -> None:
         for child in element.children:

@@ -39,7 +39,7 @@ from transmission_bridge.bridge.options import (
     REMOVED,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
-from transmission_bridge.ros.process import given_values
+from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
 
@@ -70,7 +70,7 @@ _LISTS = (
 )
 
 
-def declare(
+def declare_parameter(
     node: Node,
     name: str,
     default: Any,
@@ -88,14 +88,14 @@ def declare(
     :raises ParameterError: If the node was given a value of another type or out of range.
     """
     default = default if isinstance(default, bool | int | float | str) else list(default)
-    given = given_values(node, [name]).get(name)
+    given = read_given_values(node, [name]).get(name)
     value: Any = default
     if given is not None:  # an empty list arrives as no value
-        value = checked_type(name, _unquoted(given, choices), default)
+        value = check_type(name, _restore_choice(given, choices), default)
     if span is not None:
         span.check(name, value)
     if value == []:
-        _declare_empty(node, name, descriptor)
+        _declare_empty_list(node, name, descriptor)
         return
     try:
         node.declare_parameter(name, value, descriptor, ignore_override=True)
@@ -103,7 +103,7 @@ def declare(
         raise ParameterError(f'parameter {name}: {error}', parameter=name) from error
 
 
-def _declare_empty(node: Node, name: str, descriptor: ParameterDescriptor) -> None:
+def _declare_empty_list(node: Node, name: str, descriptor: ParameterDescriptor) -> None:
     """
     Declare an empty list of texts.
 
@@ -117,7 +117,7 @@ def _declare_empty(node: Node, name: str, descriptor: ParameterDescriptor) -> No
     node.set_descriptor(name, descriptor)
 
 
-def checked_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
+def check_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
     """
     Return a value of the type of the parameter; an integer becomes a float where one is meant.
 
@@ -127,7 +127,7 @@ def checked_type(name: str, value: Any, default: bool | int | float | str | list
         if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
             return list(value)
     elif isinstance(default, float) and type(value) in (int, float):
-        return exact_number(name, value)
+        return convert_exactly(name, value)
     elif type(value) is type(default):
         return value
     raise ParameterError(
@@ -138,7 +138,7 @@ def checked_type(name: str, value: Any, default: bool | int | float | str | list
     )
 
 
-def exact_number(name: str, value: float) -> float:
+def convert_exactly(name: str, value: float) -> float:
     """
     Return a number, which may be an integer, as a float.
 
@@ -154,7 +154,7 @@ def exact_number(name: str, value: float) -> float:
     return float(value)
 
 
-def take_integers(node: Node) -> None:
+def accept_integers(node: Node) -> None:
     """
     Let ``ros2 param set NAME 1`` set a parameter that is a double, and ``[]`` any list.
 
@@ -162,17 +162,17 @@ def take_integers(node: Node) -> None:
     :class:`ParameterError`: rclpy would give the types as numbers.
     """
     node.add_pre_set_parameters_callback(
-        lambda parameters: [_of_declared_type(node, parameter) for parameter in parameters]
+        lambda parameters: [_convert_to_declared_type(node, parameter) for parameter in parameters]
     )
 
 
-def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
+def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
     name, value = parameter.name, parameter.value
     given, wanted = parameter.type_, node.get_parameter_or(name).type_
     if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
         return parameter
     if wanted is Parameter.Type.DOUBLE_ARRAY and given is Parameter.Type.INTEGER_ARRAY:
-        return Parameter(name, wanted, [exact_number(name, each) for each in value])
+        return Parameter(name, wanted, [convert_exactly(name, each) for each in value])
     if wanted in _LISTS and given in _LISTS and len(value) == 0:
         return Parameter(name, wanted, [])
     if node.describe_parameter(name).read_only:
@@ -180,10 +180,10 @@ def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
     default: Any = ()
     if wanted is not Parameter.Type.DOUBLE_ARRAY:
         default = node.get_parameter(name).value
-    return Parameter(name, wanted, checked_type(name, value, default))
+    return Parameter(name, wanted, check_type(name, value, default))
 
 
-def _unquoted(value: Any, choices: Sequence[str]) -> Any:
+def _restore_choice(value: Any, choices: Sequence[str]) -> Any:
     """Return the choice that YAML has read as a number (``nan``) or as false (``off``)."""
     if 'nan' in choices and isinstance(value, float) and math.isnan(value):
         return 'nan'
@@ -202,7 +202,7 @@ def declare_options(node: Node) -> None:
     :raises ParameterError: If the node was given a value of the wrong type or out of range, or a
         parameter that was removed.
     """
-    for name, value in given_values(node, REMOVED).items():
+    for name, value in read_given_values(node, REMOVED).items():
         if value is not None:  # an empty list
             raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
     for option in fields(BridgeOptions):
@@ -223,10 +223,10 @@ def declare_options(node: Node) -> None:
             ]
         else:
             span = None
-        declare(node, option.name, option.default, descriptor, choices, span)
+        declare_parameter(node, option.name, option.default, descriptor, choices, span)
 
 
-def read_options(node: Node) -> BridgeOptions:
+def read_bridge_options(node: Node) -> BridgeOptions:
     """
     Return the values of the structural parameters.
 
@@ -310,7 +310,7 @@ class LiveParameters:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def configure(
+    def declare_tunables(
         self,
         robot: RobotTransmissions,
         in_tuned_file: Callable[[dict[str, float | bool]], Mapping[str, float]],
@@ -327,33 +327,33 @@ class LiveParameters:
             self._node.get_logger().warning(finding.text)
         tunables = self._tunables = names.tunables
         self.urdf_values = {name: tunable.value for name, tunable in tunables.items()}
-        given = given_values(self._node, tunables)
+        given = read_given_values(self._node, tunables)
         self.given = frozenset(given)
         from_file: dict[str, float | bool] = {
-            name: checked_type(name, value, tunables[name].value)
+            name: check_type(name, value, tunables[name].value)
             for name, value in given.items()
             if name not in self._set_since_start
         }
         from_files = {**in_tuned_file(self.urdf_values), **from_file}
-        values = from_files | self._remembered(robot, from_files)
+        values = from_files | self._find_remembered(robot, from_files)
         tuned = robot.with_parameters(by_number(values))
         self._declaring = True
         try:
             for name, tunable in tunables.items():
                 value = values.get(name, tunable.value)
                 self._node.declare_parameter(
-                    name, value, _descriptor(tunable, value), ignore_override=True
+                    name, value, _describe_tunable(tunable, value), ignore_override=True
                 )
         finally:
             self._declaring = False
         self._robot = tuned
-        self._tell_differences(from_file)
+        self._log_differences(from_file)
         return tuned
 
-    def _tell_differences(self, from_file: Mapping[str, float | bool]) -> None:
+    def _log_differences(self, from_file: Mapping[str, float | bool]) -> None:
         """Log the numbers of the file that override others of the URDF, which may be newer."""
         differences = [
-            f'{name.removeprefix(PREFIX)} {_digits(value)} (URDF {_digits(urdf)})'
+            f'{name.removeprefix(PREFIX)} {_format_number(value)} (URDF {_format_number(urdf)})'
             for name, value in from_file.items()
             if value != (urdf := self.urdf_values[name])
         ]
@@ -364,7 +364,7 @@ class LiveParameters:
                 f'differ{"s" if one else ""} from the URDF: {shortened(differences, show=str)}'
             )
 
-    def _remembered(
+    def _find_remembered(
         self, robot: RobotTransmissions, from_files: dict[str, float | bool]
     ) -> dict[str, float | bool]:
         """
@@ -398,7 +398,7 @@ class LiveParameters:
                 kept |= ours
         return kept
 
-    def cleanup(self) -> None:
+    def undeclare_tunables(self) -> None:
         """Undeclare the parameters; what was set is remembered for the next configure."""
         for name in self._tunables:
             if self._node.has_parameter(name):
@@ -407,7 +407,7 @@ class LiveParameters:
         self._robot = None
         self._checked = None
 
-    def unmatched_overrides(self) -> tuple[str, ...]:
+    def find_unmatched_overrides(self) -> tuple[str, ...]:
         """
         Return a sentence for each name in the parameter file that matches no parameter.
 
@@ -416,13 +416,13 @@ class LiveParameters:
         """
         node = self._node
         return tuple(
-            f"parameter file: '{name}' matches no parameter{self._hint(name)}"
-            for name in given_values(node)
+            f"parameter file: '{name}' matches no parameter{self._suggest_name(name)}"
+            for name in read_given_values(node)
             if not node.has_parameter(name)
             and name.startswith(_DECLARED_LATE) == (self._robot is not None)
         )
 
-    def _hint(self, name: str) -> str:
+    def _suggest_name(self, name: str) -> str:
         for spec in self._robot.refused if self._robot is not None else ():
             if name.startswith(f'{PREFIX}{spec.name}.'):
                 return f", because transmission '{spec.name}' is refused"
@@ -430,9 +430,9 @@ class LiveParameters:
 
     # -- callbacks -------------------------------------------------------------------------------
 
-    def check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+    def check_values(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
         """Accept or refuse parameters that are about to be set; accept those of others."""
-        values = self._ours(parameters)
+        values = self._select_tunables(parameters)
         if self._declaring or self._robot is None or not values:
             return SetParametersResult(successful=True)
         try:
@@ -443,9 +443,9 @@ class LiveParameters:
         self._checked = values, tuned
         return SetParametersResult(successful=True)
 
-    def commit(self, parameters: Sequence[Parameter[Any]]) -> None:
+    def commit_values(self, parameters: Sequence[Parameter[Any]]) -> None:
         """Apply parameters that have been set."""
-        values = self._ours(parameters)
+        values = self._select_tunables(parameters)
         if self._declaring or self._robot is None or not values:
             return
         if self._checked is not None and self._checked[0] == values:
@@ -457,7 +457,7 @@ class LiveParameters:
         self._apply(self._robot)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def apply_together(self) -> Iterator[None]:
         """Apply what is set in the block once, at its end: to build the maps takes the longest."""
         apply, before = self._apply, self._robot
         self._apply = lambda _: None
@@ -470,7 +470,7 @@ class LiveParameters:
 
     # -- names -----------------------------------------------------------------------------------
 
-    def _ours(self, parameters: Sequence[Parameter[Any]]) -> dict[str, Any]:
+    def _select_tunables(self, parameters: Sequence[Parameter[Any]]) -> dict[str, Any]:
         return {
             parameter.name: parameter.value
             for parameter in parameters
@@ -478,7 +478,7 @@ class LiveParameters:
         }
 
 
-def _descriptor(tunable: Tunable, value: float) -> ParameterDescriptor:
+def _describe_tunable(tunable: Tunable, value: float) -> ParameterDescriptor:
     if tunable.is_flag:
         return ParameterDescriptor(description=tunable.description)
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
@@ -499,6 +499,6 @@ def _descriptor(tunable: Tunable, value: float) -> ParameterDescriptor:
     )
 
 
-def _digits(value: float) -> str:
+def _format_number(value: float) -> str:
     """Return a number with all of its digits, without a trailing ``.0``."""
     return repr(value).removesuffix('.0')

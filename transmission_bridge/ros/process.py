@@ -104,7 +104,7 @@ class StopRequest:
         """Tell whether to stop."""
         return self._requested
 
-    def request(self) -> None:
+    def request_stop(self) -> None:
         """Ask to stop. Asking again changes nothing."""
         with self._lock:
             if self._requested:
@@ -114,7 +114,7 @@ class StopRequest:
                 listener()
 
     @contextmanager
-    def listening(self, listener: Callable[[], object]) -> Iterator[None]:
+    def notify_in_block(self, listener: Callable[[], object]) -> Iterator[None]:
         """Call ``listener`` if the request is made during the block, in that thread."""
         with self._lock:
             self._listeners.append(listener)
@@ -143,13 +143,13 @@ def stop_signals() -> Iterator[StopRequest]:
     # The C handler must never block in a full pipe.
     os.set_blocking(writer, False)
 
-    def watch() -> None:
+    def forward_signals() -> None:
         """Pass signals on until the other end of the pipe is closed."""
         while received := os.read(reader, 64):
             if any(number in SIGNALS for number in received):
-                stop.request()
+                stop.request_stop()
 
-    watcher = threading.Thread(target=watch, name='stop', daemon=True)
+    watcher = threading.Thread(target=forward_signals, name='stop', daemon=True)
     watcher.start()
     previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     # Python installs its C handler only together with a Python one, which has nothing to do.
@@ -204,7 +204,7 @@ def available_executors() -> tuple[str, ...]:
     return ('events', 'single_threaded')
 
 
-def spin(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None) -> None:
+def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None) -> None:
     """
     Run the callbacks of a node until its context is shut down or a stop is requested.
 
@@ -230,7 +230,9 @@ def spin(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None)
         if name == 'events':
             from rclpy.experimental.events_executor import EventsExecutor
 
-            while _Loop(node, EventsExecutor(context=node.context), stop).run_while_keeping_up():
+            while _ExecutorLoop(
+                node, EventsExecutor(context=node.context), stop
+            ).run_while_keeping_up():
                 node.get_logger().warning(
                     f'callbacks wait for more than {_LATE:g} s: messages come faster than they '
                     'can be handled; the single-threaded executor takes over for '
@@ -238,13 +240,13 @@ def spin(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None)
                     'somebody floods a topic',
                     throttle_duration_sec=_SAID_AGAIN,
                 )
-                relief = _Loop(node, attentive_executor(node.context), stop)
+                relief = _ExecutorLoop(node, make_attentive_executor(node.context), stop)
                 relief.run(_PERIOD, time.monotonic() + _RELIEF)
         else:
-            _Loop(node, attentive_executor(node.context), stop).run()
+            _ExecutorLoop(node, make_attentive_executor(node.context), stop).run()
 
 
-def attentive_executor(context: Context | None = None) -> SingleThreadedExecutor:
+def make_attentive_executor(context: Context | None = None) -> SingleThreadedExecutor:
     """
     Return an executor that waits only for messages and timers while messages flow.
 
@@ -316,7 +318,7 @@ def attentive_executor(context: Context | None = None) -> SingleThreadedExecutor
     return executor
 
 
-class _Loop:
+class _ExecutorLoop:
     """An executor that runs the callbacks of a node."""
 
     def __init__(self, node: Node, executor: Any, stop: StopRequest) -> None:
@@ -336,7 +338,7 @@ class _Loop:
         self._executor.add_node(self._node)
         # Nothing may wake the executor once it is shut down.
         try:
-            with self._stop.listening(lambda: self._over.set_result(None)):
+            with self._stop.notify_in_block(lambda: self._over.set_result(None)):
                 if self._stop():  # before somebody listened
                     return
                 while (
@@ -353,14 +355,14 @@ class _Loop:
         from rclpy.clock_type import ClockType
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        timer = self._node.create_timer(_CHECK, lambda: self._ask(), clock=steady)
+        timer = self._node.create_timer(_CHECK, lambda: self._measure_delay(), clock=steady)
         try:
             self.run(_PERIOD)
         finally:
             self._node.destroy_timer(timer)
         return self._is_behind and self._node.context.ok() and not self._stop()
 
-    def _ask(self, again: bool = False) -> None:
+    def _measure_delay(self, again: bool = False) -> None:
         """Have a task tell how long it waited behind what came before it."""
         asked = time.monotonic()
 
@@ -371,7 +373,7 @@ class _Loop:
                     self._is_behind = True
                     self._over.set_result(None)
                 else:
-                    self._ask(again=True)
+                    self._measure_delay(again=True)
 
         self._executor.create_task(answer)
 
@@ -429,7 +431,7 @@ def run(
                 rclpy.logging.get_logger('transmission_bridge').fatal(str(error))
                 return 1
             try:
-                spin(node, executor=executor, stop=stop)
+                spin_node(node, executor=executor, stop=stop)
             finally:
                 try:
                     if on_stop is not None:
@@ -461,7 +463,7 @@ def _open_standard_streams() -> None:
 # -- What rclpy lacks ----------------------------------------------------------------------------
 
 
-def given_values(node: Node, names: Iterable[str] | None = None) -> dict[str, Any]:
+def read_given_values(node: Node, names: Iterable[str] | None = None) -> dict[str, Any]:
     """
     Return the values that the node was given at its start, by the names of parameters.
 
@@ -494,7 +496,7 @@ Serve = Callable[[Any, Any], Any]
 Send = Callable[[Any, Any], None]
 
 
-def intercept(
+def intercept_service(
     service: Service[Any, Any], wrap: Callable[[Serve, Send], tuple[Serve, Send]]
 ) -> bool:
     """
@@ -517,7 +519,7 @@ def intercept(
     return service.callback is serve and service.send_response is send
 
 
-def asking_for_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+def request_sample_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     """
     Have rclpy pass information on the sample to the callback of a subscription.
 
@@ -531,12 +533,12 @@ def asking_for_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any],
     return receive
 
 
-def with_info(data: Any, info: Any) -> tuple[bytes, Any]:
+def unpack_sample(data: Any, info: Any) -> tuple[bytes, Any]:
     """Return message and information; the events executor passes both as one tuple."""
     return data if isinstance(data, tuple) else (data, info)
 
 
-def origin_of(info: Any) -> tuple[Hashable | None, float]:
+def read_origin(info: Any) -> tuple[Hashable | None, float]:
     """
     Return the identity of a sample's writer, and its source time [s].
 

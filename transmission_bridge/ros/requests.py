@@ -33,7 +33,7 @@ from transmission_bridge.errors import (
     shown,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.process import intercept, Send, Serve
+from transmission_bridge.ros.process import intercept_service, Send, Serve
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 #: Characters of a label; those of all transitions are shorter.
@@ -73,7 +73,7 @@ def guard_requests(
     exposed = [
         service.srv_name
         for service in node.services
-        if not intercept(service, partial(_guarded, service, node, log, together))
+        if not intercept_service(service, partial(_guard_service, service, node, log, together))
     ]
     if exposed:
         node.get_logger().warning(
@@ -82,7 +82,7 @@ def guard_requests(
         )
 
 
-def _guarded(
+def _guard_service(
     service: Service[Any, Any],
     node: Node,
     log: ThrottledLog,
@@ -93,38 +93,38 @@ def _guarded(
     """Return what serves a request and sends its response, in place of rclpy's functions."""
     name, srv_type = service.srv_name, service.srv_type
 
-    def guarded(request: Any, response: Any) -> Any:
+    def serve_guarded(request: Any, response: Any) -> Any:
         try:
-            _check_size(request)
+            _check_request_size(request)
             if srv_type is SetParameters and len(request.parameters) > 1:
-                return each(request, response)
-            _check(request, node)
+                return set_each(request, response)
+            _check_request(request, node)
             if srv_type is SetParametersAtomically and not request.parameters:
                 response.result.successful = True  # rclpy refuses to set nothing
                 return response
             return serve(request, response)
         except Exception as error:
-            return _refusal(srv_type, request, _told(error, name, log))
+            return _make_rejection(srv_type, request, _log_rejection(error, name, log))
 
-    def each(request: Any, response: Any) -> Any:
+    def set_each(request: Any, response: Any) -> Any:
         # Each has its result: a refused one must not keep the others from being set.
         with together():
             for parameter in request.parameters:
                 alone = SetParameters.Request(parameters=[parameter])
-                response.results.extend(guarded(alone, SetParameters.Response()).results)
+                response.results.extend(serve_guarded(alone, SetParameters.Response()).results)
         return response
 
-    def guarded_send(response: Any, header: Any) -> None:
+    def send_guarded(response: Any, header: Any) -> None:
         try:
             send(response, header)
         except Exception as error:
-            _told(error, name, log)
+            _log_rejection(error, name, log)
             send(srv_type.Response(), header)
 
-    return guarded, guarded_send
+    return serve_guarded, send_guarded
 
 
-def _check_size(request: Any) -> None:
+def _check_request_size(request: Any) -> None:
     """
     Refuse a request that would keep messages and timeouts waiting.
 
@@ -142,7 +142,7 @@ def _check_size(request: Any) -> None:
         )
 
 
-def _check(request: Any, node: Node) -> None:
+def _check_request(request: Any, node: Node) -> None:
     """
     Refuse requests that rclpy raises for or overlooks, and texts that it would log unbounded.
 
@@ -183,7 +183,7 @@ def _check_declared(name: str, node: Node) -> None:
         )
 
 
-def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
+def _make_rejection(srv_type: Any, request: Any, reason: str) -> Any:
     if srv_type is SetParameters:
         result = SetParametersResult(successful=False, reason=reason)
         return SetParameters.Response(results=[result] * len(request.parameters))
@@ -196,7 +196,7 @@ def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
     return response
 
 
-def _told(error: Exception, service: str, log: ThrottledLog) -> str:
+def _log_rejection(error: Exception, service: str, log: ThrottledLog) -> str:
     """Log why a request is refused, and return the reason for the client."""
     kind = ('request', service, type(error))
     # What rcl refuses is a class of rclpy's half in C++, which has no public name.

@@ -31,14 +31,14 @@ from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
-from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
+from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
 from transmission_bridge.ros.optional_topics import (
-    array_publishers,
-    read_joint_arrays,
-    read_joint_commands,
-    read_trajectories,
-    Sensors,
-    trajectory_publishers,
+    make_array_publishers,
+    make_trajectory_publishers,
+    SensorTopics,
+    subscribe_joint_arrays,
+    subscribe_joint_commands,
+    subscribe_trajectories,
     TRAJECTORY_TOPIC,
 )
 from transmission_bridge.ros.throttled_log import ThrottledLog
@@ -85,17 +85,17 @@ class SimulatedTime:
         self._stood = self._ahead = 0.0
         self._heard = -math.inf
 
-    def now(self) -> float:
+    def read_time(self) -> float:
         """Return the time [s]; it goes back only when ROS time does."""
-        return self._after(0.0)
+        return self._advance(0.0)
 
     def at_state(self) -> float:
         """Record that a driver sent a state, and return the time [s]."""
         steady = self._steady_time()
         gap, self._heard = min(steady - self._heard, _GAP), steady
-        return self._after(gap)
+        return self._advance(gap)
 
-    def _after(self, gap: float) -> float:
+    def _advance(self, gap: float) -> float:
         ros_time = self._ros_time()
         if ros_time == self._last:
             self._stood += gap
@@ -133,7 +133,7 @@ class ReceiptClock:
         if is_simulated(node):
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
-            self.now, self.at_state = simulated.now, simulated.at_state
+            self.now, self.at_state = simulated.read_time, simulated.at_state
             # Both: simulated time may be the faster one, or stand still.
             self.watch_clocks.append(clock)
             self.rate_clock = clock
@@ -149,7 +149,7 @@ _ACKNOWLEDGE_PERIOD = 0.3
 _STAMP_HOLD = 1.0
 
 
-class Session:
+class BridgeSession:
     """
     A configured bridge; closed at first.
 
@@ -186,27 +186,29 @@ class Session:
         self.states = self.bridge.states
         self.gate = self.bridge.gate
         self.drivers = self.gate.drivers
-        self._stall = self._stall_watch()
+        self._stall = self._make_stall_watch()
         self._publishes_any = options.publish == 'on_any'
         timeout_of = self.states.merged.timeout_of
         self._trigger = PublishPolicy(options, self.state_topics, timeout_of)
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
-        self.outputs = Outputs(node)
+        self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
-        self.inputs = Inputs(node, self.time, log, names, self._stall.check)
+        self.inputs = InputTopics(node, self.time, log, names, self._stall.check)
         forget_stamps = self.states.merged.forget_stamps
-        self._stamp = StampJudge(self._now, self.inputs.note_stamp, forget_stamps).judge
+        self._stamp = StampJudge(
+            self._read_stamp, self.inputs.count_replaced_stamp, forget_stamps
+        ).judge
         try:
             self._make_topics()
         except BaseException:
-            self.destroy()
+            self.destroy_session()
             raise
 
     def _make_topics(self) -> None:
-        self._publish_states = self.outputs.add('joint_states').publish
-        self._command_publishers = self.outputs.add_for_drivers(
+        self._publish_states = self.outputs.add_publisher('joint_states').publish
+        self._command_publishers = self.outputs.add_driver_publishers(
             'actuator_commands', self.drivers.namespaces
         )
         # A session is open only while the node is active.
@@ -215,18 +217,22 @@ class Session:
             self._publishers['actuator_commands', namespace] = partial(
                 self._publish_command, publisher.publish
             )
-        self._publishers |= array_publishers(self.outputs, tuple(self.gate.orders))
-        self._publishers |= trajectory_publishers(self.outputs, self.drivers.namespaces)
-        check_separate(self._node, self.state_topics)
+        self._publishers |= make_array_publishers(self.outputs, tuple(self.gate.orders))
+        self._publishers |= make_trajectory_publishers(self.outputs, self.drivers.namespaces)
+        check_separate_topics(self._node, self.state_topics)
         for topic in self.state_topics:
-            take = partial(self._take_state, topic)
-            self.inputs.joint_state('actuator_states', take, name=topic, time=self._clock.at_state)
-        self.inputs.joint_state(
-            'joint_commands', partial(self._take_command, 'joint_commands'), commands=True
+            take = partial(self._receive_state, topic)
+            self.inputs.subscribe_joint_states(
+                'actuator_states', take, name=topic, time=self._clock.at_state
+            )
+        self.inputs.subscribe_joint_states(
+            'joint_commands', partial(self._receive_command, 'joint_commands'), commands=True
         )
-        singles, self.missing = read_joint_commands(self.inputs, self.robot, self._take_command)
-        arrays = read_joint_arrays(
-            self.inputs, self.robot, self.options.command_joints, self._take_array
+        singles, self.missing = subscribe_joint_commands(
+            self.inputs, self.robot, self._receive_command
+        )
+        arrays = subscribe_joint_arrays(
+            self.inputs, self.robot, self.options.command_joints, self._receive_array
         )
         self.command_topics = (
             'joint_commands',
@@ -234,7 +240,7 @@ class Session:
             *arrays,
             TRAJECTORY_TOPIC,
         )
-        self._sensors = Sensors(
+        self._sensors = SensorTopics(
             self.inputs,
             self.outputs,
             self.robot,
@@ -244,7 +250,7 @@ class Session:
             stamp=self._stamp,
             take_absolute=self.states.take_absolute,
         )
-        read_trajectories(self.inputs, self.bridge, self._now)
+        subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
 
     @property
     def reports(self) -> tuple[MapReport, ...]:
@@ -252,9 +258,9 @@ class Session:
         sensors = (path.report for path in self._sensors.paths.values())
         return (self.states.report, self.gate.report, *sensors)
 
-    def absolute_positions(self, now: float, max_age: float) -> Array:
+    def find_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
-        return self._sensors.absolute_positions(now, max_age)
+        return self._sensors.find_absolute_positions(now, max_age)
 
     @property
     def misplaced_encoders(self) -> dict[str, str]:
@@ -275,23 +281,23 @@ class Session:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def open(self) -> None:
+    def open_session(self) -> None:
         """Clear the state and start."""
         self.bridge.reset()
-        self._sensors.reset()
+        self._sensors.reset_sensors()
         self._trigger.reset()
         self.opened = time.monotonic()
-        self.inputs.open()
+        self.inputs.open_topics()
         if self.options.publish == 'rate':
-            self._every(
+            self._start_timer(
                 1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock
             )
         self._stall.reset()
         # One timer for both, as each costs every message a little.
         for clock in self._clock.watch_clocks:
-            self._every(self._stall.period, self._watch, clock)
+            self._start_timer(self._stall.period, self._expire_commands, clock)
 
-    def close(self) -> None:
+    def close_session(self) -> None:
         """Send the commands of ``on_stop``, then stop. Publishers must still be active."""
         if not self.is_open:
             return
@@ -302,7 +308,7 @@ class Session:
         now = self.time()
         if left := self.gate.left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} stay with their drivers')
-        if self.bridge.stop(self._now(), now):
+        if self.bridge.stop(self._read_stamp(), now):
             self._wait_for_drivers()
 
     def _wait_for_drivers(self) -> None:
@@ -311,12 +317,12 @@ class Session:
             left = max(deadline - time.monotonic(), 0.0)
             publisher.wait_for_all_acked(Duration(seconds=left))
 
-    def destroy(self) -> None:
+    def destroy_session(self) -> None:
         """Remove every topic."""
-        self.inputs.destroy()
-        self.outputs.destroy()
+        self.inputs.destroy_topics()
+        self.outputs.destroy_topics()
 
-    def check_tuning(self, robot: RobotTransmissions) -> None:
+    def check_new_maps(self, robot: RobotTransmissions) -> None:
         """
         Check maps that are to be used.
 
@@ -325,7 +331,7 @@ class Session:
         if self.is_open:
             self.bridge.check_tuning(robot, self.time())
 
-    def _stall_watch(self) -> StallWatch:
+    def _make_stall_watch(self) -> StallWatch:
         """Return what notices stalls; log which joints have no timeout by default."""
         timeouts = self.gate.timeouts
         endless = self.gate.ledger.endless
@@ -336,42 +342,44 @@ class Session:
             )
         return StallWatch(min((each for each in timeouts if each), default=COMMAND_TIMEOUT))
 
-    def use(self, robot: RobotTransmissions) -> None:
+    def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps, between two messages."""
         self.robot = robot
         self.bridge.use(robot)
-        self._sensors.use(robot)
+        self._sensors.replace_sensor_maps(robot)
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _take_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
+    def _receive_state(
+        self, topic: str, layout: Layout, data: JointStateRecord, now: float
+    ) -> None:
         self._stall.look()
         self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
         if self._publishes_any or self._trigger.heard(topic, now):
-            self._publish(now)
+            self._publish_joint_states(now)
 
-    def _publish(self, now: float) -> None:
+    def _publish_joint_states(self, now: float) -> None:
         message = self.states.encoded(self._encoder, now)
         if message is not None:
             self._publish_states(message)
 
     def _publish_state(self) -> None:
-        self._publish(self.time())
+        self._publish_joint_states(self.time())
 
-    def _take_command(
+    def _receive_command(
         self, topic: str, layout: Layout, data: JointStateRecord, now: float
     ) -> None:
         if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
-            check_age(data.stamp, self._now(), self.options.max_command_age)
+            check_age(data.stamp, self._read_stamp(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)
         self.bridge.command(layout, data, stamp, now, topic)
 
-    def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self.bridge.command_interface(topic, interface, values, self._now(), now)
+    def _receive_array(self, topic: str, interface: str, values: Array, now: float) -> None:
+        self.bridge.command_interface(topic, interface, values, self._read_stamp(), now)
 
-    def _watch(self) -> None:
+    def _expire_commands(self) -> None:
         self._stall.look()
-        ended = self.bridge.end_expired(self._now(), self.time())
+        ended = self.bridge.end_expired(self._read_stamp(), self.time())
         if ended:
             names = [name for command in ended for name in command.names]
             self._log.info(
@@ -390,8 +398,8 @@ class Session:
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _every(self, period: float, action: Callable[[], object], clock: Clock) -> None:
-        def guarded() -> None:
+    def _start_timer(self, period: float, action: Callable[[], object], clock: Clock) -> None:
+        def act_safely() -> None:
             try:
                 action()
             except MessageError as error:
@@ -399,8 +407,8 @@ class Session:
             except Exception:  # a bug must not end the executor
                 self._log.error(('timer', 'bug'), f'bug\n{traceback.format_exc()}')
 
-        self._timers.append(self._node.create_timer(period, guarded, clock=clock))
+        self._timers.append(self._node.create_timer(period, act_safely, clock=clock))
 
-    def _now(self) -> Stamp:
+    def _read_stamp(self) -> Stamp:
         now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
         return now

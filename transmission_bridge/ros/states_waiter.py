@@ -47,28 +47,28 @@ class _Waiter:
         # Any publisher can connect.
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
-            JointState, 'joint_states', self._take_state, qos
+            JointState, 'joint_states', self._end_at_first_state, qos
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(_REMINDER, self._remind, clock=steady)
         node.get_logger().info(
-            f'controllers start with the first joint position on {self._topic}: waiting'
+            f'controllers start with the first joint position on {self._topic_name}: waiting'
         )
 
     @property
-    def _topic(self) -> str:
+    def _topic_name(self) -> str:
         return str(self._subscription.topic_name)
 
-    def _take_state(self, message: JointState) -> None:
+    def _end_at_first_state(self, message: JointState) -> None:
         if not self.has_states and any(map(math.isfinite, message.position)):
             self.has_states = True
             # Ends the process in order, as for any node.
             signal.raise_signal(signal.SIGTERM)
 
     def _remind(self) -> None:
-        publishers = self._node.count_publishers(self._topic)
+        publishers = self._node.count_publishers(self._topic_name)
         self._node.get_logger().warning(
-            f'no controllers yet: no joint position on {self._topic} ({publishers} publishers); '
+            f'no controllers yet: no joint position on {self._topic_name} ({publishers} publishers); '
             'is the driver running, and the bridge active? See /diagnostics'
         )
 
@@ -82,7 +82,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     waiters = []
 
-    def make_node() -> Any:
+    def make_waiter() -> Any:
         from rclpy.node import Node
 
         # Nobody has anything to ask it.
@@ -90,7 +90,7 @@ def main(args: Sequence[str] | None = None) -> int:
         waiters.append(_Waiter(node))
         return node
 
-    code = run(make_node, sys.argv[1:] if args is None else args)
+    code = run(make_waiter, sys.argv[1:] if args is None else args)
     return code or int(not any(waiter.has_states for waiter in waiters))
 
 

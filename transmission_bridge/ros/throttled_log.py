@@ -45,20 +45,20 @@ class ThrottledLog:
         :param about: What the event concerns, for a kind that can concern different things.
         """
         # One line each: rclpy allows one severity per line of code.
-        if text := self._due(self._of_subject(kind, about) if about else kind, text):
+        if text := self._throttle_text(self._choose_key(kind, about) if about else kind, text):
             self._logger.warning(text)
 
     def info(self, kind: Hashable, text: str) -> None:
         """Log a piece of information."""
-        if text := self._due(kind, text):
+        if text := self._throttle_text(kind, text):
             self._logger.info(text)
 
     def error(self, kind: Hashable, text: str) -> None:
         """Log an error."""
-        if text := self._due(kind, text):
+        if text := self._throttle_text(kind, text):
             self._logger.error(text)
 
-    def _of_subject(self, kind: Hashable, about: str) -> Hashable:
+    def _choose_key(self, kind: Hashable, about: str) -> Hashable:
         """Return what to throttle: the subject, or the kind if it had many subjects lately."""
         subject = (kind, about)
         now = time.monotonic()
@@ -73,7 +73,7 @@ class ThrottledLog:
         self._subjects[kind] = begun, count + 1
         return subject
 
-    def _due(self, kind: Hashable, text: str) -> str:
+    def _throttle_text(self, kind: Hashable, text: str) -> str:
         now = time.monotonic()
         since, held_back = self._kinds.get(kind, (-self._period, 0))
         if now - since < self._period and kind in self._kinds:

@@ -56,7 +56,7 @@ _MODE = 0o644
 
 
 @contextmanager
-def replacing(path: str, data: bytes) -> Iterator[None]:
+def replace_file(path: str, data: bytes) -> Iterator[None]:
     """
     Write a file beside the target, and move it there if the block ends well.
 
@@ -104,7 +104,7 @@ class TunedFile:
     def __init__(self, path: str) -> None:
         self._path = os.path.expanduser(path)
 
-    def read(self) -> dict[str, tuple[float, float]]:
+    def read_numbers(self) -> dict[str, tuple[float, float]]:
         """
         Return the number of each parameter, and that of the URDF which it replaced.
 
@@ -113,45 +113,45 @@ class TunedFile:
         """
         if os.path.exists(self._path) and not os.path.isfile(self._path):
             # To open a pipe would wait for a writer.
-            raise self._error('a regular file', 'a folder, pipe, socket or device')
+            raise self._make_error('a regular file', 'a folder, pipe, socket or device')
         try:
             with open(self._path, 'rb') as file:
                 data = file.read(_LARGEST + 1)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise self._error('a file that can be read', str(error)) from None
+            raise self._make_error('a file that can be read', str(error)) from None
         if len(data) > _LARGEST:
-            raise self._error(f'at most {_LARGEST} bytes', 'more')
+            raise self._make_error(f'at most {_LARGEST} bytes', 'more')
         try:
             root = yaml.safe_load(data.decode('utf-8'))
         except Exception as error:  # nearly every kind: of numbers, times, nesting, tags
             found = ' '.join(str(error).split()) or type(error).__name__
-            raise self._error('YAML', found[:200]) from None
-        numbers = self._numbers(root, _NODE, PREFIX)
-        replaced = self._numbers(root, _REPLACED, _URDF)
+            raise self._make_error('YAML', found[:200]) from None
+        numbers = self._select_numbers(root, _NODE, PREFIX)
+        replaced = self._select_numbers(root, _REPLACED, _URDF)
         for name in numbers.keys() ^ replaced.keys():
-            raise self._error(f"'{name}' under both {_NODE} and {_REPLACED}", 'one of them')
+            raise self._make_error(f"'{name}' under both {_NODE} and {_REPLACED}", 'one of them')
         return {name: (numbers[name], replaced[name]) for name in numbers}
 
-    def _numbers(self, root: Any, node: str, prefix: str) -> dict[str, float]:
+    def _select_numbers(self, root: Any, node: str, prefix: str) -> dict[str, float]:
         """Return the numbers of a node by the name of the parameter, which has another prefix."""
         parameters = root
         for key in (node, _PARAMETERS):
             parameters = parameters.get(key) if isinstance(parameters, dict) else None
         if not isinstance(parameters, dict):
-            raise self._error(f'{node} with {_PARAMETERS}', 'none')
+            raise self._make_error(f'{node} with {_PARAMETERS}', 'none')
         numbers = {}
         for name, value in parameters.items():
             if not isinstance(name, str) or not name.startswith(prefix):
-                raise self._error(f'names that begin with {prefix}', shown(str(name)))
+                raise self._make_error(f'names that begin with {prefix}', shown(str(name)))
             # A number by its type: true is none.
             if type(value) not in (int, float) or not math.isfinite(value):
-                raise self._error(f'a finite number for {shown(name)}', shown(repr(value)))
+                raise self._make_error(f'a finite number for {shown(name)}', shown(repr(value)))
             numbers[PREFIX + name.removeprefix(prefix)] = float(value)
         return numbers
 
-    def _error(self, expected: str, found: str) -> ParameterError:
+    def _make_error(self, expected: str, found: str) -> ParameterError:
         return ParameterError(
             f'tuned_file {shown(self._path)} cannot be used',
             parameter='tuned_file',
@@ -159,7 +159,7 @@ class TunedFile:
             found=found,
         )
 
-    def values(
+    def find_valid_numbers(
         self, robot: RobotTransmissions, urdf: Mapping[str, float | bool]
     ) -> tuple[dict[str, float], tuple[Finding, ...]]:
         """
@@ -170,16 +170,16 @@ class TunedFile:
         :raises ParameterError: As :meth:`read`.
         """
         reasons: dict[str, str] = {}
-        numbers = self.read()
+        numbers = self.read_numbers()
         for name, (_, replaced) in numbers.items():
             if name not in urdf:
                 reasons[name] = f'this robot has no such parameter{closest(name, urdf)}'
             elif urdf[name] != replaced:
                 reasons[name] = f'it replaced {replaced!r}, and the URDF says {urdf[name]!r} now'
         values = {name: number for name, (number, _) in numbers.items() if name not in reasons}
-        if _objection(robot, values):
+        if _explain_mismatch(robot, values):
             for name, value in values.items():
-                reasons[name] = _objection(robot, {name: value})
+                reasons[name] = _explain_mismatch(robot, {name: value})
             values = {name: value for name, value in values.items() if not reasons[name]}
         return values, tuple(
             Finding(
@@ -192,7 +192,7 @@ class TunedFile:
         )
 
     @contextmanager
-    def keeping(self, changes: Mapping[str, tuple[float, float]]) -> Iterator[None]:
+    def keep_numbers(self, changes: Mapping[str, tuple[float, float]]) -> Iterator[None]:
         """
         Write numbers to the file when the block has ended well, whole or not at all.
 
@@ -203,7 +203,9 @@ class TunedFile:
         """
         is_done = False
         try:
-            with replacing(self._path, _text({**self.read(), **changes}).encode()):
+            with replace_file(
+                self._path, _format_numbers({**self.read_numbers(), **changes}).encode()
+            ):
                 yield
                 is_done = True
         except MessageError:  # of the block
@@ -215,7 +217,7 @@ class TunedFile:
             ) from error
 
 
-def _objection(robot: RobotTransmissions, values: Mapping[str, float]) -> str:
+def _explain_mismatch(robot: RobotTransmissions, values: Mapping[str, float]) -> str:
     """Return why a robot cannot have these numbers, empty if it can."""
     try:
         robot.with_parameters(by_number(values))
@@ -224,7 +226,7 @@ def _objection(robot: RobotTransmissions, values: Mapping[str, float]) -> str:
     return ''
 
 
-def _text(numbers: Mapping[str, tuple[float, float]]) -> str:
+def _format_numbers(numbers: Mapping[str, tuple[float, float]]) -> str:
     lines = []
     for node, prefix, place in ((_NODE, PREFIX, 0), (_REPLACED, _URDF, 1)):
         lines += [f'{node}:', f'  {_PARAMETERS}:']

@@ -32,8 +32,8 @@ from transmission_bridge.errors import (
     shortened,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.parameters import exact_number
-from transmission_bridge.ros.session import Session
+from transmission_bridge.ros.parameters import convert_exactly
+from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
 
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
@@ -52,7 +52,7 @@ _TYPES = {
 _POSITION_RANGE = Range(-1e6, 1e6)
 
 #: Returns the position [rad or m] that each joint is to have, at a time [s].
-Wanted: TypeAlias = Callable[[Session, float], dict[str, float]]
+Wanted: TypeAlias = Callable[[BridgeSession, float], dict[str, float]]
 
 
 class ZeroService:
@@ -69,7 +69,7 @@ class ZeroService:
     def __init__(
         self,
         node: LifecycleNode,
-        session: Callable[[], Session | None],
+        session: Callable[[], BridgeSession | None],
         keep: Callable[[Mapping[str, float]], AbstractContextManager[Sequence[str]]],
     ) -> None:
         self._node = node
@@ -82,23 +82,23 @@ class ZeroService:
                 additional_constraints=f'Range: {_POSITION_RANGE}' if name == _POSITIONS else '',
                 dynamic_typing=True,
             )
-            value = _checked(name, node.declare_parameter(name, None, descriptor).value)
+            value = _check_list(name, node.declare_parameter(name, None, descriptor).value)
             # One without a value is dumped as a word that cannot be loaded again.
             node.set_parameters([Parameter(name, _TYPES[name], list(value))])
-        node.add_on_set_parameters_callback(self._check_parameters)
+        node.add_on_set_parameters_callback(self._check_zero_parameters)
         self._services = [
-            node.create_service(Trigger, name, partial(self._serve, name, wanted))
+            node.create_service(Trigger, name, partial(self._serve_zero, name, wanted))
             for name, wanted in (
-                ('~/zero', self._given_positions),
-                ('~/zero_from_absolute', self._absolute_positions),
+                ('~/zero', self._find_given_targets),
+                ('~/zero_from_absolute', self._find_absolute_targets),
             )
         ]
 
-    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+    def _check_zero_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
         try:
             for parameter in parameters:
                 if parameter.name in _DESCRIPTIONS:
-                    _checked(parameter.name, parameter.value)
+                    _check_list(parameter.name, parameter.value)
                     if parameter.type_ == Parameter.Type.NOT_SET:
                         # rclpy undeclares what is open in its type: it would be gone.
                         return SetParametersResult(
@@ -109,7 +109,7 @@ class ZeroService:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _serve(
+    def _serve_zero(
         self,
         name: str,
         wanted: Wanted,
@@ -117,21 +117,23 @@ class ZeroService:
         response: Trigger.Response,
     ) -> Trigger.Response:
         try:
-            response.message = self._zero(wanted)
+            response.message = self._set_offsets(wanted)
             response.success = True
         except TransmissionBridgeError as error:
-            response.message = str(error) + self._remedy(name, error)
+            response.message = str(error) + self._explain_remedy(name, error)
             response.success = False
         return response
 
-    def _given_positions(self, session: Session, now: float) -> dict[str, float]:
-        return wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS))
+    def _find_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
+        return wanted_positions(
+            session.robot, self._read_list(_JOINTS), self._read_list(_POSITIONS)
+        )
 
-    def _absolute_positions(self, session: Session, now: float) -> dict[str, float]:
-        absolute = session.absolute_positions(now, session.options.zero_max_age or math.inf)
-        return absolute_targets(session.robot, self._value(_JOINTS), absolute)
+    def _find_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
+        absolute = session.find_absolute_positions(now, session.options.zero_max_age or math.inf)
+        return absolute_targets(session.robot, self._read_list(_JOINTS), absolute)
 
-    def _zero(self, wanted: Wanted) -> str:
+    def _set_offsets(self, wanted: Wanted) -> str:
         """
         Set the offsets, and return a sentence with old and new values.
 
@@ -141,8 +143,8 @@ class ZeroService:
         if session is None or not session.is_open:
             raise MessageError('inactive', 'the bridge is not active')
         now = session.time()
-        _check_fresh(session, now)
-        targets, values = wanted(session, now), _fresh_values(session, now)
+        _check_driver_ages(session, now)
+        targets, values = wanted(session, now), _find_fresh_values(session, now)
         oldest = now - (session.options.zero_max_age or math.inf)
         # Where the turn is open, the one that comes nearest: the offset does the rest.
         settled = session.states.nearest_turns(targets, oldest)
@@ -178,7 +180,7 @@ class ZeroService:
             )
         return said
 
-    def _remedy(self, service: str, error: TransmissionBridgeError) -> str:
+    def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
         """Return a sentence with the commands that end a held position."""
         if getattr(error, 'reason', '') != 'held':
             return ''
@@ -192,11 +194,11 @@ class ZeroService:
             f'{Transition.TRANSITION_DEACTIVATE} and {Transition.TRANSITION_ACTIVATE})'
         )
 
-    def _value(self, name: str) -> tuple[Any, ...]:
-        return _checked(name, self._node.get_parameter(name).value)
+    def _read_list(self, name: str) -> tuple[Any, ...]:
+        return _check_list(name, self._node.get_parameter(name).value)
 
 
-def _check_fresh(session: Session, now: float) -> None:
+def _check_driver_ages(session: BridgeSession, now: float) -> None:
     """Refuse if a driver has fallen silent, also without a ``state_timeout``."""
     limit = session.options.zero_max_age
     for topic in session.state_topics:
@@ -211,7 +213,7 @@ def _check_fresh(session: Session, now: float) -> None:
             )
 
 
-def _fresh_values(session: Session, now: float) -> Array:
+def _find_fresh_values(session: BridgeSession, now: float) -> Array:
     """
     Return the actuators' values; positions that are too old are unknown.
 
@@ -225,7 +227,7 @@ def _fresh_values(session: Session, now: float) -> Array:
     return values
 
 
-def _checked(name: str, value: Any) -> tuple[Any, ...]:
+def _check_list(name: str, value: Any) -> tuple[Any, ...]:
     """
     Return the value of a parameter as a tuple, empty if it has none; integers become floats.
 
@@ -246,7 +248,7 @@ def _checked(name: str, value: Any) -> tuple[Any, ...]:
         )
     if name == _JOINTS:
         return tuple(values)
-    numbers = tuple(exact_number(name, each) for each in values)
+    numbers = tuple(convert_exactly(name, each) for each in values)
     for number in numbers:
         _POSITION_RANGE.check(name, number)
     return numbers

@@ -21,7 +21,7 @@ from transmission_bridge.ros import process
 
 rclpy.init()
 node = rclpy.create_node('child')
-executor = process.attentive_executor()
+executor = process.make_attentive_executor()
 executor.add_node(node)
 ROUNDS = 100
 

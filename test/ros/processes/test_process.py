@@ -33,7 +33,7 @@ PATIENCE = 30.0
 PRELUDE = """
 import sys
 from transmission_bridge.errors import DescriptionError
-from transmission_bridge.ros.process import run, spin, StopRequest
+from transmission_bridge.ros.process import run, spin_node, StopRequest
 
 def make():
     from rclpy.node import Node
@@ -439,10 +439,10 @@ calls, stop = [], StopRequest()
 def call():
     calls.append(True)
     if len(calls) == 3:
-        stop.request()
+        stop.request_stop()
 
 node.create_timer(0.01, call)
-spin(node, executor=EXECUTOR, stop=stop)
+spin_node(node, executor=EXECUTOR, stop=stop)
 assert len(calls) == 3 and node.context.ok()
 node.destroy_node()
 rclpy.shutdown()

@@ -30,8 +30,8 @@ def test_request_is_made_once():
     stop, heard = StopRequest(), []
     assert not stop()
     with stop.listening(lambda: heard.append(True)):
-        stop.request()
-        stop.request()
+        stop.request_stop()
+        stop.request_stop()
     assert stop()
     assert heard == [True]
 
@@ -41,7 +41,7 @@ def test_listener_hears_nothing_after_its_block():
     stop, heard = StopRequest(), []
     with stop.listening(lambda: heard.append(True)):
         pass
-    stop.request()
+    stop.request_stop()
     assert heard == []
 
 
@@ -99,7 +99,7 @@ def test_an_ignored_hangup_is_left_alone():
 def test_signals_are_ignored_after_one_came():
     """After the block of a process that is to end, nothing can interrupt the rest."""
     with stop_signals() as stop:
-        stop.request()
+        stop.request_stop()
     assert {signal.getsignal(number) for number in SIGNALS} == {signal.SIG_IGN}
 
 
