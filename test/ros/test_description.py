@@ -196,7 +196,7 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, robots, make_bridg
     capfd.readouterr()
     for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
         assert peer.change_state(transition)
-    assert "does not fit transmission 'leg' any more and is forgotten" in capfd.readouterr().err
+    assert "no longer fit transmission 'leg' and are forgotten" in capfd.readouterr().err
     assert peer.parameters([axis, hinge]) == {axis: 0.0, hinge: 0.5}
 
 

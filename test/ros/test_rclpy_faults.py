@@ -160,7 +160,7 @@ def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
 
     without('send_response')
     process = start_bridge()
-    process.wait_for('one that it raises for ends the node')
+    process.wait_for('an invalid request can end the node')
     client = peer.node.create_client(SetParameters, 'transmission_bridge/set_parameters')
     peer.spin_until(client.service_is_ready, 'the service')
     unknown = Parameter(name='publish', value=ParameterValue(type=99))

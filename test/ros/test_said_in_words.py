@@ -146,9 +146,9 @@ def test_the_start_line(witness, urdf):
         *('-r', 'actuator_states:=/motors/states', '-p', 'command_joints:=[lift]'),
         name='/left/transmission_bridge',
     )
-    bridge.process.wait_for('active: listens to ')
+    bridge.process.wait_for('active: subscribes to ')
     (line,) = (each for each in bridge.process.output.splitlines() if 'active: ' in each)
-    listens, publishes = line.partition('listens to ')[2].split('; publishes ')
+    listens, publishes = line.partition('subscribes to ')[2].split('; publishes ')
     assert set(listens.split(', ')) >= {
         '/motors/states',
         '/left/joint_commands',
@@ -403,7 +403,7 @@ def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_
     roll = "'transmissions.wrist.joints.roll.offset'"
     for name, hint in (
         ('transmissions.wrist.joints.rol.offset', f' (closest: {roll})'),
-        ('transmissions.rail.joints.slide.offset', ", because transmission 'rail' is refused"),
+        ('transmissions.rail.joints.slide.offset', ", because transmission 'rail' is rejected"),
         ('state_timeot', " (closest: 'state_timeout')"),
         ('xyz', ''),
     ):

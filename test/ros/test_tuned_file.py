@@ -77,7 +77,7 @@ def test_urdf_that_changed(path, robot):
     first, second = sorted(findings, key=lambda each: each.subject, reverse=True)
     assert first.severity == second.severity == 'error'
     assert 'no such parameter' in first.text
-    assert f'replaced {urdf[ROLL] + 0.125!r}, and the URDF says {urdf[ROLL]!r}' in second.text
+    assert f'replaced {urdf[ROLL] + 0.125!r}, but the URDF now has {urdf[ROLL]!r}' in second.text
 
 
 def test_number_that_its_transmission_refuses(path, robot):
@@ -304,7 +304,7 @@ def test_offsets_survive_a_restart(started, reference, path):
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     assert peer.parameters([LIFT, ROLL, PITCH]) == {**offsets, ROLL: 0.75}
     answer = zeroed(peer, reference, POSITIONS)
-    assert 'the parameter file counts, not tuned_file, for' in answer.message
+    assert 'the parameter file overrides tuned_file for' in answer.message
     assert ROLL in answer.message
     process.stop()
 
@@ -318,14 +318,14 @@ def test_urdf_that_changed_at_a_restart(started, reference, path):
     changed = reference.URDF.replace('<offset>0.3</offset>', '<offset>0.625</offset>')
     assert changed != reference.URDF
     process, peer = started(path, changed)
-    process.wait_for(f'{kept[LIFT]!r} is refused: it replaced 0.3, and the URDF says 0.625 now')
+    process.wait_for(f'{kept[LIFT]!r} is rejected: it replaced 0.3, but the URDF now has 0.625')
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     assert peer.parameters([LIFT, ROLL, PITCH]) == {**kept, LIFT: 0.625}
     reports = []
     peer.node.create_subscription(DiagnosticArray, '/diagnostics', reports.append, 10)
     peer.spin_until(lambda: reports, 'diagnostics')
     (life,) = [each for each in reports[-1].status if each.name.endswith('life cycle')]
-    assert (life.level, 'and the URDF says 0.625 now' in life.message) == (b'\x02', True)
+    assert (life.level, 'but the URDF now has 0.625' in life.message) == (b'\x02', True)
     process.stop()
     assert 'Traceback' not in process.output
 

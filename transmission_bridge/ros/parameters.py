@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the nodes: declared, tuned while active, wrong values refused with a sentence."""
+"""Declare, check and tune the parameters of the nodes."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
 
-# -- Declaring and setting: a wrong value is refused with a sentence, ``10`` means ``10.0`` -------
+# -- Declaring and setting: an invalid value is an error; ``10`` is read as ``10.0`` --------------
 
 
 _EXPECTED = {
     bool: 'true or false',
     float: 'a number',
     int: 'an integer',
-    str: "text, in quotes where YAML would take it for something else: '1'",
+    str: "text, in quotes if YAML would read another type: '1'",
     list: 'a list of texts',
     tuple: 'a list of numbers',
 }
 
-#: Characters of a wrong value that are shown.
+#: Maximum length of an invalid value in an error.
 _LONGEST = 100
 
-#: Doubles hold every integer up to this.
+#: Doubles represent every integer up to this.
 _LARGEST_EXACT = 2**53
 
 _LISTS = (
@@ -79,13 +79,12 @@ def declare_parameter(
     span: Range | None = None,
 ) -> None:
     """
-    Declare a parameter whose type is that of its default.
+    Declare a parameter with the type of its default.
 
-    :param default: A truth value, a number, a text, or a sequence of texts.
-    :param choices: Words that are allowed, also those that YAML reads as another type when they
-        are not in quotes.
+    :param default: A boolean, a number, a text, or a sequence of texts.
+    :param choices: Allowed words; a word that YAML reads as another type needs no quotes.
     :param span: The range of a number.
-    :raises ParameterError: If the node was given a value of another type or out of range.
+    :raises ParameterError: If the given value has another type or is out of range.
     """
     default = default if isinstance(default, bool | int | float | str) else list(default)
     given = read_given_values(node, [name]).get(name)
@@ -107,8 +106,8 @@ def _declare_empty_list(node: Node, name: str, descriptor: ParameterDescriptor) 
     """
     Declare an empty list of texts.
 
-    rclpy would take it for bytes. Without a value, requests for several parameters that include
-    this one would fail, and ``ros2 param dump`` with them.
+    rclpy would infer a list of bytes. Without a value, requests for several parameters with this
+    one would fail, and so would ``ros2 param dump``.
     """
     kind = Parameter.Type.STRING_ARRAY
     node.declare_parameter(name, kind, ignore_override=True)
@@ -119,7 +118,7 @@ def _declare_empty_list(node: Node, name: str, descriptor: ParameterDescriptor) 
 
 def check_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
     """
-    Return a value of the type of the parameter; an integer becomes a float where one is meant.
+    Return a value of the type of the parameter; an integer becomes a float if that is the type.
 
     :raises ParameterError: If it has another type, or is an integer that no double represents.
     """
@@ -140,9 +139,9 @@ def check_type(name: str, value: Any, default: bool | int | float | str | list[s
 
 def convert_exactly(name: str, value: float) -> float:
     """
-    Return a number, which may be an integer, as a float.
+    Convert a number to a float.
 
-    :raises ParameterError: If it is an integer so large that it could be rounded.
+    :raises ParameterError: If it is an integer that could be rounded.
     """
     if isinstance(value, int) and abs(value) > _LARGEST_EXACT:
         raise ParameterError(
@@ -156,10 +155,10 @@ def convert_exactly(name: str, value: float) -> float:
 
 def accept_integers(node: Node) -> None:
     """
-    Let ``ros2 param set NAME 1`` set a parameter that is a double, and ``[]`` any list.
+    Let ``ros2 param set NAME 1`` set a double, and ``[]`` any list; rclpy would reject both.
 
-    rclpy would refuse both for their type. What is of another type raises
-    :class:`ParameterError`: rclpy would give the types as numbers.
+    A value of another type raises :class:`ParameterError`, because the error of rclpy has the
+    types as numbers.
     """
     node.add_pre_set_parameters_callback(
         lambda parameters: [_convert_to_declared_type(node, parameter) for parameter in parameters]
@@ -184,7 +183,7 @@ def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Paramete
 
 
 def _restore_choice(value: Any, choices: Sequence[str]) -> Any:
-    """Return the choice that YAML has read as a number (``nan``) or as false (``off``)."""
+    """Return the choice that YAML has read as a number (``nan``) or as a boolean (``off``)."""
     if 'nan' in choices and isinstance(value, float) and math.isnan(value):
         return 'nan'
     if 'off' in choices and value is False:
@@ -199,8 +198,8 @@ def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If the node was given a value of the wrong type or out of range, or a
-        parameter that was removed.
+    :raises ParameterError: If a given value has the wrong type or is out of range, or if a given
+        parameter was removed.
     """
     for name, value in read_given_values(node, REMOVED).items():
         if value is not None:  # an empty list
@@ -211,7 +210,7 @@ def declare_options(node: Node) -> None:
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
-            # The range of a descriptor cannot hold values beside it, nor the numbers in texts.
+            # The range of a descriptor has no special values and no numbers in texts.
             descriptor.additional_constraints = f'Range: {span}'
         if span is not None and type(option.default) is float:
             descriptor.floating_point_range = [
@@ -258,7 +257,7 @@ def fix_use_sim_time(node: Node) -> None:
     node.set_descriptor(
         'use_sim_time',
         ParameterDescriptor(
-            description='Whether ROS time is that of /clock; fixed when the node starts.',
+            description='Whether ROS time comes from /clock; fixed when the node starts.',
             type=ParameterType.PARAMETER_BOOL,
             read_only=True,
         ),
@@ -267,12 +266,12 @@ def fix_use_sim_time(node: Node) -> None:
 
 # -- Parameters of the transmissions -------------------------------------------------------------
 #
-# Declared at configure, tuned while active, undeclared at cleanup. Values of the URDF give way to
-# those of the parameter file, and these to what was set since the node started. All values are
+# Declared at configure, tuned while active, undeclared at cleanup. Values of the parameter file
+# override values of the URDF, and values set since the start override both. All values are
 # validated as one set.
 
 
-#: Ranges shown to tools if the transmission states none; wider if the values given need it.
+#: Ranges for tools if the transmission has no range; wider if the given values need it.
 _RATIO_RANGE = 1e6
 _OFFSET_RANGE = 1e3
 
@@ -284,11 +283,11 @@ class LiveParameters:
     """
     The link between ROS parameters and :meth:`RobotTransmissions.with_parameters`.
 
-    :param node: The node that the parameters belong to.
+    :param node: The node of the parameters.
     :param apply: Called with the new maps after parameters have changed.
-    :param guard: Called with them before; raises :class:`ParameterError` to refuse them.
-    :ivar urdf_values: The values of the URDF by parameter, since it was configured.
-    :ivar given: Those that have a value in the parameter file, likewise.
+    :param guard: Called with the new maps before; raises :class:`ParameterError` to reject them.
+    :ivar urdf_values: Values of the URDF by parameter, from the last configure.
+    :ivar given: Parameters with a value in the parameter file, from the last configure.
     """
 
     def __init__(
@@ -318,9 +317,9 @@ class LiveParameters:
         """
         Declare the parameters of a robot and return it with their values.
 
-        :param robot: With the numbers of its URDF.
-        :param in_tuned_file: Returns those of ``tuned_file``, given those of the URDF.
-        :raises ParameterError: If a value cannot be used; nothing is declared then.
+        :param robot: The robot with the numbers of its URDF.
+        :param in_tuned_file: Returns the numbers of ``tuned_file``, by the numbers of the URDF.
+        :raises ParameterError: If a value cannot be used. Then nothing is declared.
         """
         names = parameter_names(robot)
         for finding in names.findings:
@@ -351,7 +350,7 @@ class LiveParameters:
         return tuned
 
     def _log_differences(self, from_file: Mapping[str, float | bool]) -> None:
-        """Log the numbers of the file that override others of the URDF, which may be newer."""
+        """Log the numbers of the file that override the URDF, because the URDF may be newer."""
         differences = [
             f'{name.removeprefix(PREFIX)} {_format_number(value)} (URDF {_format_number(urdf)})'
             for name, value in from_file.items()
@@ -368,11 +367,11 @@ class LiveParameters:
         self, robot: RobotTransmissions, from_files: dict[str, float | bool]
     ) -> dict[str, float | bool]:
         """
-        Return what was set since the start and fits this robot.
+        Return the values that were set since the start and fit this robot.
 
-        Values that do not fit the mechanism of a new description are forgotten, with all others
-        of that transmission. They could not be changed before the next configure, and each would
-        fail.
+        If a value does not fit the mechanism of a new description, all values of that
+        transmission are forgotten. They could not be changed before the next configure, and each
+        configure would fail.
         """
         kept: dict[str, float | bool] = {}
         for transmission in robot.transmissions:
@@ -389,8 +388,8 @@ class LiveParameters:
                 robot.with_parameters(by_number(others | ours))
             except TransmissionBridgeError as error:
                 self._node.get_logger().warning(
-                    f"what was set since the start does not fit transmission '{transmission}' "
-                    f'any more and is forgotten: {error}'
+                    'the parameters that were set since the start no longer fit transmission '
+                    f"'{transmission}' and are forgotten: {error}"
                 )
                 for name in ours:
                     del self._set_since_start[name]
@@ -399,7 +398,7 @@ class LiveParameters:
         return kept
 
     def undeclare_tunables(self) -> None:
-        """Undeclare the parameters; what was set is remembered for the next configure."""
+        """Undeclare the parameters; values that were set are kept for the next configure."""
         for name in self._tunables:
             if self._node.has_parameter(name):
                 self._node.undeclare_parameter(name)
@@ -411,8 +410,8 @@ class LiveParameters:
         """
         Return a sentence for each name in the parameter file that matches no parameter.
 
-        While unconfigured, only for names that configuring does not declare: a misspelt one may
-        be the reason why the node is not configured. Afterwards, for the others.
+        Before configure, only for names that configure does not declare: a misspelt name may be
+        the reason why the node is unconfigured. After configure, for the others.
         """
         node = self._node
         return tuple(
@@ -425,13 +424,13 @@ class LiveParameters:
     def _suggest_name(self, name: str) -> str:
         for spec in self._robot.refused if self._robot is not None else ():
             if name.startswith(f'{PREFIX}{spec.name}.'):
-                return f", because transmission '{spec.name}' is refused"
+                return f", because transmission '{spec.name}' is rejected"
         return closest(name, self._node.get_parameters_by_prefix(''), most=1)
 
     # -- callbacks -------------------------------------------------------------------------------
 
     def check_values(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        """Accept or refuse parameters that are about to be set; accept those of others."""
+        """Check parameters before they are set; parameters of others are accepted."""
         values = self._select_tunables(parameters)
         if self._declaring or self._robot is None or not values:
             return SetParametersResult(successful=True)
@@ -450,7 +449,7 @@ class LiveParameters:
             return
         if self._checked is not None and self._checked[0] == values:
             self._robot = self._checked[1]
-        else:  # another callback's check came between
+        else:  # the check of another request was later
             self._robot = self._robot.with_parameters(by_number(values))
         self._checked = None
         self._set_since_start.update(values)
@@ -458,7 +457,7 @@ class LiveParameters:
 
     @contextmanager
     def apply_together(self) -> Iterator[None]:
-        """Apply what is set in the block once, at its end: to build the maps takes the longest."""
+        """Apply the changes of the block once, at its end, because building maps is slow."""
         apply, before = self._apply, self._robot
         self._apply = lambda _: None
         try:
@@ -484,7 +483,7 @@ def _describe_tunable(tunable: Tunable, value: float) -> ParameterDescriptor:
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
     widest = max(widest, abs(tunable.default), abs(value))
     if tunable.may_be_infinite:
-        # rclpy refuses what is outside the range.
+        # rclpy rejects values outside the range.
         widest = math.inf
     return ParameterDescriptor(
         description=tunable.description,
@@ -500,5 +499,5 @@ def _describe_tunable(tunable: Tunable, value: float) -> ParameterDescriptor:
 
 
 def _format_number(value: float) -> str:
-    """Return a number with all of its digits, without a trailing ``.0``."""
+    """Return a number with all digits, without a trailing ``.0``."""
     return repr(value).removesuffix('.0')

@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What exists between configure and cleanup: the two paths, their topics and their timers.
+A configured bridge: the paths of states and commands, their topics and their timers.
 
-The node's life cycle decides when a session is made, opened, closed and destroyed.
+The life cycle of the node decides when a session is made, opened, closed and destroyed.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from transmission_bridge.types import Array
 # -- The clock of times of receipt ---------------------------------------------------------------
 
 
-#: Longest gap between two messages [s] that counts in full; a longer one is a pause.
+#: Longest gap between two messages [s] that is counted; a longer one is a pause.
 _GAP = 0.1
 
-#: Seconds that ROS time may stand still while messages come. Not less than a gap, so that a single
-#: message after a pause, before the clock goes on, makes nothing older.
+#: Longest time [s] for which ROS time may stand still while messages come. Not shorter than a
+#: gap, so that a single message after a pause, before the clock resumes, ages nothing.
 _PATIENCE = 0.1
 
-#: Share of ROS time by which it catches up after it stood still.
+#: Fraction of ROS time by which this time slows down until ROS time has caught up.
 _MAKING_UP = 0.1
 
 #: Clock of timers that must not stop or jump with ROS time.
@@ -64,13 +64,13 @@ STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 class SimulatedTime:
     """
-    ROS time that goes on by the steady clock while it stands still but drivers send states.
+    ROS time that continues by the steady clock if it stands still while drivers send states.
 
-    This happens if the simulator hangs or ends and a driver does not; timeouts would never expire.
-    Counted is the time from state to state since ROS time last advanced: at most 0.1 s of each
-    gap, less the first 0.1 s. A simulator that pauses sends no states, so that nothing grows
-    older. Once ROS time goes on, this time runs a tenth slower until ROS time has caught up, so
-    that the gaps of a slow ``/clock`` do not add up.
+    This happens if the simulator hangs or ends and a driver does not. Timeouts would never expire.
+    This time then advances from state to state, at most 0.1 s per gap, after the first 0.1 s
+    without progress of ROS time. A paused simulator sends no states, so nothing ages. When ROS
+    time resumes, this time runs a tenth slower until ROS time has caught up, so that the gaps of a
+    slow ``/clock`` do not add up.
 
     :param ros_time: Returns ROS time [ns].
     :param steady_time: Returns the time of the steady clock [s].
@@ -86,7 +86,7 @@ class SimulatedTime:
         self._heard = -math.inf
 
     def read_time(self) -> float:
-        """Return the time [s]; it goes back only when ROS time does."""
+        """Return the time [s]; it goes backwards only if ROS time does."""
         return self._advance(0.0)
 
     def at_state(self) -> float:
@@ -108,16 +108,16 @@ class SimulatedTime:
 
 
 def is_simulated(node: Node) -> bool:
-    """Tell whether the node's time is that of ``/clock``."""
+    """Whether the node's time comes from ``/clock``."""
     clock = node.get_clock()
     return isinstance(clock, ROSClock) and clock.ros_time_is_active
 
 
 class ReceiptClock:
     """
-    The clock that times of receipt are taken from: the steady clock, or simulated ROS time.
+    The clock for times of receipt: the steady clock, or simulated ROS time.
 
-    :param node: The node whose time it is; its ``use_sim_time`` must not change any more.
+    :param node: The node; its ``use_sim_time`` must not change afterwards.
     :ivar now: Returns the time [s].
     :ivar at_state: Returns the time [s] at which the state of a driver was received.
     :ivar watch_clocks: Clocks of timers that check timeouts.
@@ -125,7 +125,7 @@ class ReceiptClock:
     """
 
     def __init__(self, node: LifecycleNode) -> None:
-        # Not the system's clock: it may be set back, and timers with it.
+        # Not the system's clock, because that may be set back.
         self.watch_clocks = [STEADY]
         self.rate_clock = STEADY
         self.now: Callable[[], float] = time.monotonic
@@ -134,7 +134,7 @@ class ReceiptClock:
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
             self.now, self.at_state = simulated.read_time, simulated.at_state
-            # Both: simulated time may be the faster one, or stand still.
+            # Both, because simulated time may be faster or stand still.
             self.watch_clocks.append(clock)
             self.rate_clock = clock
 
@@ -142,10 +142,10 @@ class ReceiptClock:
 # -- The two paths, their topics and their timers ------------------------------------------------
 
 
-#: Seconds that stopping waits for drivers to acknowledge the last command.
+#: Longest wait [s] for drivers to acknowledge the last command.
 _ACKNOWLEDGE_PERIOD = 0.3
 
-#: Seconds of nothing but older stamps after which joint_states accepts one.
+#: Time [s] with only older stamps after which joint_states accepts an older stamp.
 _STAMP_HOLD = 1.0
 
 
@@ -153,19 +153,20 @@ class BridgeSession:
     """
     A configured bridge; closed at first.
 
-    :param node: The node to create topics and timers with.
+    :param node: The node of the topics and timers.
     :param robot: The maps.
     :param options: The values of the structural parameters.
-    :param log: Where refused messages are reported.
+    :param log: Receives rejected messages.
     :ivar robot: The maps in use.
     :ivar time: Returns the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
-    :ivar missing: A sentence that names what to install to read all commands; empty: nothing.
+    :ivar missing: A sentence with the package to install to read all commands; empty: nothing is
+        missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
-    :ivar opened: When it was opened last, by the steady clock [s].
-    :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
+    :ivar opened: Time of the last opening, by the steady clock [s].
+    :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
 
     def __init__(
@@ -254,7 +255,7 @@ class BridgeSession:
 
     @property
     def reports(self) -> tuple[MapReport, ...]:
-        """Which values the maps of states, commands and sensors could not compute, and why."""
+        """Reports on values that the maps of states, commands and sensors cannot compute."""
         sensors = (path.report for path in self._sensors.paths.values())
         return (self.states.report, self.gate.report, *sensors)
 
@@ -264,7 +265,7 @@ class BridgeSession:
 
     @property
     def misplaced_encoders(self) -> dict[str, str]:
-        """By transmission, see :meth:`EncoderPlaces.misplaced`."""
+        """Encoders by transmission, see :meth:`EncoderPlaces.misplaced`."""
         return self._sensors.encoder_places.misplaced()
 
     @property
@@ -274,15 +275,15 @@ class BridgeSession:
 
     @property
     def endpoints(self) -> str:
-        """A sentence with the topics that it listens to and publishes, after remapping."""
-        listens = [each.topic_name for each in self.inputs.subscriptions.values()]
-        publishes = [each.topic_name for each in self.outputs.publishers.values()]
-        return f'listens to {", ".join(listens)}; publishes {", ".join(publishes)}'
+        """A sentence with its subscriptions and publishers, after remapping."""
+        inputs = [each.topic_name for each in self.inputs.subscriptions.values()]
+        outputs = [each.topic_name for each in self.outputs.publishers.values()]
+        return f'subscribes to {", ".join(inputs)}; publishes {", ".join(outputs)}'
 
     # -- life ------------------------------------------------------------------------------------
 
     def open_session(self) -> None:
-        """Clear the state and start."""
+        """Clear the state and accept messages."""
         self.bridge.reset()
         self._sensors.reset_sensors()
         self._trigger.reset()
@@ -293,7 +294,7 @@ class BridgeSession:
                 1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock
             )
         self._stall.reset()
-        # One timer for both, as each costs every message a little.
+        # One timer for stalls and timeouts, because each timer costs every message a little.
         for clock in self._clock.watch_clocks:
             self._start_timer(self._stall.period, self._expire_commands, clock)
 
@@ -307,7 +308,7 @@ class BridgeSession:
         self._timers = []
         now = self.time()
         if left := self.gate.left_trajectories(now):
-            self._log.warning('stop', f'trajectories of {shortened(left)} stay with their drivers')
+            self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
         if self.bridge.stop(self._read_stamp(), now):
             self._wait_for_drivers()
 
@@ -324,7 +325,7 @@ class BridgeSession:
 
     def check_new_maps(self, robot: RobotTransmissions) -> None:
         """
-        Check maps that are to be used.
+        Check new maps.
 
         :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
         """
@@ -332,18 +333,18 @@ class BridgeSession:
             self.bridge.check_tuning(robot, self.time())
 
     def _make_stall_watch(self) -> StallWatch:
-        """Return what notices stalls; log which joints have no timeout by default."""
+        """Return the watch for stalls; log the joints without a timeout by default."""
         timeouts = self.gate.timeouts
         endless = self.gate.ledger.endless
         if endless and self.options.command_timeout == AUTO:
             self._node.get_logger().info(
-                f'command_timeout is 0 for {shortened(endless)}, whose component is topic-based '
-                'and silent at its target'
+                f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
+                'component is silent at its target'
             )
         return StallWatch(min((each for each in timeouts if each), default=COMMAND_TIMEOUT))
 
     def replace_maps(self, robot: RobotTransmissions) -> None:
-        """Replace the maps, between two messages."""
+        """Replace the maps between two messages."""
         self.robot = robot
         self.bridge.use(robot)
         self._sensors.replace_sensor_maps(robot)
@@ -369,7 +370,7 @@ class BridgeSession:
     def _receive_command(
         self, topic: str, layout: Layout, data: JointStateRecord, now: float
     ) -> None:
-        if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
+        if self.options.max_command_age:  # reading the time in rclpy costs as much as mapping
             check_age(data.stamp, self._read_stamp(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)
         self.bridge.command(layout, data, stamp, now, topic)

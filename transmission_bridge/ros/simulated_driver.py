@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``simulated_driver``, in place of a robot driver in actuator space."""
+"""The node ``simulated_driver`` replaces a robot driver in actuator space."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def declare_settings(node: Node) -> DriverSettings:
     """
     Declare a parameter for every setting and return their values.
 
-    :raises ParameterError: If the node was given a value that cannot be used.
+    :raises ParameterError: If a given value cannot be used.
     """
     values = {}
     for name, setting in _FIELDS.items():
@@ -79,7 +79,7 @@ def change_settings(
     settings: DriverSettings, parameters: Sequence[Parameter[Any]]
 ) -> DriverSettings:
     """
-    Return the settings with the values of these parameters; others are ignored.
+    Return the settings with the values of these parameters; other parameters are ignored.
 
     :raises ParameterError: If a value cannot be used.
     """
@@ -96,8 +96,8 @@ def change_settings(
 # -- The mover of the demo -----------------------------------------------------------------------
 
 
-#: Period of its commands [s], and how many of their stamps are remembered, because the bridge may
-#: not have answered them yet.
+#: Period of its commands [s], and number of remembered stamps of commands that the bridge may not
+#: have answered yet.
 _PERIOD, _REMEMBERED = 0.02, 500
 
 
@@ -113,7 +113,7 @@ class _Mover:
         node.create_subscription(JointState, 'joint_states', self._start_moving, 10)
 
     def _start_moving(self, message: JointState) -> None:
-        """Start from the present positions, once those of all joints of the arm are known."""
+        """Start from the present positions as soon as all joints of the arm are known."""
         positions = dict(zip(message.name, message.position, strict=False))
         if self._timer is None and MOTIONS.keys() <= positions.keys():
             self._start_drive = {name: positions[name] for name in MOTIONS}
@@ -121,7 +121,7 @@ class _Mover:
             self._timer = self._node.create_timer(
                 _PERIOD, self._publish_motion, clock=self._steady
             )
-            self._node.get_logger().info('moving the arm, until somebody else commands it')
+            self._node.get_logger().info('moving the arm until another node commands it')
 
     def _publish_motion(self) -> None:
         command = command_at(
@@ -136,10 +136,10 @@ class _Mover:
 
     def stop_if_overridden(self, command: JointState) -> None:
         """
-        Stop when the bridge answers a command of another node, which it tells by the stamp.
+        Stop when the bridge answers a command of another node, which has another stamp.
 
-        A subscription of joint_commands would mislead a node that publishes there once, as soon
-        as there is a subscriber.
+        A subscription to joint_commands would mislead a node that publishes one message there as
+        soon as it finds a subscriber.
         """
         if (
             self._timer is None
@@ -148,7 +148,7 @@ class _Mover:
         ):
             return
         self._timer.cancel()
-        self._node.get_logger().info('somebody else commands the joints: moving no more')
+        self._node.get_logger().info('another node commands the joints: stopped moving')
 
 
 def _read_header_stamp(message: JointState) -> tuple[int, int]:
@@ -162,14 +162,14 @@ class SimulatedDriver(Node):
     """
     Follows ``actuator_commands`` and publishes ``actuator_states`` at parameter ``rate``.
 
-    The actuators are those of the robot description, from the parameter ``robot_description`` or
-    else from the topic. The first usable description is kept. The plant runs by the steady clock;
-    stamps are ROS time. Numbers are in the units that the description gives the actuators. With
-    the parameter ``move_demo`` it also commands the joints of the demo.
+    The robot description, from the parameter ``robot_description`` or else from the topic, defines
+    the actuators. The first usable description is kept. The plant runs by the steady clock;
+    stamps are ROS time. Numbers are in the units of the actuators in the description. With the
+    parameter ``move_demo`` the node also commands the joints of the demo.
 
-    :param kwargs: What :class:`rclpy.node.Node` takes.
-    :raises TransmissionBridgeError: If the parameter ``robot_description`` or another value given
-        to the node cannot be used.
+    :param kwargs: Arguments of :class:`rclpy.node.Node`.
+    :raises TransmissionBridgeError: If the parameter ``robot_description`` or another given value
+        cannot be used.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -184,14 +184,14 @@ class SimulatedDriver(Node):
             self._declare_fixed(
                 'actuators',
                 [],
-                'Actuators of the robot that this driver drives, all if empty: the others may '
-                'have drivers of their own.',
+                'Actuators that this driver drives; empty: all. The others may have drivers of '
+                'their own.',
             )
         )
         moves = self._declare_fixed(
             'move_demo',
             False,
-            'Whether the joints of the example arm are moved, until another node commands them.',
+            'Whether the joints of the example arm move until another node commands them.',
         )
         self._mover = _Mover(self, self._steady) if moves else None
         with report_bad_override(self, 'actuator_states'):
@@ -213,7 +213,7 @@ class SimulatedDriver(Node):
             self.get_logger().info(f'waiting for a description on {self._description.origin}')
 
     def _declare_fixed(self, name: str, default: Any, description: str) -> Any:
-        """Declare a parameter that stays as it was given, and return its value."""
+        """Declare a read-only parameter, and return its value."""
         descriptor = ParameterDescriptor(description=description, read_only=True)
         declare_parameter(self, name, default, descriptor)
         return self.get_parameter(name).value
@@ -270,12 +270,12 @@ class SimulatedDriver(Node):
                 record_from_message(message), now=self._read_steady_time()
             )
         except MessageError as error:
-            self._log.warning(error.reason, f'actuator_commands: {error}; message refused')
+            self._log.warning(error.reason, f'actuator_commands: {error}; message rejected')
             return
         strangers = [name for name in unknown if name not in self._robot_actuators]
         if strangers:
             self._log.warning(
-                'unknown', f'actuator_commands: no actuators of this robot: {shortened(strangers)}'
+                'unknown', f'actuator_commands: unknown actuators: {shortened(strangers)}'
             )
 
     def _publish_states(self) -> None:
@@ -294,7 +294,7 @@ class SimulatedDriver(Node):
     def _restart_timer(self) -> None:
         if self._timer is not None:
             self.destroy_timer(self._timer)
-        # Not the node's clock: simulated time may stand still or jump, but a drive does not.
+        # Not the node's clock: simulated time may stand still or jump, a drive does not.
         self._timer = self.create_timer(
             1.0 / self._settings.rate, self._publish_states, clock=self._steady
         )

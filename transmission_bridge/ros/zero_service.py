@@ -2,11 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-``~/zero`` sets offsets such that the present actuator positions mean wanted joint positions.
+Set offsets from the present actuator positions, by the services ``~/zero`` and others.
 
-``~/zero_from_absolute`` takes these positions from the joints' absolute encoders. The offsets are
-set as parameters, atomically, so that others are notified and ``ros2 param dump`` saves them, and
-written to ``tuned_file``.
+``~/zero`` sets the offsets so that the present actuator positions correspond to the target joint
+positions. ``~/zero_from_absolute`` uses the joints' absolute encoders as target positions. The
+offsets are set as parameters, atomically, so that other nodes are notified and ``ros2 param dump``
+saves them, and written to ``tuned_file``.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from transmission_bridge.types import Array
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 _DESCRIPTIONS = {
-    _JOINTS: 'Joints whose offset ~/zero or ~/zero_from_absolute sets, of a linkage those of its '
-    'actuators; empty: all that have one (and an absolute encoder).',
-    _POSITIONS: 'Positions [rad or m] that these joints have after ~/zero; empty: zero for each.',
+    _JOINTS: 'Joints for ~/zero and ~/zero_from_absolute, in a linkage the joints with actuators; '
+    'empty: all joints with an offset (and an absolute encoder).',
+    _POSITIONS: 'Positions of these joints after ~/zero [rad or m]; empty: zero for each.',
 }
 
 _TYPES = {
@@ -51,7 +52,7 @@ _TYPES = {
 
 _POSITION_RANGE = Range(-1e6, 1e6)
 
-#: Returns the position [rad or m] that each joint is to have, at a time [s].
+#: Returns the target position [rad or m] of each joint, at a time [s].
 Wanted: TypeAlias = Callable[[BridgeSession, float], dict[str, float]]
 
 
@@ -59,11 +60,11 @@ class ZeroService:
     """
     The two services and their two parameters, which can be set at any time.
 
-    :param node: The node that they belong to.
+    :param node: The node of the services.
     :param session: Returns the present session, ``None`` while unconfigured.
-    :param keep: Keeps numbers for the next start when a block has ended well; takes their values
-        by parameter, and returns which of them the parameter file will override.
-    :raises ParameterError: If a parameter was given a value that cannot be accepted.
+    :param keep: Context that writes numbers for the next start if its block succeeds. It accepts
+        values by parameter, and returns the parameters that the parameter file will override.
+    :raises ParameterError: If a given value is invalid.
     """
 
     def __init__(
@@ -76,14 +77,14 @@ class ZeroService:
         self._session = session
         self._keep = keep
         for name, description in _DESCRIPTIONS.items():
-            # An empty list has no type of its own in YAML, so the type must be left open.
+            # An empty list has no type in YAML, so the type must be dynamic.
             descriptor = ParameterDescriptor(
                 description=description,
                 additional_constraints=f'Range: {_POSITION_RANGE}' if name == _POSITIONS else '',
                 dynamic_typing=True,
             )
             value = _check_list(name, node.declare_parameter(name, None, descriptor).value)
-            # One without a value is dumped as a word that cannot be loaded again.
+            # A dump of a parameter without a value could not be loaded.
             node.set_parameters([Parameter(name, _TYPES[name], list(value))])
         node.add_on_set_parameters_callback(self._check_zero_parameters)
         self._services = [
@@ -100,7 +101,7 @@ class ZeroService:
                 if parameter.name in _DESCRIPTIONS:
                     _check_list(parameter.name, parameter.value)
                     if parameter.type_ == Parameter.Type.NOT_SET:
-                        # rclpy undeclares what is open in its type: it would be gone.
+                        # rclpy would undeclare a parameter with a dynamic type.
                         return SetParametersResult(
                             successful=False,
                             reason=f'{parameter.name} cannot be deleted; set it to an empty list',
@@ -137,7 +138,7 @@ class ZeroService:
         """
         Set the offsets, and return a sentence with old and new values.
 
-        :raises MessageError: If they cannot be set; then nothing has changed.
+        :raises MessageError: If they cannot be set; nothing has changed.
         """
         session = self._session()
         if session is None or not session.is_open:
@@ -146,7 +147,7 @@ class ZeroService:
         _check_driver_ages(session, now)
         targets, values = wanted(session, now), _find_fresh_values(session, now)
         oldest = now - (session.options.zero_max_age or math.inf)
-        # Where the turn is open, the one that comes nearest: the offset does the rest.
+        # If a turn is unknown, use the closest one; the offset compensates the difference.
         settled = session.states.nearest_turns(targets, oldest)
         for place, position in settled.items():
             values[0, place] = position
@@ -162,8 +163,8 @@ class ZeroService:
             if not self._node.has_parameter(name):
                 raise MessageError(
                     'no_parameter',
-                    f"'{name}', the offset of {change.name}, cannot be "
-                    'a parameter; see the warning at configure',
+                    f"'{name}', the offset of {change.name}, cannot be a parameter; see the "
+                    'warning at configure',
                 )
         with self._keep({name: change.new for name, change in offsets.items()}) as overridden:
             result = self._node.set_parameters_atomically(
@@ -172,22 +173,22 @@ class ZeroService:
             if not result.successful:
                 raise MessageError('refused', result.reason)
             session.states.settle_turns(settled)
-        said = '; '.join(str(change) for change in changes)
+        summary = '; '.join(str(change) for change in changes)
         if overridden:
-            said += (
-                '; at the next start the parameter file counts, not tuned_file, for '
+            summary += (
+                '; at the next start the parameter file overrides tuned_file for '
                 f'{shortened(overridden)}'
             )
-        return said
+        return summary
 
     def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
-        """Return a sentence with the commands that end a held position."""
+        """Return a sentence with the commands that cancel a held position."""
         if getattr(error, 'reason', '') != 'held':
             return ''
         name = self._node.get_fully_qualified_name()
         return (
-            f': stop what commands it, then "ros2 lifecycle set {name} deactivate", '
-            f'"ros2 lifecycle set {name} activate", and once the driver has been heard '
+            f': stop the node that commands it, then "ros2 lifecycle set {name} deactivate", '
+            f'"ros2 lifecycle set {name} activate", and after the first state of the driver '
             f'"ros2 service call {name}{service.lstrip("~")} std_srvs/srv/Trigger" (without '
             f'ros2: service {name}/change_state of type lifecycle_msgs/srv/ChangeState, '
             'transitions '
@@ -199,7 +200,11 @@ class ZeroService:
 
 
 def _check_driver_ages(session: BridgeSession, now: float) -> None:
-    """Refuse if a driver has fallen silent, also without a ``state_timeout``."""
+    """
+    Check the age of the states of each driver, even without a ``state_timeout``.
+
+    :raises MessageError: If a driver is stale (``zero_max_age``).
+    """
     limit = session.options.zero_max_age
     for topic in session.state_topics:
         age = now - session.inputs.statistics[topic].used
@@ -217,7 +222,7 @@ def _find_fresh_values(session: BridgeSession, now: float) -> Array:
     """
     Return the actuators' values; positions that are too old are unknown.
 
-    One of several drivers on a topic may have fallen silent, while the topic as a whole has not.
+    One of several drivers on a topic may be stale while the topic is not.
     """
     merged = session.states.merged
     values: Array = merged.values(now).copy()
@@ -229,7 +234,7 @@ def _find_fresh_values(session: BridgeSession, now: float) -> Array:
 
 def _check_list(name: str, value: Any) -> tuple[Any, ...]:
     """
-    Return the value of a parameter as a tuple, empty if it has none; integers become floats.
+    Return the value of a parameter as a tuple, empty without a value; integers become floats.
 
     :raises ParameterError: If it has the wrong type, or a number is out of range.
     """

@@ -56,7 +56,7 @@ def test_it_moves_until_somebody_else_does(start, peer):
     peer.spin_until(lambda: len(heard) >= 10)
     assert 'no more' not in child.output
     bridge.publish(JointState(name=['elbow_motor'], position=[1.0]))
-    child.wait_for('moving no more')
+    child.wait_for('stopped moving')
     child.signal(signal.SIGINT)
     assert child.ended() == 0
     assert 'Traceback' not in child.output

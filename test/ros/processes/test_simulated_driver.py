@@ -161,7 +161,7 @@ def test_refuses_a_broken_command_and_goes_on(launch, talker, urdf):
     """A ragged message changes nothing and is logged; the next good one is followed."""
     child = launch('--urdf', urdf)
     talker.command(['elbow_motor', 'slide'], position=[9.0])
-    child.wait_for('message refused')
+    child.wait_for('message rejected')
     talker.command(['slide'], position=[0.5])
     message = talker.sees(lambda m: math.isclose(value(m, 'position', 'slide'), 0.5))
     assert value(message, 'position', 'elbow_motor') == 0.0
@@ -171,7 +171,7 @@ def test_names_that_the_robot_lacks_are_logged(launch, talker, urdf):
     """A typing error in a command does not pass in silence; actuators of other drivers do."""
     child = launch('--urdf', urdf, '--ros-args', '-p', "actuators:=['slide']")
     talker.command(['slide', 'elbow_motor', 'elbow_mtoor'], position=[0.5, 0.5, 0.5])
-    child.wait_for("no actuators of this robot: 'elbow_mtoor'")
+    child.wait_for("unknown actuators: 'elbow_mtoor'")
     talker.sees(lambda m: list(m.name) == ['slide'] and math.isclose(m.position[0], 0.5))
 
 
