@@ -223,7 +223,7 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
             assert not peer.change_state('activate')
         level, words = life()
         assert level == ERROR
-        assert 'activate ' in words
+        assert 'activate' in words
         assert str(error) in words
     peer.start()
     assert life() == (OK, 'active')
