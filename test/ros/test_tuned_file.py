@@ -72,7 +72,7 @@ def test_urdf_that_changed(path, robot):
             for t, each in robot.tunables.items() for e in each}  # fmt: skip
     write(path, {LIFT: (1.5, urdf[LIFT]), ROLL: (0.25, urdf[ROLL] + 0.125), 'transmissions.x.y':
                  (1.0, 1.0)})  # fmt: skip
-    values, findings = TunedFile(str(path)).find_valid_numbers(robot, urdf)
+    values, findings = TunedFile(str(path)).check_numbers(robot, urdf)
     assert values == {LIFT: 1.5}
     first, second = sorted(findings, key=lambda each: each.subject, reverse=True)
     assert first.severity == second.severity == 'error'
@@ -85,7 +85,7 @@ def test_number_that_its_transmission_refuses(path, robot):
     ratio = 'transmissions.hoist.joints.lift.mechanical_reduction'
     urdf = {LIFT: 0.5, ratio: -4.0}
     write(path, {LIFT: (1.5, 0.5), ratio: (0.0, -4.0)})
-    values, findings = TunedFile(str(path)).find_valid_numbers(robot, urdf)
+    values, findings = TunedFile(str(path)).check_numbers(robot, urdf)
     assert values == {LIFT: 1.5}
     assert 'other than zero' in findings[0].text
 
@@ -247,7 +247,7 @@ def test_fuzzed_files(path, robot, campaign):
                     data = data[:place] or data
         path.write_bytes(bytes(data))
         try:
-            values, findings = TunedFile(str(path)).find_valid_numbers(robot, URDF)
+            values, findings = TunedFile(str(path)).check_numbers(robot, URDF)
         except ParameterError:
             outcomes['refused'] += 1
         else:

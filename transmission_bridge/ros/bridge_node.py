@@ -14,7 +14,6 @@ from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import (
@@ -42,6 +41,7 @@ from transmission_bridge.ros.parameters import (
     declare_parameter,
     fix_use_sim_time,
     LiveParameters,
+    Parameters,
     read_bridge_options,
 )
 from transmission_bridge.ros.requests import guard_requests
@@ -194,9 +194,7 @@ class TransmissionBridge(LifecycleNode):
                 'through' + (f'; {shortened(errors, 1, show=str)}' if errors else '')
             )
         try:
-            tuned = self._live.declare_tunables(
-                robot, partial(self._read_tuned_numbers, options, robot)
-            )
+            tuned = self._live.declare_tunables(robot, partial(self._read_tuned, options, robot))
             self._session = BridgeSession(self, tuned, options, self._log)
         except BaseException:
             self._release_session()
@@ -275,9 +273,7 @@ class TransmissionBridge(LifecycleNode):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _check_bridge_parameters(
-        self, parameters: Sequence[Parameter[Any]]
-    ) -> SetParametersResult:
+    def _check_bridge_parameters(self, parameters: Parameters) -> SetParametersResult:
         if self._session is not None and any(
             parameter.name == description_source.PARAMETER for parameter in parameters
         ):
@@ -288,7 +284,7 @@ class TransmissionBridge(LifecycleNode):
             )
         return self._live.check_values(parameters)
 
-    def _apply_bridge_parameters(self, parameters: Sequence[Parameter[Any]]) -> None:
+    def _apply_bridge_parameters(self, parameters: Parameters) -> None:
         self._live.commit_values(parameters)
         if any(parameter.name == description_source.PARAMETER for parameter in parameters):
             self._handle_description()
@@ -297,16 +293,14 @@ class TransmissionBridge(LifecycleNode):
         for sentence in self._live.find_unmatched_overrides():
             self.get_logger().warning(sentence)
 
-    def _read_tuned_numbers(
+    def _read_tuned(
         self, options: BridgeOptions, robot: RobotTransmissions, urdf: Mapping[str, float | bool]
     ) -> dict[str, float]:
         """Return the valid numbers of ``tuned_file``, and log the others."""
         values: dict[str, float] = {}
         self.tuned_findings = ()
         if options.tuned_file:
-            values, self.tuned_findings = TunedFile(options.tuned_file).find_valid_numbers(
-                robot, urdf
-            )
+            values, self.tuned_findings = TunedFile(options.tuned_file).check_numbers(robot, urdf)
             self._log_findings(self.tuned_findings)
         return values
 

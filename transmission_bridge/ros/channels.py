@@ -30,11 +30,7 @@ from transmission_bridge.messages.cdr import (
     JointStateWriter,
     UnusualMessageError,
 )
-from transmission_bridge.messages.joint_state import (
-    JointStateRecord,
-    Layout,
-    record_from_message,
-)
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout, record_from_message
 from transmission_bridge.ros.process import read_origin, request_sample_info, unpack_sample
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
@@ -42,7 +38,7 @@ from transmission_bridge.ros.topics import Quality, TOPICS
 # -- Arguments of rclpy for a topic of the table -------------------------------------------------
 
 
-def make_endpoint_arguments(
+def describe_endpoint(
     topic: str, *, name: str = '', quality: Quality | None = None, overridable: bool = True
 ) -> dict[str, Any]:
     """
@@ -187,9 +183,7 @@ class InputTopics:
                 return
             take(view.layout, view, now)
 
-        self._subscribe(
-            make_endpoint_arguments(topic, name=name), read, time or self._time, commands
-        )
+        self._subscribe(describe_endpoint(topic, name=name), read, time or self._time, commands)
 
     def subscribe_commands(
         self,
@@ -205,7 +199,7 @@ class InputTopics:
         :param check: Called with the bytes before they are decoded; may raise
             :class:`MessageError`.
         """
-        arguments = make_endpoint_arguments(topic)
+        arguments = describe_endpoint(topic)
         message_type = arguments['msg_type']
 
         def read(data: bytes, now: float) -> None:
@@ -221,7 +215,7 @@ class InputTopics:
             statistics.heard = statistics.used = -math.inf
         self.is_open = True
 
-    def count_replaced_stamp(self, topic: str, reason: str, sentence: str) -> None:
+    def count_stamp(self, topic: str, reason: str, sentence: str) -> None:
         """Count a stamp that was replaced by the time of receipt, and log a warning."""
         self.statistics[topic].replaced_stamps[reason] += 1
         self._log.warning((topic, reason), f'{topic}: {sentence}')
@@ -313,7 +307,7 @@ class OutputTopics:
         name = name or topic
         with report_bad_override(self._node, name):
             publisher = self._node.create_lifecycle_publisher(
-                **make_endpoint_arguments(topic, name=name)
+                **describe_endpoint(topic, name=name)
             )
         self.publishers[name] = publisher
         return publisher

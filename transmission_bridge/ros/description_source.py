@@ -17,8 +17,8 @@ from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import clipped, DescriptionError, MessageError, shortened
 from transmission_bridge.ros.channels import (
+    describe_endpoint,
     deserialize_bytes,
-    make_endpoint_arguments,
     report_bad_override,
 )
 from transmission_bridge.ros.parameters import declare_parameter
@@ -85,7 +85,7 @@ class DescriptionSource:
             self._subscription = node.create_subscription(
                 callback=self._receive_message,
                 raw=True,
-                **make_endpoint_arguments('robot_description'),
+                **describe_endpoint('robot_description'),
             )
 
     @property

@@ -27,7 +27,7 @@ from transmission_bridge.bridge.diagnostics import (
 from transmission_bridge.bridge.snapshot import LifeCycle, Look, Peers, Watch, Window
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
-from transmission_bridge.ros.channels import make_endpoint_arguments
+from transmission_bridge.ros.channels import describe_endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.peers import (
@@ -105,7 +105,7 @@ class DiagnosticsPublisher:
         self._looked = time.monotonic()
         # A plain publisher, because diagnostics are published in every state.
         self._publisher = node.create_publisher(
-            **make_endpoint_arguments('/diagnostics', overridable=False)
+            **describe_endpoint('/diagnostics', overridable=False)
         )
         # Not the node's clock: simulated time may stand still.
         self._timer = node.create_timer(_PERIOD, self._publish_safely, clock=STEADY)

@@ -303,18 +303,15 @@ def _make_launch(
 
     return LaunchDescription(
         [
-            *(_declare_argument(argument) for argument in declared),
-            OpaqueFunction(function=start_parts),
+            DeclareLaunchArgument(
+                argument.name,
+                default_value=argument.default,
+                description=argument.description,
+                choices=argument.choices or None,
+            )
+            for argument in declared
         ]
-    )
-
-
-def _declare_argument(argument: LaunchArgument) -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(
-        argument.name,
-        default_value=argument.default,
-        description=argument.description,
-        choices=argument.choices or None,
+        + [OpaqueFunction(function=start_parts)]
     )
 
 
@@ -330,14 +327,12 @@ def _start_view(values: _Values) -> list[LaunchDescriptionEntity]:
     """Show the robot with the installed tools; the bridge does not need them."""
     actions = _start_state_publisher(values)
     if values['rviz'] == 'true':
-        actions += _start_if_installed(
-            'rviz2', 'no picture', values, [_make_clock_parameter(values)]
-        )
+        actions += _start_if_installed('rviz2', 'no picture', values, [_choose_clock(values)])
     return actions
 
 
 def _start_state_publisher(values: _Values) -> list[LaunchDescriptionEntity]:
-    parameters = [_make_clock_parameter(values), *_make_description_parameter(plan_bridge(values))]
+    parameters = [_choose_clock(values), *_make_description_parameter(plan_bridge(values))]
     return _start_if_installed('robot_state_publisher', 'no transforms', values, parameters)
 
 
@@ -350,7 +345,7 @@ def _start_controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         executable='ros2_control_node',
         namespace=values['namespace'],
         # It receives the description from the topic of robot_state_publisher.
-        parameters=[_make_clock_parameter(values), parameter_file(values['controllers_file'])],
+        parameters=[_choose_clock(values), parameter_file(values['controllers_file'])],
         output='screen',
     )
     spawner = Node(
@@ -371,13 +366,11 @@ def _start_controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         output='screen',
     )
 
-    def start_spawner(
-        event: ProcessExited, context: LaunchContext
-    ) -> list[LaunchDescriptionEntity]:
+    def spawn(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         return [spawner] if event.returncode == 0 else []
 
     # The handler must come before the process.
-    handler = RegisterEventHandler(OnProcessExit(target_action=waiter, on_exit=start_spawner))
+    handler = RegisterEventHandler(OnProcessExit(target_action=waiter, on_exit=spawn))
     return [manager, handler, waiter]
 
 
@@ -402,7 +395,7 @@ def _find_config(name: str) -> str:
     return str(resource('config', name))
 
 
-def _make_clock_parameter(values: _Values) -> dict[str, Any]:
+def _choose_clock(values: _Values) -> dict[str, Any]:
     return {'use_sim_time': values['use_sim_time'] == 'true'}
 
 

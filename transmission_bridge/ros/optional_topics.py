@@ -86,13 +86,8 @@ class SensorTopics:
         self.paths: dict[str, SensorPath] = {}
         self._outputs = {}
         for source, target, interface, field in _KINDS:
-            self.paths[source] = SensorPath(
-                robot,
-                interface,
-                field,
-                options,
-                driver_names=drivers.on_topic(source),
-            )
+            names = drivers.on_topic(source)
+            self.paths[source] = SensorPath(robot, interface, field, options, driver_names=names)
             self._outputs[source] = outputs.add_publisher(target)
             # Also without a namespace, because another node may read the sensors.
             for namespace in dict.fromkeys(('', *drivers.namespaces)):

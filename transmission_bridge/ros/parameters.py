@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -42,6 +42,9 @@ from transmission_bridge.errors import closest, ParameterError, shortened, Trans
 from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
+
+#: Parameters of one request.
+Parameters: TypeAlias = Sequence[Parameter[Any]]
 
 # -- Declaring and setting: an invalid value is an error; ``10`` is read as ``10.0`` --------------
 
@@ -94,26 +97,18 @@ def declare_parameter(
     if span is not None:
         span.check(name, value)
     if value == []:
-        _declare_empty_list(node, name, descriptor)
+        # rclpy would infer a list of bytes. Without a value, requests for several parameters with
+        # this one would fail, and so would ``ros2 param dump``.
+        kind = Parameter.Type.STRING_ARRAY
+        node.declare_parameter(name, kind, ignore_override=True)
+        node.set_parameters([Parameter(name, kind, [])])
+        descriptor.type = kind.value
+        node.set_descriptor(name, descriptor)
         return
     try:
         node.declare_parameter(name, value, descriptor, ignore_override=True)
     except InvalidParameterValueException as error:
         raise ParameterError(f'parameter {name}: {error}', parameter=name) from error
-
-
-def _declare_empty_list(node: Node, name: str, descriptor: ParameterDescriptor) -> None:
-    """
-    Declare an empty list of texts.
-
-    rclpy would infer a list of bytes. Without a value, requests for several parameters with this
-    one would fail, and so would ``ros2 param dump``.
-    """
-    kind = Parameter.Type.STRING_ARRAY
-    node.declare_parameter(name, kind, ignore_override=True)
-    node.set_parameters([Parameter(name, kind, [])])
-    descriptor.type = kind.value
-    node.set_descriptor(name, descriptor)
 
 
 def check_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
@@ -429,7 +424,7 @@ class LiveParameters:
 
     # -- callbacks -------------------------------------------------------------------------------
 
-    def check_values(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+    def check_values(self, parameters: Parameters) -> SetParametersResult:
         """Check parameters before they are set; parameters of others are accepted."""
         values = self._select_tunables(parameters)
         if self._declaring or self._robot is None or not values:
@@ -442,7 +437,7 @@ class LiveParameters:
         self._checked = values, tuned
         return SetParametersResult(successful=True)
 
-    def commit_values(self, parameters: Sequence[Parameter[Any]]) -> None:
+    def commit_values(self, parameters: Parameters) -> None:
         """Apply parameters that have been set."""
         values = self._select_tunables(parameters)
         if self._declaring or self._robot is None or not values:
@@ -469,7 +464,7 @@ class LiveParameters:
 
     # -- names -----------------------------------------------------------------------------------
 
-    def _select_tunables(self, parameters: Sequence[Parameter[Any]]) -> dict[str, Any]:
+    def _select_tunables(self, parameters: Parameters) -> dict[str, Any]:
         return {
             parameter.name: parameter.value
             for parameter in parameters

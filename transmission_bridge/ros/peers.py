@@ -187,7 +187,7 @@ def _fill_durations(profile: QoSProfile) -> QoSProfile:
     return resolved
 
 
-class _TopicProbe:
+class _Probe:
     """
     Subscribes to a topic for a short time, in addition to the node's own subscription.
 
@@ -250,7 +250,7 @@ class SharedTopic:
         self._topic = topic
         self._knows = knows
         self._publishers: set[bytes] = set()
-        self._probe: _TopicProbe | None = None
+        self._probe: _Probe | None = None
         self._shared: tuple[str, ...] = ()
         self._rest = 0
 
@@ -267,7 +267,7 @@ class SharedTopic:
         elif self._probe is None:
             self._rest -= 1
             if self._rest < 0:
-                self._probe = _TopicProbe(self._node, JointState, self._topic, _DEPTH)
+                self._probe = _Probe(self._node, JointState, self._topic, _DEPTH)
                 self._looks, self._taken = 0, 0
                 self._reader = JointStateReader()
                 self._numbers: dict[str, int] = {}
@@ -275,7 +275,7 @@ class SharedTopic:
             self._read_probe(self._probe)
         return self._shared
 
-    def _read_probe(self, probe: _TopicProbe) -> None:
+    def _read_probe(self, probe: _Probe) -> None:
         found = {}
         self._looks += 1
         for data, number in probe.take_samples():
@@ -313,7 +313,7 @@ class Namesake:
         self._node = node
         # With the last byte of its length, because other names may end with this one.
         self._mark = f'\0{name}: '.encode()
-        self._probe: _TopicProbe | None = None
+        self._probe: _Probe | None = None
         self._is_heard = False
 
     def find_namesake(self, graph: Graph) -> bool:
@@ -322,9 +322,7 @@ class Namesake:
             self.stop_probe()
             self._is_heard = False
         elif self._probe is None:
-            self._probe = _TopicProbe(
-                self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS
-            )
+            self._probe = _Probe(self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS)
             # Our next message will be counted.
             self._surplus = -1
         else:

@@ -230,19 +230,17 @@ def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = 
         if name == 'events':
             from rclpy.experimental.events_executor import EventsExecutor
 
-            while _ExecutorLoop(
-                node, EventsExecutor(context=node.context), stop
-            ).run_while_keeping_up():
+            while _Loop(node, EventsExecutor(context=node.context), stop).run_while_keeping_up():
                 node.get_logger().warning(
                     f'callbacks wait for more than {_LATE:g} s: messages come faster than they '
                     'can be handled; the single-threaded executor, which drops messages, takes '
                     f'over for {_RELIEF:g} s: check whether a node floods a topic',
                     throttle_duration_sec=_SAID_AGAIN,
                 )
-                relief = _ExecutorLoop(node, make_attentive_executor(node.context), stop)
+                relief = _Loop(node, make_attentive_executor(node.context), stop)
                 relief.run(_PERIOD, time.monotonic() + _RELIEF)
         else:
-            _ExecutorLoop(node, make_attentive_executor(node.context), stop).run()
+            _Loop(node, make_attentive_executor(node.context), stop).run()
 
 
 def make_attentive_executor(context: Context | None = None) -> SingleThreadedExecutor:
@@ -317,7 +315,7 @@ def make_attentive_executor(context: Context | None = None) -> SingleThreadedExe
     return executor
 
 
-class _ExecutorLoop:
+class _Loop:
     """An executor that runs the callbacks of a node."""
 
     def __init__(self, node: Node, executor: Any, stop: StopRequest) -> None:

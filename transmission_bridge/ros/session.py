@@ -198,9 +198,7 @@ class BridgeSession:
         names = (*robot.actuator_names, *robot.joint_names)
         self.inputs = InputTopics(node, self.time, log, names, self._stall.check)
         forget_stamps = self.states.merged.forget_stamps
-        self._stamp = StampJudge(
-            self._read_stamp, self.inputs.count_replaced_stamp, forget_stamps
-        ).judge
+        self._stamp = StampJudge(self._read_stamp, self.inputs.count_stamp, forget_stamps).judge
         try:
             self._make_topics()
         except BaseException:
@@ -215,32 +213,21 @@ class BridgeSession:
         # A session is open only while the node is active.
         self._publishers: dict[tuple[str, str], Callable[[Any], object]] = {}
         for namespace, publisher in self._command_publishers.items():
-            self._publishers['actuator_commands', namespace] = partial(
-                self._publish_command, publisher.publish
-            )
+            command = partial(self._publish_command, publisher.publish)
+            self._publishers['actuator_commands', namespace] = command
         self._publishers |= make_array_publishers(self.outputs, tuple(self.gate.orders))
         self._publishers |= make_trajectory_publishers(self.outputs, self.drivers.namespaces)
         check_separate_topics(self._node, self.state_topics)
+        inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
-            take = partial(self._receive_state, topic)
-            self.inputs.subscribe_joint_states(
-                'actuator_states', take, name=topic, time=self._clock.at_state
-            )
-        self.inputs.subscribe_joint_states(
-            'joint_commands', partial(self._receive_command, 'joint_commands'), commands=True
-        )
-        singles, self.missing = subscribe_joint_commands(
-            self.inputs, self.robot, self._receive_command
-        )
-        arrays = subscribe_joint_arrays(
-            self.inputs, self.robot, self.options.command_joints, self._receive_array
-        )
-        self.command_topics = (
-            'joint_commands',
-            *singles,
-            *arrays,
-            TRAJECTORY_TOPIC,
-        )
+            take, at_state = partial(self._map_state, topic), self._clock.at_state
+            inputs.subscribe_joint_states('actuator_states', take, name=topic, time=at_state)
+        take = partial(self._map_command, 'joint_commands')
+        inputs.subscribe_joint_states('joint_commands', take, commands=True)
+        singles, self.missing = subscribe_joint_commands(inputs, robot, self._map_command)
+        order = self.options.command_joints
+        arrays = subscribe_joint_arrays(inputs, robot, order, self._map_array)
+        self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
         self._sensors = SensorTopics(
             self.inputs,
             self.outputs,
@@ -290,9 +277,8 @@ class BridgeSession:
         self.opened = time.monotonic()
         self.inputs.open_topics()
         if self.options.publish == 'rate':
-            self._start_timer(
-                1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock
-            )
+            period = 1.0 / self.options.publish_rate
+            self._start_timer(period, self._publish_at_rate, self._clock.rate_clock)
         self._stall.reset()
         # One timer for stalls and timeouts, because each timer costs every message a little.
         for clock in self._clock.watch_clocks:
@@ -309,14 +295,11 @@ class BridgeSession:
         now = self.time()
         if left := self.gate.left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
-        if self.bridge.stop(self._read_stamp(), now):
-            self._wait_for_drivers()
-
-    def _wait_for_drivers(self) -> None:
+        publishers = self._command_publishers if self.bridge.stop(self._read_stamp(), now) else {}
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
-        for publisher in self._command_publishers.values():
-            left = max(deadline - time.monotonic(), 0.0)
-            publisher.wait_for_all_acked(Duration(seconds=left))
+        for publisher in publishers.values():
+            remaining = max(deadline - time.monotonic(), 0.0)
+            publisher.wait_for_all_acked(Duration(seconds=remaining))
 
     def destroy_session(self) -> None:
         """Remove every topic."""
@@ -351,9 +334,7 @@ class BridgeSession:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _receive_state(
-        self, topic: str, layout: Layout, data: JointStateRecord, now: float
-    ) -> None:
+    def _map_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         self._stall.look()
         self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
         if self._publishes_any or self._trigger.heard(topic, now):
@@ -364,18 +345,16 @@ class BridgeSession:
         if message is not None:
             self._publish_states(message)
 
-    def _publish_state(self) -> None:
+    def _publish_at_rate(self) -> None:
         self._publish_joint_states(self.time())
 
-    def _receive_command(
-        self, topic: str, layout: Layout, data: JointStateRecord, now: float
-    ) -> None:
+    def _map_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         if self.options.max_command_age:  # reading the time in rclpy costs as much as mapping
             check_age(data.stamp, self._read_stamp(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)
         self.bridge.command(layout, data, stamp, now, topic)
 
-    def _receive_array(self, topic: str, interface: str, values: Array, now: float) -> None:
+    def _map_array(self, topic: str, interface: str, values: Array, now: float) -> None:
         self.bridge.command_interface(topic, interface, values, self._read_stamp(), now)
 
     def _expire_commands(self) -> None:

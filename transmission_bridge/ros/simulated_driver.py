@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -19,7 +18,6 @@ from rcl_interfaces.msg import (
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.driver_units import DriverUnits
@@ -33,9 +31,9 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.channels import make_endpoint_arguments, report_bad_override
+from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.parameters import accept_integers, declare_parameter
+from transmission_bridge.ros.parameters import accept_integers, declare_parameter, Parameters
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
@@ -75,9 +73,7 @@ def declare_settings(node: Node) -> DriverSettings:
     return DriverSettings(**values)
 
 
-def change_settings(
-    settings: DriverSettings, parameters: Sequence[Parameter[Any]]
-) -> DriverSettings:
+def change_settings(settings: DriverSettings, parameters: Parameters) -> DriverSettings:
     """
     Return the settings with the values of these parameters; other parameters are ignored.
 
@@ -107,7 +103,7 @@ class _Mover:
     def __init__(self, node: Node, steady: Clock) -> None:
         self._node, self._steady = node, steady
         self._timer: Any = None
-        self._start_drive: dict[str, float] = {}
+        self._initial: dict[str, float] = {}
         self._stamps: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
         self._publisher = node.create_publisher(JointState, 'joint_commands', 10)
         node.create_subscription(JointState, 'joint_states', self._start_moving, 10)
@@ -116,7 +112,7 @@ class _Mover:
         """Start from the present positions as soon as all joints of the arm are known."""
         positions = dict(zip(message.name, message.position, strict=False))
         if self._timer is None and MOTIONS.keys() <= positions.keys():
-            self._start_drive = {name: positions[name] for name in MOTIONS}
+            self._initial = {name: positions[name] for name in MOTIONS}
             self._began = self._steady.now()
             self._timer = self._node.create_timer(
                 _PERIOD, self._publish_motion, clock=self._steady
@@ -124,14 +120,12 @@ class _Mover:
             self._node.get_logger().info('moving the arm until another node commands it')
 
     def _publish_motion(self) -> None:
-        command = command_at(
-            (self._steady.now() - self._began).nanoseconds * 1e-9, self._start_drive
-        )
+        command = command_at((self._steady.now() - self._began).nanoseconds * 1e-9, self._initial)
         message = JointState(name=list(MOTIONS))
         message.header.stamp = self._node.get_clock().now().to_msg()
         message.position = list(command['position'].values())
         message.velocity = list(command['velocity'].values())
-        self._stamps.append(_read_header_stamp(message))
+        self._stamps.append(_read_stamp(message))
         self._publisher.publish(message)
 
     def stop_if_overridden(self, command: JointState) -> None:
@@ -144,14 +138,14 @@ class _Mover:
         if (
             self._timer is None
             or self._timer.is_canceled()
-            or _read_header_stamp(command) in self._stamps
+            or _read_stamp(command) in self._stamps
         ):
             return
         self._timer.cancel()
         self._node.get_logger().info('another node commands the joints: stopped moving')
 
 
-def _read_header_stamp(message: JointState) -> tuple[int, int]:
+def _read_stamp(message: JointState) -> tuple[int, int]:
     return message.header.stamp.sec, message.header.stamp.nanosec
 
 
@@ -196,11 +190,11 @@ class SimulatedDriver(Node):
         self._mover = _Mover(self, self._steady) if moves else None
         with report_bad_override(self, 'actuator_states'):
             self._states = self.create_publisher(
-                **make_endpoint_arguments('actuator_states', quality=RELIABLE)
+                **describe_endpoint('actuator_states', quality=RELIABLE)
             )
         with report_bad_override(self, 'actuator_commands'):
             self._commands = self.create_subscription(
-                callback=self._receive_command, **make_endpoint_arguments('actuator_commands')
+                callback=self._receive_command, **describe_endpoint('actuator_commands')
             )
         self._description = DescriptionSource(self, self._use_description)
         accept_integers(self)
@@ -242,7 +236,7 @@ class SimulatedDriver(Node):
         scales = DriverUnits(transmissions).scales
         if scales is not None:
             scales = scales[:, [transmissions.actuator_names.index(name) for name in names]]
-        self._driver = Driver(names, self._settings, now=self._read_steady_time(), scales=scales)
+        self._driver = Driver(names, self._settings, now=self._read_clock(), scales=scales)
         self._restart_timer()
         self.get_logger().info(clipped(f'driving {len(names)} actuators: {", ".join(names)}'))
 
@@ -266,9 +260,7 @@ class SimulatedDriver(Node):
         if self._driver is None:
             return
         try:
-            unknown = self._driver.command(
-                record_from_message(message), now=self._read_steady_time()
-            )
+            unknown = self._driver.command(record_from_message(message), now=self._read_clock())
         except MessageError as error:
             self._log.warning(error.reason, f'actuator_commands: {error}; message rejected')
             return
@@ -279,16 +271,14 @@ class SimulatedDriver(Node):
             )
 
     def _publish_states(self) -> None:
-        record = (
-            self._driver.sample(now=self._read_steady_time()) if self._driver is not None else None
-        )
+        record = self._driver.sample(now=self._read_clock()) if self._driver is not None else None
         if record is not None:
             message = JointState()
             stamp = self.get_clock().now().seconds_nanoseconds()
             fill_message(message, replace(record, stamp=stamp))
             self._states.publish(message)
 
-    def _read_steady_time(self) -> float:
+    def _read_clock(self) -> float:
         return self._steady.now().nanoseconds * 1e-9
 
     def _restart_timer(self) -> None:
@@ -301,9 +291,7 @@ class SimulatedDriver(Node):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _check_driver_parameters(
-        self, parameters: Sequence[Parameter[Any]]
-    ) -> SetParametersResult:
+    def _check_driver_parameters(self, parameters: Parameters) -> SetParametersResult:
         try:
             change_settings(self._settings, parameters)
             for parameter in parameters:
@@ -319,11 +307,11 @@ class SimulatedDriver(Node):
         if text:
             self._read_robot(text)
 
-    def _apply_driver_parameters(self, parameters: Sequence[Parameter[Any]]) -> None:
+    def _apply_driver_parameters(self, parameters: Parameters) -> None:
         before = self._settings
         self._settings = change_settings(before, parameters)
         if self._driver is not None and self._settings != before:
-            self._driver.use(self._settings, now=self._read_steady_time())
+            self._driver.use(self._settings, now=self._read_clock())
             if self._settings.rate != before.rate:
                 self._restart_timer()
         if any(parameter.name == description_source.PARAMETER for parameter in parameters):

@@ -48,15 +48,12 @@ class _Waiter:
         self._subscription = node.create_subscription(
             JointState, 'joint_states', self._end_at_first_state, qos
         )
+        self._topic_name = str(self._subscription.topic_name)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(_REMINDER, self._remind, clock=steady)
         node.get_logger().info(
             f'waiting for the first joint position on {self._topic_name} to start controllers'
         )
-
-    @property
-    def _topic_name(self) -> str:
-        return str(self._subscription.topic_name)
 
     def _end_at_first_state(self, message: JointState) -> None:
         if not self.has_states and any(map(math.isfinite, message.position)):

@@ -159,7 +159,7 @@ class TunedFile:
             found=found,
         )
 
-    def find_valid_numbers(
+    def check_numbers(
         self, robot: RobotTransmissions, urdf: Mapping[str, float | bool]
     ) -> tuple[dict[str, float], tuple[Finding, ...]]:
         """
@@ -203,9 +203,8 @@ class TunedFile:
         """
         is_done = False
         try:
-            with replace_file(
-                self._path, _format_numbers({**self.read_numbers(), **changes}).encode()
-            ):
+            data = _format_numbers({**self.read_numbers(), **changes}).encode()
+            with replace_file(self._path, data):
                 yield
                 is_done = True
         except MessageError:  # from the block

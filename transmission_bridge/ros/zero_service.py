@@ -33,7 +33,7 @@ from transmission_bridge.errors import (
     shortened,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.parameters import convert_exactly
+from transmission_bridge.ros.parameters import convert_exactly, Parameters
 from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
 
@@ -95,7 +95,7 @@ class ZeroService:
             )
         ]
 
-    def _check_zero_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+    def _check_zero_parameters(self, parameters: Parameters) -> SetParametersResult:
         try:
             for parameter in parameters:
                 if parameter.name in _DESCRIPTIONS:
@@ -111,11 +111,7 @@ class ZeroService:
         return SetParametersResult(successful=True)
 
     def _serve_zero(
-        self,
-        name: str,
-        wanted: Wanted,
-        request: Trigger.Request,
-        response: Trigger.Response,
+        self, name: str, wanted: Wanted, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
         try:
             response.message = self._set_offsets(wanted)
@@ -126,13 +122,11 @@ class ZeroService:
         return response
 
     def _find_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        return wanted_positions(
-            session.robot, self._read_list(_JOINTS), self._read_list(_POSITIONS)
-        )
+        return wanted_positions(session.robot, self._read(_JOINTS), self._read(_POSITIONS))
 
     def _find_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
         absolute = session.find_absolute_positions(now, session.options.zero_max_age or math.inf)
-        return absolute_targets(session.robot, self._read_list(_JOINTS), absolute)
+        return absolute_targets(session.robot, self._read(_JOINTS), absolute)
 
     def _set_offsets(self, wanted: Wanted) -> str:
         """
@@ -195,7 +189,7 @@ class ZeroService:
             f'{Transition.TRANSITION_DEACTIVATE} and {Transition.TRANSITION_ACTIVATE})'
         )
 
-    def _read_list(self, name: str) -> tuple[Any, ...]:
+    def _read(self, name: str) -> tuple[Any, ...]:
         return _check_list(name, self._node.get_parameter(name).value)
 
 
