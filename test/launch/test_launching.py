@@ -24,7 +24,7 @@ from launch_ros.utilities import evaluate_parameters
 from transmission_bridge.errors import DescriptionError, ParameterError, UnknownNameError
 from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan, launching
-from transmission_bridge.ros.launching import bridge_node, description_text
+from transmission_bridge.ros.launching import bridge_node, load_description_text
 
 pytestmark = pytest.mark.ros
 
@@ -273,7 +273,7 @@ def test_description_text(tmp_path):
     """A URDF is taken as it is; a xacro file is expanded, or says what it needs."""
     plain = tmp_path / 'plain.urdf'
     plain.write_text('<robot name="plain"/>', encoding='utf-8')
-    assert description_text(str(plain)) == '<robot name="plain"/>'
+    assert load_description_text(str(plain)) == '<robot name="plain"/>'
     macro = tmp_path / 'macro.urdf.xacro'
     macro.write_text(
         '<robot name="macro" xmlns:xacro="http://www.ros.org/wiki/xacro">'
@@ -284,10 +284,10 @@ def test_description_text(tmp_path):
         import xacro  # noqa: F401
     except ModuleNotFoundError:
         with pytest.raises(RuntimeError, match='needs xacro'):
-            description_text(str(macro))
+            load_description_text(str(macro))
     else:
-        assert 'link_3' in description_text(str(macro))
-        assert 'link_8' in description_text(str(macro), 'n:=8')
+        assert 'link_3' in load_description_text(str(macro))
+        assert 'link_8' in load_description_text(str(macro), 'n:=8')
 
 
 def test_an_empty_description(tmp_path):
@@ -296,7 +296,7 @@ def test_an_empty_description(tmp_path):
     for text in ('', '\ufeff \n'):
         empty.write_text(text, encoding='utf-8')
         with pytest.raises(DescriptionError, match=f"file '{empty}' is empty: .*xacro"):
-            description_text(str(empty))
+            load_description_text(str(empty))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_description_without_end(monkeypatch, tmp_path, file, error, reason):
     monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
     os.mkfifo(tmp_path / 'pipe')
     with pytest.raises(error, match=reason):
-        description_text(str(tmp_path / file))
+        load_description_text(str(tmp_path / file))
 
 
 def test_the_files_are_thin():

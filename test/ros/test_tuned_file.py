@@ -49,13 +49,13 @@ def write(path, changes):
 def test_numbers_come_back_to_the_last_bit(path):
     """What was kept is read, with all bits; later numbers replace earlier ones, others stay."""
     kept = {}
-    assert TunedFile(str(path)).read_numbers() == {}
+    assert TunedFile(str(path)).read_tuned_numbers() == {}
     chance = random.Random(1)
     for _ in range(30):
         name = chance.choice([LIFT, ROLL, PITCH, 'transmissions.1.joints.yes.offset'])
         kept[name] = (chance.gauss(0.0, 10.0 ** chance.randint(-12, 5)), chance.uniform(-3, 3))
         write(path, {name: kept[name]})
-        assert TunedFile(str(path)).read_numbers() == kept
+        assert TunedFile(str(path)).read_tuned_numbers() == kept
 
 
 def test_it_is_a_parameter_file_as_well(path):
@@ -173,7 +173,7 @@ def test_permissions_and_links_stay(path):
     write(link, {LIFT: (2.0, 0.5)})
     assert link.is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
-    assert TunedFile(str(path)).read_numbers() == {LIFT: (2.0, 0.5)}
+    assert TunedFile(str(path)).read_tuned_numbers() == {LIFT: (2.0, 0.5)}
 
 
 BAD = [
@@ -194,7 +194,7 @@ def test_file_that_no_bridge_wrote(path, data):
     """It is refused in one sentence, in reading and before it would be overwritten."""
     path.write_bytes(data)
     with pytest.raises(ParameterError, match='cannot be used') as caught:
-        TunedFile(str(path)).read_numbers()
+        TunedFile(str(path)).read_tuned_numbers()
     assert '\n' not in str(caught.value)
     with pytest.raises(MessageError, match='cannot be used'):
         write(path, {LIFT: (1.0, 0.5)})
@@ -218,7 +218,7 @@ def test_only_a_regular_file_is_read(path, kind):
         path.symlink_to('/dev/zero')
     file = TunedFile(str(path))
     with pytest.raises(ParameterError, match='expected a regular file, found a folder, pipe'):
-        file.read_numbers()
+        file.read_tuned_numbers()
     with pytest.raises(MessageError, match='expected a regular file'), file.keep_numbers({}):
         pass
 

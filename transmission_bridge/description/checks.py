@@ -37,7 +37,7 @@ def check_block_joints(
                 continue
             joint = joints.find_usable(component.name)
             if joint is None:
-                joints.report_missing(findings.add_ignored, component, component.name)
+                joints.report_missing_joint(findings.add_ignored, component, component.name)
             elif joint.type == 'fixed':
                 findings.add_ignored(
                     component,
@@ -100,7 +100,7 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
     for joint in joints.usable:
         if joint.mimic is not None and joints.find_usable(joint.mimic.joint) is None:
             prefix = f"joint '{joint.name}' cannot follow: "
-            joints.report_missing(findings.add_error, joint, joint.mimic.joint, prefix)
+            joints.report_missing_joint(findings.add_error, joint, joint.mimic.joint, prefix)
 
 
 # -- Transmissions compared with each other and with the joints of the robot ---------------------
@@ -148,7 +148,7 @@ def _check_driven_joints(spec: TransmissionSpec, joints: RobotJoints, findings: 
     for member in spec.joints:
         joint = joints.find_usable(member.name)
         if joint is None:
-            joints.report_missing(findings.add_error, member, member.name)
+            joints.report_missing_joint(findings.add_error, member, member.name)
         elif not joint.is_scalar:
             findings.add_error(
                 member,

@@ -75,7 +75,7 @@ class Findings:
             self._by_path = {element.path: element for element in elements}
         return self._by_path[place.path]
 
-    def find_child(self, place: Placed, tag: str) -> Element:
+    def find_child_or_self(self, place: Placed, tag: str) -> Element:
         """Return a child of the element, or the element itself if it has no such child."""
         element = self.find_element(place)
         return element.find_child(tag) or element

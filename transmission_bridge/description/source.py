@@ -55,14 +55,14 @@ def description_text(source: str | bytes | bytearray | os.PathLike[str], *, name
     if isinstance(source, str) and ('<' in source or not source.strip('\ufeff \t\r\n')):
         text = source
         # Each character has at least one byte: a cheap check before the exact one.
-        _check_length(len(text))
+        _check_byte_count(len(text))
     elif isinstance(source, (bytes, bytearray)):
         text = _decode_text(bytes(source))
     else:
         name = os.fsdecode(source)
         text = _decode_text(_read_path(source))
     try:
-        _check_length(len(text.encode('utf-8')))
+        _check_byte_count(len(text.encode('utf-8')))
     except UnicodeEncodeError as error:
         raise DescriptionError(
             'the robot description is not text',
@@ -118,7 +118,7 @@ def _blank_span(text: str, start: int, end: int) -> str:
     return text[:start] + re.sub(r'[^\n]', ' ', text[start:end]) + text[end:]
 
 
-def _check_length(size: int) -> None:
+def _check_byte_count(size: int) -> None:
     if size > MAX_BYTES:
         raise DescriptionError(
             'the robot description is too long', expected=f'at most {MAX_BYTES} bytes'
@@ -189,7 +189,7 @@ def encoding_of(data: bytes) -> tuple[bytes, str]:
 
 
 def _decode_text(data: bytes) -> str:
-    _check_length(len(data))
+    _check_byte_count(len(data))
     mark, encoding = encoding_of(data)
     return _decode_with(data[len(mark) :], encoding)
 

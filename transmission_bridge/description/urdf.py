@@ -45,7 +45,7 @@ class RobotJoints:
         """Whether the robot has such a joint, usable or dropped."""
         return name in self._lines
 
-    def report_missing(
+    def report_missing_joint(
         self, report: Callable[..., None], place: Placed, name: str, prefix: str = ''
     ) -> None:
         """Report why no usable joint has this name."""
@@ -154,7 +154,7 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
         missing = [name for name in ('effort', 'velocity') if getattr(limits, name) is None]
         if missing and joint.is_scalar:
             findings.add_ignored(
-                findings.find_child(joint, 'limit'),
+                findings.find_child_or_self(joint, 'limit'),
                 '<limit> is incomplete: a missing limit is infinite',
                 expected=' and '.join(f'attribute {name}' for name in missing),
                 found='none',
@@ -162,7 +162,7 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
         lower, upper = limits.lower, limits.upper
         if lower is not None and upper is not None and lower > upper:
             findings.add_warning(
-                findings.find_child(joint, 'limit'),
+                findings.find_child_or_self(joint, 'limit'),
                 'the lower limit is above the upper one',
                 expected='lower at most upper',
                 found=f'{lower} to {upper}',

@@ -195,12 +195,12 @@ def read_magnitude(text: str) -> float:
 def make_choice_reader(*names: str) -> Callable[[str], str]:
     """Return a function that accepts only these texts and the empty one."""
 
-    def read(text: str) -> str:
+    def read_choice(text: str) -> str:
         if text and text not in names:
             raise ValueFault('one of ' + ', '.join(names), text)
         return text
 
-    return read
+    return read_choice
 
 
 def read_boolean(text: str) -> bool:
@@ -214,13 +214,13 @@ def read_boolean(text: str) -> bool:
 
 def read_vector(text: str) -> tuple[float, float, float]:
     """Read three numbers, separated by white space."""
-    x, y, z = _read_numbers(text, 3, 'three numbers')
+    x, y, z = _read_number_list(text, 3, 'three numbers')
     return x, y, z
 
 
 def read_quaternion(text: str) -> tuple[float, float, float, float]:
     """Read a quaternion x, y, z, w and normalise it."""
-    values = _read_numbers(text, 4, 'four numbers')
+    values = _read_number_list(text, 4, 'four numbers')
     # Divided by the largest component first, so that no square overflows or underflows.
     scale = max(map(abs, values))
     if scale == 0.0:
@@ -232,12 +232,12 @@ def read_quaternion(text: str) -> tuple[float, float, float, float]:
 
 def read_color(text: str) -> tuple[float, float, float, float]:
     """Read red, green, blue and opacity, each clipped to 0 to 1."""
-    values = _read_numbers(text, 4, 'four numbers')
+    values = _read_number_list(text, 4, 'four numbers')
     red, green, blue, alpha = (min(max(value, 0.0), 1.0) for value in values)
     return red, green, blue, alpha
 
 
-def _read_numbers(text: str, count: int, expected: str) -> list[float]:
+def _read_number_list(text: str, count: int, expected: str) -> list[float]:
     words = [word for word in _SPACES.split(text) if word]
     if len(words) != count:
         raise ValueFault(expected, text)

@@ -141,7 +141,7 @@ class Walker:
         if len(parsed) > 1:
             self._report_repeated(texts, parsed, value)
         if value.missing and (not parsed or (parsed[0] == '' and not value.may_be_empty)):
-            self._report_missing(place, row, value, texts, errors)
+            self._report_missing_value(place, row, value, texts, errors)
         if parsed:
             values[value.target] = parsed[0]
         if self.findings.errors > errors and (
@@ -149,7 +149,7 @@ class Walker:
         ):
             raise Unusable
 
-    def _report_missing(
+    def _report_missing_value(
         self, element: Element, row: Row, value: Value, texts: Texts, errors: int
     ) -> None:
         if self.findings.errors > errors:  # another error has the reason

@@ -140,7 +140,7 @@ class TransmissionBridge(LifecycleNode):
             ),
         )
         self._autostart = bool(self.get_parameter('autostart').value)
-        self._live = LiveParameters(self, self._replace_maps, self._check_new_maps)
+        self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
         self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
         self._zero = ZeroService(self, lambda: self._session, self._keep_tuned_numbers)
@@ -220,7 +220,7 @@ class TransmissionBridge(LifecycleNode):
     @guard_transition
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the last commands (``on_stop``), then stop publishing."""
-        self._close_session()
+        self._stop_session()
         return super().on_deactivate(state)
 
     @guard_transition
@@ -234,14 +234,14 @@ class TransmissionBridge(LifecycleNode):
         """Stop and release everything, from any state, and end autostart."""
         self._autostart = False
         self._cancel_start()
-        self._close_session()
+        self._stop_session()
         self._release_session()
         return super().on_shutdown(state)
 
     @guard_transition
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Release everything; the unconfigured node can be configured again."""
-        self._close_session()
+        self._stop_session()
         self._release_session()
         return TransitionCallbackReturn.SUCCESS
 
@@ -250,7 +250,7 @@ class TransmissionBridge(LifecycleNode):
         if self.life_state != 'finalized':
             self.trigger_shutdown()
 
-    def _close_session(self) -> None:
+    def _stop_session(self) -> None:
         if self._session is not None:
             self._session.close_session()
 
@@ -320,11 +320,11 @@ class TransmissionBridge(LifecycleNode):
         with TunedFile(session.options.tuned_file).keep_numbers(changes):
             yield tuple(name for name in values if name in self._live.given)
 
-    def _check_new_maps(self, robot: RobotTransmissions) -> None:
+    def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
             self._session.check_new_maps(robot)
 
-    def _replace_maps(self, robot: RobotTransmissions) -> None:
+    def _use_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
             self._session.replace_maps(robot)
 

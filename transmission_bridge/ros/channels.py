@@ -171,7 +171,7 @@ class InputTopics:
         """
         reader = JointStateReader()
 
-        def read(data: bytes, now: float) -> None:
+        def unpack(data: bytes, now: float) -> None:
             try:
                 view = reader.read(data)
             except CutMessageError as error:
@@ -183,7 +183,7 @@ class InputTopics:
                 return
             take(view.layout, view, now)
 
-        self._subscribe(describe_endpoint(topic, name=name), read, time or self._time, commands)
+        self._subscribe(describe_endpoint(topic, name=name), unpack, time or self._time, commands)
 
     def subscribe_commands(
         self,
@@ -202,12 +202,12 @@ class InputTopics:
         arguments = describe_endpoint(topic)
         message_type = arguments['msg_type']
 
-        def read(data: bytes, now: float) -> None:
+        def use_command(data: bytes, now: float) -> None:
             if check is not None:
                 check(data)
             take(deserialize_bytes(data, message_type), now)
 
-        self._subscribe(arguments, read, self._time, commands=True)
+        self._subscribe(arguments, use_command, self._time, commands=True)
 
     def open_topics(self) -> None:
         """Accept messages from now on, and forget the times of earlier messages."""

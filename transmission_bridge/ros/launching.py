@@ -129,10 +129,10 @@ class RobotDescription(Substitution):
         """Return the text, empty for an empty path."""
         path = perform_substitutions(context, self._path)
         arguments = perform_substitutions(context, self._arguments)
-        return description_text(path, arguments) if path else ''
+        return load_description_text(path, arguments) if path else ''
 
 
-def description_text(path: str, xacro_arguments: str = '') -> str:
+def load_description_text(path: str, xacro_arguments: str = '') -> str:
     """
     Return the URDF in a file, or the result of a ``.xacro`` file.
 
@@ -163,7 +163,7 @@ def make_node_action(
 ) -> Node:
     """Return the action that starts the node of a plan."""
     # Later entries override earlier ones: arguments override the file.
-    files = [parameter_file(plan.params_file)] if plan.params_file else []
+    files = [make_parameter_file(plan.params_file)] if plan.params_file else []
     switches = {
         name: ParameterValue(normalize_to_list_of_substitutions(value), value_type=bool)
         for name, value in plan.switches.items()
@@ -184,7 +184,7 @@ def make_node_action(
     )
 
 
-def parameter_file(path: Any) -> ParameterFile:
+def make_parameter_file(path: Any) -> ParameterFile:
     """Return a parameter file that must exist at the launch."""
     return ParameterFile([_ReadableFile(path)])
 
@@ -345,7 +345,7 @@ def _start_controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         executable='ros2_control_node',
         namespace=values['namespace'],
         # It receives the description from the topic of robot_state_publisher.
-        parameters=[_choose_clock(values), parameter_file(values['controllers_file'])],
+        parameters=[_choose_clock(values), make_parameter_file(values['controllers_file'])],
         output='screen',
     )
     spawner = Node(

@@ -244,7 +244,7 @@ def subscribe_trajectories(
     :param ros_time: Returns the time of the clock of stamps.
     """
 
-    def check_length(data: bytes) -> None:
+    def check_waypoints(data: bytes) -> None:
         # Checked before the decoding, which takes longer than the mapping.
         bridge.trajectories.check_length(waypoint_count(data))
 
@@ -260,4 +260,4 @@ def subscribe_trajectories(
             delay = max(0.0, seconds + nanoseconds * 1e-9)
         bridge.command_trajectory(trajectory, now, now + delay)
 
-    inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_length)
+    inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)

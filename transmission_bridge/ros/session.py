@@ -220,13 +220,13 @@ class BridgeSession:
         check_separate_topics(self._node, self.state_topics)
         inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
-            take, at_state = partial(self._map_state, topic), self._clock.at_state
+            take, at_state = partial(self._use_state, topic), self._clock.at_state
             inputs.subscribe_joint_states('actuator_states', take, name=topic, time=at_state)
-        take = partial(self._map_command, 'joint_commands')
+        take = partial(self._use_command, 'joint_commands')
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
-        singles, self.missing = subscribe_joint_commands(inputs, robot, self._map_command)
+        singles, self.missing = subscribe_joint_commands(inputs, robot, self._use_command)
         order = self.options.command_joints
-        arrays = subscribe_joint_arrays(inputs, robot, order, self._map_array)
+        arrays = subscribe_joint_arrays(inputs, robot, order, self._use_array)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
         self._sensors = SensorTopics(
             self.inputs,
@@ -246,7 +246,7 @@ class BridgeSession:
         sensors = (path.report for path in self._sensors.paths.values())
         return (self.states.report, self.gate.report, *sensors)
 
-    def find_absolute_positions(self, now: float, max_age: float) -> Array:
+    def read_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
         return self._sensors.find_absolute_positions(now, max_age)
 
@@ -334,7 +334,7 @@ class BridgeSession:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _map_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
+    def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         self._stall.look()
         self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
         if self._publishes_any or self._trigger.heard(topic, now):
@@ -348,13 +348,13 @@ class BridgeSession:
     def _publish_at_rate(self) -> None:
         self._publish_joint_states(self.time())
 
-    def _map_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
+    def _use_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         if self.options.max_command_age:  # reading the time in rclpy costs as much as mapping
             check_age(data.stamp, self._read_stamp(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)
         self.bridge.command(layout, data, stamp, now, topic)
 
-    def _map_array(self, topic: str, interface: str, values: Array, now: float) -> None:
+    def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:
         self.bridge.command_interface(topic, interface, values, self._read_stamp(), now)
 
     def _expire_commands(self) -> None:

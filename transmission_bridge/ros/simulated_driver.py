@@ -125,7 +125,7 @@ class _Mover:
         message.header.stamp = self._node.get_clock().now().to_msg()
         message.position = list(command['position'].values())
         message.velocity = list(command['velocity'].values())
-        self._stamps.append(_read_stamp(message))
+        self._stamps.append(_find_stamp(message))
         self._publisher.publish(message)
 
     def stop_if_overridden(self, command: JointState) -> None:
@@ -138,14 +138,14 @@ class _Mover:
         if (
             self._timer is None
             or self._timer.is_canceled()
-            or _read_stamp(command) in self._stamps
+            or _find_stamp(command) in self._stamps
         ):
             return
         self._timer.cancel()
         self._node.get_logger().info('another node commands the joints: stopped moving')
 
 
-def _read_stamp(message: JointState) -> tuple[int, int]:
+def _find_stamp(message: JointState) -> tuple[int, int]:
     return message.header.stamp.sec, message.header.stamp.nanosec
 
 

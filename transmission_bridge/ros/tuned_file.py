@@ -104,7 +104,7 @@ class TunedFile:
     def __init__(self, path: str) -> None:
         self._path = os.path.expanduser(path)
 
-    def read_numbers(self) -> dict[str, tuple[float, float]]:
+    def read_tuned_numbers(self) -> dict[str, tuple[float, float]]:
         """
         Return the number of each parameter, and the number of the URDF that it replaced.
 
@@ -167,10 +167,10 @@ class TunedFile:
 
         :param robot: The robot with the numbers of its URDF.
         :param urdf: The numbers of its URDF by parameter.
-        :raises ParameterError: As :meth:`read_numbers`.
+        :raises ParameterError: As :meth:`read_tuned_numbers`.
         """
         reasons: dict[str, str] = {}
-        numbers = self.read_numbers()
+        numbers = self.read_tuned_numbers()
         for name, (_, replaced) in numbers.items():
             if name not in urdf:
                 reasons[name] = f'this robot has no such parameter{closest(name, urdf)}'
@@ -198,12 +198,12 @@ class TunedFile:
 
         Other numbers in the file stay. Errors occur before the block begins.
 
-        :param changes: As :meth:`read_numbers` returns them.
+        :param changes: As :meth:`read_tuned_numbers` returns them.
         :raises MessageError: If the file cannot be written (``not_kept``).
         """
         is_done = False
         try:
-            data = _format_numbers({**self.read_numbers(), **changes}).encode()
+            data = _format_numbers({**self.read_tuned_numbers(), **changes}).encode()
             with replace_file(self._path, data):
                 yield
                 is_done = True

@@ -122,11 +122,11 @@ class ZeroService:
         return response
 
     def _find_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        return wanted_positions(session.robot, self._read(_JOINTS), self._read(_POSITIONS))
+        return wanted_positions(session.robot, self._get_list(_JOINTS), self._get_list(_POSITIONS))
 
     def _find_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        absolute = session.find_absolute_positions(now, session.options.zero_max_age or math.inf)
-        return absolute_targets(session.robot, self._read(_JOINTS), absolute)
+        absolute = session.read_absolute_positions(now, session.options.zero_max_age or math.inf)
+        return absolute_targets(session.robot, self._get_list(_JOINTS), absolute)
 
     def _set_offsets(self, wanted: Wanted) -> str:
         """
@@ -189,7 +189,7 @@ class ZeroService:
             f'{Transition.TRANSITION_DEACTIVATE} and {Transition.TRANSITION_ACTIVATE})'
         )
 
-    def _read(self, name: str) -> tuple[Any, ...]:
+    def _get_list(self, name: str) -> tuple[Any, ...]:
         return _check_list(name, self._node.get_parameter(name).value)
 
 
