@@ -233,8 +233,8 @@ def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = 
             while _Loop(node, EventsExecutor(context=node.context), stop).run_while_keeping_up():
                 node.get_logger().warning(
                     f'callbacks wait for more than {_LATE:g} s: messages come faster than they '
-                    'can be handled; the single-threaded executor, which drops messages, takes '
-                    f'over for {_RELIEF:g} s: check whether a node floods a topic',
+                    'can be handled; the single-threaded executor takes over for '
+                    f'{_RELIEF:g} s and drops messages: check whether a node floods a topic',
                     throttle_duration_sec=_SAID_AGAIN,
                 )
                 relief = _Loop(node, make_attentive_executor(node.context), stop)
