@@ -211,9 +211,9 @@ class TransmissionSpec:
     :param block: Name of the ``<ros2_control>`` block, empty in the ROS 1 dialect.
     :param ignore_absolute_encoder: Whether every joint has ROS 1's
         ``<ignoreTransmissionAbsoluteEncoder>``: absolute positions pass through by role.
-    :param can_command: Whether the actuators can be commanded through it. ROS 2: a joint has a
-        command interface, and not all joints or actuators are ``read_only``. ROS 1: a joint has
-        no hardware interface, or another one than ``JointStateInterface``.
+    :param can_command: Whether the actuators can be commanded through it. ROS 2: a joint that is
+        not ``read_only`` has a command interface, and not all actuators are ``read_only``. ROS 1:
+        a joint has no hardware interface, or another one than ``JointStateInterface``.
     """
 
     name: str

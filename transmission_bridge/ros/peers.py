@@ -214,9 +214,9 @@ class _Probe:
 
     def take_samples(self) -> list[tuple[bytes, int]]:
         """Return the latest messages with their numbers, also those still in the queue."""
-        # A slow executor could receive messages of only one of several publishers: the number of
-        # messages lost between two callbacks may be constant. So the queue is read directly. If
-        # another version of rclpy does not allow this, the received messages have to suffice.
+        # A slow executor could receive messages of only one of several publishers, if it loses the
+        # same number of messages before each callback. So the queue is read directly. If another
+        # version of rclpy does not allow this, only messages of the callback are returned.
         with suppress(AttributeError, TypeError):
             for _ in range(self._depth):
                 with self._subscription.handle:
