@@ -65,7 +65,7 @@ JOINTS = ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_pitch', 'wrist_roll',
     ],
 )
 def test_closest(name, found):
-    """Who mistyped a name reads which ones are most like it, none where none is."""
+    """The hint for a mistyped name lists the closest names, if any are close."""
     assert closest(name, JOINTS) == found
     assert closest(name, ()) == ''
 

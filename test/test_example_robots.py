@@ -98,7 +98,7 @@ def test_arm_moves_as_its_comments_say(motors):
 
 @given(values, values)
 def test_arm_conserves_power(efforts, velocities):
-    """What the motors put in, the joints give out."""
+    """The power of the motors equals the power of the joints."""
     joint_efforts = ARM.actuator_to_joint('effort', efforts)
     joint_velocities = ARM.actuator_to_joint('velocity', velocities)
     # The terms are those of J and its inverse, which may be larger than the products themselves.

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Who may import whom."""
+"""Allowed imports between rooms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import transmission_bridge
 
 PACKAGE = Path(transmission_bridge.__file__).parent
 
-#: What each room may import of the package, besides itself. The arrows point one way.
+#: Rooms that each room may import, in addition to itself. The arrows have one direction.
 ALLOWED = {
     'errors': set(),
     'types': set(),

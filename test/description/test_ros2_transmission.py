@@ -125,7 +125,7 @@ def test_the_same_value_twice_is_a_warning(block: Callable[..., str], joint: str
 def test_wrong_spellings_are_left_to_the_type(
     block: Callable[..., str], joint: str, name: str, path: str
 ) -> None:
-    """What ros2_control would ignore in silence does not count, and is handed on by its name."""
+    """Data that ros2_control would silently ignore become parameters."""
     robot = load_description(block(transmission(joint, ACTUATOR)))
     assert robot.findings == ()
     (member,) = robot.transmission('t').joints

@@ -88,7 +88,7 @@ def test_every_number_of_the_grammar_is_read(
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_read_back_exactly(value: float) -> None:
-    """What repr writes is read without loss."""
+    """Numbers written by repr are read exactly."""
     assert read_number(repr(value)) == value
 
 
@@ -203,7 +203,7 @@ def test_two_edits_are_forgiven(meant: tuple[str, str], edits: list[tuple[str, i
 
 @pytest.mark.parametrize('text', ['${gear}', '-${gear}', ' ${2 * pi}\n', '$(arg gear)', '1 ${x'])
 def test_a_number_that_xacro_would_compute(text: str) -> None:
-    """What xacro has not computed is recognised, and the error says what to do."""
+    """An expression of xacro is recognised, and the error has the remedy."""
     with pytest.raises(ValueFault, match='xacro was not run, give the output of "xacro FILE"'):
         read_number(text)
     with pytest.raises(ValueFault, match='a decimal number such as'):

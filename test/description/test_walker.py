@@ -51,7 +51,7 @@ def test_a_row_is_read() -> None:
 
 
 def test_both_spellings_with_one_value_are_a_warning() -> None:
-    """What is given as an attribute and as an element is used once."""
+    """A value given as an attribute and as an element is used once."""
     made, findings = walked('<spring stiffness="2"><stiffness>2</stiffness></spring>', SPRING)
     assert made.stiffness == 2.0
     assert findings == [

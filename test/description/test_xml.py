@@ -188,7 +188,7 @@ def test_lines_are_right_beyond_what_the_parser_counts(before: int) -> None:
 
 
 def test_syntax_errors_name_their_line() -> None:
-    """What the parser says comes with the line, once."""
+    """The error of the parser has the line once."""
     error = refusal('\n\n<robot>\n<joint></robot>')
     assert error.line == 4
     assert 'mismatch' in error.message

@@ -265,7 +265,7 @@ def bridge_crash(system, peer, folder):
 
 
 def wrong_description(system, peer, folder):
-    """A wrong description leaves the bridge unconfigured and says why; a right one wakes it."""
+    """A wrong description keeps the bridge unconfigured with a reason; a right one starts it."""
     wrong = folder / 'wrong.urdf'
     text = Path(ROBOT).read_text(encoding='utf-8')
     wrong.write_text(
@@ -285,7 +285,7 @@ def wrong_description(system, peer, folder):
 
 
 def late_description(system, peer, folder):
-    """A description that comes late is waited for, which is said, and used when it comes."""
+    """The bridge reports that it waits for a late description, and uses it when it comes."""
     said = 'no robot_description yet: topic /late_description has 0 publishers'
     chosen = values(robot_description_file='', remappings='robot_description:=late_description')
     system.start(launch_plan.plan_bridge(chosen))

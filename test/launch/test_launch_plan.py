@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files start, where there is no launch."""
+"""The plans of the launch files, without launch."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_misspelt_remappings_are_refused():
 
 @pytest.mark.parametrize('topic', TOPICS)
 def test_arguments_for_each_topic_are_refused(topic):
-    """They are gone; the error says what to write."""
+    """They were removed; the error has the replacement."""
     name = f'{topic.lstrip("/")}_topic'
     with pytest.raises(ParameterError, match=re.escape(f"remappings:='{topic}:=NAME'")):
         launch_plan.reject_removed_arguments(['namespace', name])

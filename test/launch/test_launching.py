@@ -67,7 +67,7 @@ def started(name, kind='py', **arguments):
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('name', NAMES)
 def test_every_choice_is_an_argument_with_a_description(name, kind):
-    """All arguments are there in each format, have defaults, and tell what they mean."""
+    """All arguments exist in each format with default and description."""
     arguments = included(name, kind).get_launch_arguments()
     assert {argument.name for argument in arguments} == COMMON | MORE[name]
     for argument in arguments:
@@ -131,7 +131,7 @@ def parameters_of(node, context):
 
 
 def test_no_description_file_leaves_the_parameter_alone():
-    """What a parameter file says of robot_description is not emptied by the launch file."""
+    """A robot_description in a parameter file is not cleared by the launch file."""
     (node,), context = started('bridge')
     for each in parameters_of(node, context):
         assert not isinstance(each, dict) or 'robot_description' not in each
@@ -257,7 +257,7 @@ def test_missing_parameter_file_stops_the_launch(path):
 
 
 def test_a_choice_that_is_none_stops_the_launch():
-    """What could be no value of an argument is refused before anything starts."""
+    """An impossible value of an argument is an error before any node starts."""
     for name in ('autostart', 'use_sim_time', 'respawn'):
         with pytest.raises(RuntimeError, match=f'"{name}" provided value "loud" is not valid'):
             started('bridge', **{name: 'loud'})
@@ -270,7 +270,7 @@ def test_no_parameter_file():
 
 
 def test_description_text(tmp_path):
-    """A URDF is taken as it is; a xacro file is expanded, or says what it needs."""
+    """A URDF is used as it is; a xacro file is expanded, or the error has the missing package."""
     plain = tmp_path / 'plain.urdf'
     plain.write_text('<robot name="plain"/>', encoding='utf-8')
     assert load_description_text(str(plain)) == '<robot name="plain"/>'
@@ -291,7 +291,7 @@ def test_description_text(tmp_path):
 
 
 def test_an_empty_description(tmp_path):
-    """What a xacro that failed leaves behind stops the launch, and the file is named."""
+    """The empty output of a failed xacro stops the launch with an error about the file."""
     empty = tmp_path / 'robot.urdf'
     for text in ('', '\ufeff \n'):
         empty.write_text(text, encoding='utf-8')

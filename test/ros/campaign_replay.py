@@ -30,7 +30,7 @@ from bridge_reference import (
     stamp_that_counts,
 )
 
-#: What passes through is the same under all parameters.
+#: Joints that pass through are equal under all parameters.
 _SAME = {'finger'}
 
 #: Seconds from the first message to its check, at most.

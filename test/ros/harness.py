@@ -86,7 +86,7 @@ LATCHED = QoSProfile(
 
 BRIDGE = 'transmission_bridge'
 
-#: Where transitions lead to.
+#: State after each transition.
 GOALS = {
     'configure': 'inactive',
     'activate': 'active',

@@ -97,7 +97,7 @@ def test_topics_if_asked_for(active_bridge):
     ],
 )
 def test_wrong_order_fails_configure(peer, make_bridge, reference, capfd, parameters, words):
-    """A name that cannot be there fails the configuration with a sentence that says which."""
+    """An unknown name fails the configuration, and the error has the name."""
     node = make_bridge({'robot_description': reference.URDF, **parameters})
     assert not peer.change_state('configure')
     assert peer.state() == 'unconfigured'
@@ -138,7 +138,7 @@ def test_dropped_as_a_whole(peer, active_bridge, wire):
 
 
 def test_limits_partial_commands_and_sources(peer, active_bridge, reference, wire):
-    """Arrays obey the rules of all commands: coupled joints hold, sources are told apart."""
+    """Arrays obey the rules of all commands: coupled joints hold, sources are distinguished."""
     node = active_bridge({'command_joints': ['roll']})
     bridge = wire(node)
     commands, send = bridge.commands(), bridge.sender('position_commands')

@@ -243,7 +243,7 @@ def test_contested_joints(peer, active_bridge, reference, diagnostics):
 @pytest.mark.versions
 @INCOMPATIBLE
 def test_incompatible_peers(peer, harness, active_bridge, diagnostics):
-    """Who does not fit is named, on inputs and outputs, and forgotten when it is gone."""
+    """Incompatible peers of inputs and outputs are reported until they are gone."""
     from rclpy.qos import DurabilityPolicy, QoSProfile
     from sensor_msgs.msg import JointState
 
@@ -281,7 +281,7 @@ def test_compatible_peers(peer, active_bridge, diagnostics):
 
 @INCOMPATIBLE
 def test_incompatible_after_an_override(peer, harness, active_bridge, diagnostics):
-    """What counts is the quality of service in force, not the default."""
+    """The active quality of service is judged, not the default."""
     from sensor_msgs.msg import JointState
 
     active_bridge(RELIABLE_STATES)
@@ -537,7 +537,7 @@ def test_transmission_that_raises(
 
 
 def test_two_robots(peer, make_bridge, reference, diagnostics):
-    """Two bridges in two namespaces can be told apart on the one topic."""
+    """Two bridges in two namespaces are distinguished on the one topic."""
     for namespace in ('one', 'two'):
         make_bridge({'robot_description': reference.URDF}, namespace=namespace)
     assert peer.change_state('configure', 'two/transmission_bridge')

@@ -88,7 +88,7 @@ def launch(harness, start_process, tmp_path):
 
 
 def ended_well(process):
-    """End a process that must still run and have nothing to say of a bug."""
+    """Stop a process that must still run and have no bug in its log."""
     assert process._child.poll() is None, process.output
     assert process.stop(signal.SIGINT) == 0
     assert 'Traceback' not in process.output

@@ -198,7 +198,7 @@ def test_names(meet, harness, reference, start_process, tmp_path, executor):
             rounds.append(True)
             peer.send(commands, reference.Message((HARMFUL,), (1.0,)))
             trajectories.publish(JointTrajectory(joint_names=[HARMFUL]))
-            # Strangers are told of until somebody known has come.
+            # Unknown names are reported until a known name has come.
             known = ['left'] if told[-1] in process.output else []
             peer.send(states, reference.Message((*known, HARMFUL), (1.0,) * (len(known) + 1)))
             peer.send(states, reference.Message((*known, *names), (1.0,) * (len(known) + 80)))
@@ -249,7 +249,7 @@ def test_memory(meet, harness, reference, start_process, tmp_path, executor):
             stamped = reference.Message(honest.names, honest.arrays['position'], stamp=(1, number))
             peer.exchange(publisher, stamped, heard)
 
-    # What queues and a message under way take, they keep.
+    # Queues and a message in transit keep their memory.
     for number in range(3):
         send(number)
     before = resident(process)

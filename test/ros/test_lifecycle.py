@@ -302,7 +302,7 @@ def test_nothing_is_sent_where_nothing_was_commanded(peer, reference, active_bri
     assert actuators == []
 
 
-#: What a callback does: it succeeds, meets a mistake of the user, or meets a bug.
+#: Outcome of a callback: success, a mistake of the user, or a bug.
 OUTCOMES = st.sampled_from([None, MessageError('test', 'a mistake'), ZeroDivisionError(BUG)])
 STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
 

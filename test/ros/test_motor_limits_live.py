@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What reaches a motor is within its limits and its time: a bridge as a process, over real DDS."""
+"""Commands to a motor are within its limits and in time: a bridge as a process, over real DDS."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_load_is_held(start):
 
 
 def test_a_partner_does_not_creep(start, reference):
-    """What a driver sags is not commanded: a partner stays where it was measured once."""
+    """A sagging joint is not commanded: a partner holds its first measured position."""
     robot = start()
     sag = count()
     stop = robot.stream(lambda: robot.report(left=0.3 - 1e-3 * next(sag), right=-0.7))
@@ -462,7 +462,7 @@ def test_a_jump(start):
 
 
 def test_a_component_that_is_silent_at_its_target(start):
-    """Joints of topic-based hardware have no timeout, and the log says so and warns."""
+    """Joints of topic-based hardware have no timeout, and the log warns about it."""
     robot = start(
         ('reference/Hardware', 'joint_state_topic_hardware_interface/JointStateTopicSystem'),
         ('"lift"><command_interface name="position"', '"lift"><command_interface name="velocity"'),

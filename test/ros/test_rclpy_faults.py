@@ -349,7 +349,7 @@ except Exception:
 
 @pytest.mark.versions
 def test_fault_no_identity_of_writers(harness):
-    """Before rclpy 8 the information on a sample does not tell who wrote it."""
+    """Before rclpy 8 the information on a sample does not have its writer."""
     script = """
 publisher, told = node.create_publisher(String, 'told', 10), Future()
 node.create_subscription(String, 'told', lambda sample, info: told.set_result(info), 10)
@@ -409,7 +409,7 @@ def test_fault_no_public_overrides(harness):
 
 @pytest.mark.versions
 def test_fault_log_in_any_file(harness, tmp_path):
-    """Where a process is started without standard error, a file that is opened gets the log."""
+    """In a process without standard error, an opened file gets the log."""
     file = tmp_path / 'data'
     script = f"""
 import os
@@ -567,7 +567,7 @@ def test_private_uses_are_found():
 
 @pytest.mark.versions
 def test_no_attribute_of_ours_hides_one_of_rclpy(context):
-    """What the nodes here keep for themselves has no name that rclpy's nodes have."""
+    """Private attributes of the nodes do not hide attributes of rclpy's nodes."""
     from rclpy.lifecycle import LifecycleNode
 
     from transmission_bridge.ros.bridge_node import TransmissionBridge

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which clock times of receipt come from, and how simulated time goes on when it stands still."""
+"""The clock of times of receipt, and simulated time that stands still."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_ros_time_that_stands_still_under_states(drivers):
 
 
 def test_a_pause():
-    """What nothing comes in does not count, nor does one state before the clock goes on."""
+    """Time without messages is not counted, and neither is one state before the clock resumes."""
     simulation = Simulation()
     simulation.states(1.0, factor=1.0)
     for _ in range(3):

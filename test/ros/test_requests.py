@@ -184,7 +184,7 @@ class Attacker:
 
 
 def check_answer(request, response):
-    """Check that a response has the shape that its request asks for, and says what was wrong."""
+    """Check that a response has the form required by its request, and the reason."""
     if hasattr(response, 'results'):
         assert len(response.results) == len(request.parameters)
         assert all(result.successful or result.reason for result in response.results)
@@ -326,7 +326,7 @@ def test_maps_are_built_once_for_a_request(peer, active_bridge):
 
 
 def test_a_bug_at_the_end_of_a_request_is_answered(peer, active_bridge):
-    """Where new maps cannot be used, the node goes on and each parameter has the reason."""
+    """If new maps cannot be used, the node continues, and each parameter has the reason."""
     node = active_bridge()
 
     def fail(robot):
@@ -452,7 +452,7 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
 
 @pytest.mark.versions
 def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
-    """What cannot be written as a message is answered with the empty response."""
+    """A response that cannot be encoded is replaced by the empty response."""
     from rcl_interfaces.msg import ListParametersResult
 
     node = active_bridge()

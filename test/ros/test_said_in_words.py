@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a user gets wrong is said soon: in the log once, in diagnostics as long as it lasts."""
+"""A mistake of a user is reported soon: in the log once, in diagnostics as long as it lasts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
-#: Seconds within which a mistake is said.
+#: Seconds until a mistake is reported.
 SOON = 3.0
 
 MAIN = 'transmission_bridge.ros.bridge_main'
@@ -112,7 +112,7 @@ def urdf(tmp_path, reference):
 
 
 def test_autostart_forgotten(witness, urdf):
-    """Who forgot to start the bridge reads how; who stopped it on purpose is left in peace."""
+    """A bridge that was never started explains how; a bridge stopped on purpose does not."""
     name = '/left/arm'
     bridge = witness(
         '--urdf', urdf(), '--ros-args', '-r', '__ns:=/left', '-r', '__node:=arm', name=name
@@ -140,7 +140,7 @@ def test_autostart_forgotten(witness, urdf):
 
 
 def test_the_start_line(witness, urdf):
-    """The log says that the bridge is active, and what its topics are called after remapping."""
+    """The log has the active state and the names of the topics after remapping."""
     bridge = witness(
         *('--urdf', urdf(), '--ros-args', '-p', 'autostart:=true', '-r', '__ns:=/left'),
         *('-r', 'actuator_states:=/motors/states', '-p', 'command_joints:=[lift]'),
@@ -161,7 +161,7 @@ def test_the_start_line(witness, urdf):
 #: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
 @pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
 def test_no_description(witness, harness, reference):
-    """Who waits for a description says where, who publishes elsewhere, and what to do."""
+    """A bridge without a description reports its topic, other publishers, and what to do."""
     bridge = witness('--ros-args', '-p', 'autostart:=true')
     elsewhere = bridge.peer.latch(reference.URDF, '/left/robot_description')
     assert bridge.life('topic /robot_description has 0 publishers', level=WARN) <= SOON
@@ -200,7 +200,7 @@ def test_failed_configure(witness, harness, reference, tmp_path):
 
 
 def test_failed_activation(peer, make_bridge, reference, monkeypatch):
-    """Why activating failed is said until it succeeds, be it a mistake or a bug."""
+    """The reason of a failed activation is reported until it succeeds, for mistakes and bugs."""
     from transmission_bridge.bridge.diagnostics import judge
     from transmission_bridge.errors import ParameterError
     from transmission_bridge.ros.peers import Graph
@@ -262,7 +262,7 @@ XACRO = """<robot name="quad" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 
 def test_unexpanded_xacro(witness, urdf):
-    """Where every transmission is a macro, no joint runs at 1:1, and the reason is said."""
+    """If every transmission is a macro, no joint runs at 1:1, and the reason is reported."""
     bridge = witness('--urdf', urdf(XACRO), '--ros-args', '-p', 'autostart:=true')
     words = ('unexpanded xacro', 'the output of "xacro FILE"', '<xacro:include> and 1 ')
     assert bridge.life('configure failed', *words, level=ERROR) <= SOON
@@ -272,7 +272,7 @@ def test_unexpanded_xacro(witness, urdf):
 
 
 def test_a_number_left_to_xacro(witness, urdf):
-    """Where a number is an expression still, the error is of xacro, not of the number's form."""
+    """If a number is an expression, the error is about xacro, not about its format."""
     drive = """<transmission name="t">
       <plugin>transmission_interface/SimpleTransmission</plugin>
       <joint name="hip" role="joint1"><mechanical_reduction>${gear}</mechanical_reduction></joint>
@@ -330,7 +330,7 @@ def test_a_motor_of_a_refused_transmission(witness, urdf, with_slide, reference)
 
 
 def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
-    """Who drives nothing but these reads why nothing comes of it, and not to rename them."""
+    """A driver of only these actuators is told the reason, without the advice to rename them."""
     bridge = witness('--urdf', urdf(with_slide), '--ros-args', '-p', 'autostart:=true')
     bridge.becomes_active()
     driver = bridge.peer.publisher('actuator_states')
@@ -375,7 +375,7 @@ def test_names_that_cannot_be(witness, urdf, with_slide, parameter, words):
 
 
 def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_path):
-    """Numbers of the file that differ from the URDF's are told, and names that match nothing."""
+    """Numbers of the file that differ from the URDF are reported, and unmatched names."""
     path = harness.parameter_file(
         tmp_path / 'bridge.yaml',
         {
@@ -416,7 +416,7 @@ def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_
 
 
 def test_a_misspelt_autostart(witness, harness, urdf, tmp_path):
-    """A misspelt parameter that keeps the bridge from being started is told at once."""
+    """A misspelt parameter that prevents the start is reported at once."""
     path = harness.parameter_file(tmp_path / 'bridge.yaml', {'autostrt': 'true', f'{LIFT}.x': '1'})
     bridge = witness('--urdf', urdf(), '--ros-args', '--params-file', path)
     bridge.process.wait_for("'autostrt' matches no parameter (closest: 'autostart')")
@@ -429,7 +429,7 @@ def test_a_misspelt_autostart(witness, harness, urdf, tmp_path):
 
 
 def test_many_numbers_of_another_urdf(peer, make_bridge, reference, capfd):
-    """Of many numbers the first are told, of none nothing is."""
+    """Of many numbers the first are reported; without numbers nothing is."""
     names = [
         f'transmissions.{name}.offset'
         for name in ('hoist.joints.lift', 'gauge.joints.dial', 'wrist.joints.roll')
@@ -447,7 +447,7 @@ def test_many_numbers_of_another_urdf(peer, make_bridge, reference, capfd):
     assert line.count('(URDF ') == 5
     assert line.endswith(' and 2 more')
     assert peer.change_state('cleanup')
-    # What was set since is not of the file, and what is as in the URDF differs from nothing.
+    # Values set since the start and values equal to the URDF are not reported.
     make_bridge({'robot_description': reference.URDF, names[0]: 0.3}, namespace='equal')
     assert peer.change_state('configure', '/equal/transmission_bridge')
     assert 'differ' not in capfd.readouterr().err
@@ -522,7 +522,7 @@ def test_ever_other_unknown_joints(witness, urdf, reference):
     ],
 )
 def test_ragged_commands(peer, active_bridge, reference, capfd, names, values, words):
-    """A command with too few or too many numbers is told how many, and of whom, are expected."""
+    """For a command of the wrong length, the expected length and its joints are reported."""
     active_bridge()
     controller = peer.publisher('joint_commands')
     peer.send(controller, reference.Message(names, **values))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the messages look like, who can connect, and under which names."""
+"""Contents, compatible peers and names of the messages."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_messages_of_others(peer, reference, active_bridge, capfd, source, targe
 
 
 def test_a_driver_with_other_names(peer, reference, active_bridge, capfd):
-    """A driver whose names are all unknown is told so, with the names that are expected."""
+    """A driver with only unknown names is reported with the expected names."""
     node = active_bridge(reliable('actuator_states'))
     driver, counts = peer.publisher('actuator_states'), node._session.inputs.statistics
     peer.send(driver, reference.Message(('motor_a', 'motor_b'), (1.0, 2.0), stamp=(1, 0)))

@@ -92,7 +92,7 @@ def test_mapped_over_dds(peer, active_bridge, reference, wire):
 
 
 def test_refused_and_counted(peer, active_bridge, wire):
-    """What cannot be used is dropped as a whole, counted by reason, and the next is taken."""
+    """An invalid trajectory is dropped completely and counted by reason; the next is accepted."""
     node = active_bridge()
     send, heard = wire(node)
     nan = float('nan')

@@ -47,7 +47,7 @@ def write(path, changes):
 
 
 def test_numbers_come_back_to_the_last_bit(path):
-    """What was kept is read, with all bits; later numbers replace earlier ones, others stay."""
+    """Stored numbers are read exactly; later numbers replace earlier ones, others stay."""
     kept = {}
     assert TunedFile(str(path)).read_tuned_numbers() == {}
     chance = random.Random(1)
@@ -104,7 +104,7 @@ def test_block_that_fails_leaves_the_file(path):
 
 
 def test_folder_that_is_not_there(path):
-    """It is said before the offsets are set."""
+    """It is reported before the offsets are set."""
     entered = []
     file = TunedFile(str(path.parent / 'none' / 'tuned.yaml'))
     with (
@@ -294,7 +294,7 @@ POSITIONS = (0.4, -0.3, 0.2, 11.0, -7.0, 0.6)
 
 
 def test_offsets_survive_a_restart(started, reference, path):
-    """What ~/zero sets is there after the process was killed; the parameter file still counts."""
+    """Offsets of ~/zero survive a killed process; the parameter file still overrides them."""
     process, peer = started(path)
     assert zeroed(peer, reference, POSITIONS).success
     offsets = peer.parameters([LIFT, ROLL, PITCH])

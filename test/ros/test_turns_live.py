@@ -66,7 +66,7 @@ ALL = {'roll', 'pitch', 'free'}
 
 @pytest.fixture(scope='module')
 def motion(load):
-    """Return the driver's module, which says where everything is."""
+    """Return the driver's module with the positions of everything."""
     return load('wrapped_driver', Path(__file__).with_name('wrapped_driver.py'))
 
 
@@ -194,7 +194,7 @@ def test_driver_that_starts_again_in_another_turn(drive, bridge, meet, motion):
 
 
 def test_bridge_that_starts_again(drive, bridge, meet, motion):
-    """It knows what limits tell, and says what is left."""
+    """Limits determine the turn; the remaining candidates are reported."""
     drive(1, -1, 3)
     for _ in range(2):
         process = bridge(1.0)
@@ -280,7 +280,7 @@ def test_commands_wait_for_the_turn(peer, standing, reference):
 
 
 def test_absolute_position_has_the_time_of_its_own_message():
-    """What another actuator's message brings again is not taken for new."""
+    """A position repeated with another actuator's message is not a new one."""
     taken, receive = [], {}
     inputs = SimpleNamespace(
         subscribe_joint_states=lambda topic, take, name: receive.setdefault(name, take)

@@ -55,7 +55,7 @@ def test_all_joints_to_zero(peer, active_bridge, reference, zero, feed):
 
 
 def test_wanted_positions(peer, active_bridge, zero, feed):
-    """The joints and positions of the parameters count; the answer says what was and is."""
+    """The joints and positions of the parameters are used; the answer has old and new values."""
     active_bridge()
     feed()
     for wanted in ({'pitch': 0.5, 'lift': -1.25}, {'lift': 2.0}):
@@ -278,7 +278,7 @@ def test_a_linkage(peer, active_bridge, reference, zero, linkages):
     ],
 )
 def test_wrong_wishes(peer, active_bridge, zero, feed, parameters, words):
-    """What cannot be done is refused with the reason."""
+    """An impossible request is rejected with the reason."""
     active_bridge(parameters)
     feed()
     refused(peer, zero, words)

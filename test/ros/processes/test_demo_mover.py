@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What moves the arm of the demo launch files, as a process."""
+"""The mover of the demo launch files, as a process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_moves_until_somebody_else_does(start, peer):
     for message in heard:
         assert min(distance(message, 0.01 * step) for step in range(3000)) < 0.02
     assert heard[-1].position != heard[0].position
-    # What comes of its own commands changes nothing.
+    # The results of its own commands have no effect.
     bridge.publish(JointState(header=heard[-1].header, name=['elbow_motor'], position=[1.0]))
     del heard[:]
     peer.spin_until(lambda: len(heard) >= 10)

@@ -240,7 +240,7 @@ def test_dropped_messages_do_not_come(launch, talker, urdf):
     launch('--urdf', urdf)
     talker.sees(lambda message: True)
     talker.received.clear()
-    # What is sent while dropping is marked by being empty.
+    # Messages sent while dropping are empty.
     assert talker.set(faults__drop=1.0, faults__subset=1.0) == (True, '')
     assert talker.set(rate=1000.0) == (True, '')
     assert talker.set(faults__drop=0.0, faults__subset=0.0) == (True, '')
@@ -250,7 +250,7 @@ def test_dropped_messages_do_not_come(launch, talker, urdf):
 
 
 def test_integers_are_numbers(launch, talker, urdf):
-    """Where a number is meant an integer does, at the start and later."""
+    """An integer is accepted for a number, at the start and later."""
     launch('--urdf', urdf, '--ros-args', '-p', 'rate:=500', '-p', 'faults.nan:=1')
     talker.sees(lambda m: all(map(math.isnan, [*m.position, *m.velocity, *m.effort])))
     assert talker.set(faults__nan=0, rate=200) == (True, '')
@@ -314,7 +314,7 @@ def test_names_are_relative(launch, peer, urdf):
     ],
 )
 def test_mistakes_end_it_with_a_sentence(launch, args, code, sentence):
-    """What the user got wrong is said without a traceback, and the exit code tells."""
+    """A mistake of the user is reported without a traceback and with an exit code."""
     child = launch(*args)
     assert child.ended() == code
     assert sentence in child.output

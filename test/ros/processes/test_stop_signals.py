@@ -37,7 +37,7 @@ def test_request_is_made_once():
 
 
 def test_listener_hears_nothing_after_its_block():
-    """Who has stopped listening is not called."""
+    """A listener is not called after its block."""
     stop, heard = StopRequest(), []
     with stop.notify_in_block(lambda: heard.append(True)):
         pass
@@ -117,7 +117,7 @@ def test_descriptors_and_threads_are_given_back():
 
 
 def test_other_threads_are_refused():
-    """Outside the main thread it says so at once."""
+    """Outside the main thread it fails at once."""
     errors = []
 
     def attempt():
