@@ -83,7 +83,7 @@ def test_closest_is_bounded(name, known):
 @given(TEXTS)
 @example(FORGED)
 def test_printable(text):
-    """Text is one line without control characters, and as it was where it had none."""
+    """Text becomes one line without control characters; other text is unchanged."""
     assert printable(text).isprintable()
     assert (printable(text) == text) == text.isprintable()
 

@@ -46,7 +46,7 @@ def names(robot: RobotDescription) -> tuple[list[str], list[str]]:
 
 
 def test_several_may_read_one_actuator(robot: Callable[..., str]) -> None:
-    """A hand whose fingers are measured by one motor loads whole."""
+    """A hand with fingers measured by one motor loads completely."""
     text = robot(
         ros1('t1', 'j1', 'm', 'hardware_interface/JointStateInterface'),
         ros1('t2', 'j2', 'm'),

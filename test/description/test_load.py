@@ -47,7 +47,7 @@ def test_the_reason_is_the_operating_systems(tmp_path: Path) -> None:
 
 
 def test_an_endless_file_is_read_as_far_as_a_description_may_be_long() -> None:
-    """A file without end is too long, and nobody waits for its end."""
+    """A file without end is too long, and its end is not awaited."""
     with pytest.raises(DescriptionError, match='too long'):
         load_description('/dev/zero')
 

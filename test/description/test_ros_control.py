@@ -25,7 +25,7 @@ def transmission(*inside: str, kind: str = SIMPLE, attributes: str = '') -> str:
 
 
 def two(extra1: str = '', extra2: str = '') -> str:
-    """Return a differential whose elements come in the reverse of the role order."""
+    """Return a differential with elements in reverse role order."""
     return transmission(
         f'<joint name="j2"><role>joint2</role>{extra2}{INTERFACE}</joint>',
         f'<joint name="j1"><role> joint1 </role><offset>0.5</offset>'

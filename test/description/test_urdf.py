@@ -82,7 +82,7 @@ def test_axes_have_unit_length(x: float, y: float, z: float) -> None:
 
 
 def with_origin(attributes: str, version: str = ' version="1.1"') -> RobotDescription:
-    """Load a robot of a joint whose origin has these attributes."""
+    """Load a robot with a joint with these attributes in its origin."""
     return load_description(
         f'<robot name="r"{version}><link name="a"/><link name="b"/>'
         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/>'

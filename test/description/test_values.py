@@ -93,7 +93,7 @@ def test_numbers_are_read_back_exactly(value: float) -> None:
 
 
 def test_numbers_do_not_depend_on_the_locale() -> None:
-    """A comma is no decimal point, also where it is one for the C library."""
+    """A comma is not a decimal point, even if it is one for the C library."""
     before = locale.setlocale(locale.LC_NUMERIC)
     try:
         for name in ('de_DE.UTF-8', 'de_DE.utf8', 'fr_FR.UTF-8', ''):

@@ -61,7 +61,7 @@ def test_both_spellings_with_one_value_are_a_warning() -> None:
 
 
 def test_an_element_ends_at_its_first_error() -> None:
-    """If its row says so."""
+    """If its row requires it."""
     row = Row('spring', 'A spring.', SpringSpec, SPRING.values, ends='error')
     root = parse_xml('<robot><spring rest="x"/></robot>')
     findings = Findings(root)

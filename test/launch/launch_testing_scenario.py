@@ -71,7 +71,7 @@ class Launched:
         self._actions = {}
 
     def start(self, plan, parameters=None):
-        """Start a node, with further parameters that stand above those of its plan."""
+        """Start a node, with further parameters that override its plan."""
         action = make_node_action(plan, [parameters] if parameters else [])
         self._actions[name_of(plan)] = action
         self._service.emit_event(IncludeLaunchDescription(LaunchDescription([action])))

@@ -25,7 +25,7 @@ from transmission_bridge.ros import launch_plan
 ROBOT = str(resource('urdf', 'one_joint.urdf'))
 CONFIG = str(resource('config', 'bridge.yaml'))
 
-#: Joint position per motor position, and where the simulated driver starts.
+#: Joint position per motor position, and initial position of the simulated driver.
 REDUCTION = 50.0
 
 OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
@@ -186,7 +186,7 @@ def parameters_from_file(system, peer, folder):
 
 
 def names_of_their_own(system, peer, folder):
-    """Namespace and remappings take every topic where it is wanted, and nothing elsewhere."""
+    """Namespace and remappings rename the intended topics, and no others."""
     start(
         system,
         namespace='cell',
@@ -251,7 +251,7 @@ def driver_crash(system, peer, folder):
 
 
 def bridge_crash(system, peer, folder):
-    """A bridge that crashed comes back active by itself, and commands nothing unasked."""
+    """A crashed bridge restarts as active, and sends no command."""
     start(system, respawn='true')
     active(peer)
     joints, orders = Listener(peer, 'joint_states'), Listener(peer, 'actuator_commands')

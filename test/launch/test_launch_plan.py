@@ -33,7 +33,7 @@ def test_every_argument_says_what_it_means():
 
 
 def test_defaults_change_no_name(command_line):
-    """Without arguments there is the bridge with its file, started by itself."""
+    """Without arguments the bridge starts with its file and autostart."""
     assert command_line(launch_plan.plan_bridge(values())) == [
         '--ros-args', '-r', '__node:=transmission_bridge', '--log-level', 'info',
         '--params-file', 'bridge.yaml', '-p', 'autostart:=true', '-p', 'use_sim_time:=false',
@@ -62,7 +62,7 @@ def test_several_topics_are_renamed():
 
 
 def test_misspelt_remappings_are_refused():
-    """ROS would ignore a topic that there is not, and two robots would share motors."""
+    """ROS would ignore an unknown topic, and two robots would share motors."""
     with pytest.raises(UnknownNameError, match="unknown topic 'joint_state'"):
         launch_plan.parse_remappings('joint_state:=/a')
     with pytest.raises(ValueError, match="remappings: expected 'name:=value', found '/a'"):
@@ -116,7 +116,7 @@ def test_topic_based_hardware_stays_in_its_namespace():
 
 
 def test_xacro_arguments():
-    """They are split as a shell does; what is none is refused by name."""
+    """They are split as in a shell; an invalid one is an error with its name."""
     mappings = launch_plan.parse_xacro_arguments("prefix:=left_ title:='a robot' empty:=")
     assert mappings == {'prefix': 'left_', 'title': 'a robot', 'empty': ''}
     assert launch_plan.parse_xacro_arguments('') == {}

@@ -100,7 +100,7 @@ def test_demo_is_moved_on_request(kind):
 
 
 def test_arguments_reach_the_node():
-    """Namespace, names, file and switches of the command line are those of the node."""
+    """Namespace, names, file and switches of the command line reach the node."""
     arguments = {
         'robot_description_file': str(URDF),
         'namespace': 'cell',
@@ -249,7 +249,7 @@ def test_missing_description_file_stops_the_launch():
 
 @pytest.mark.parametrize('path', ['/no_such.yaml', LaunchConfiguration('missing')], ids=str)
 def test_missing_parameter_file_stops_the_launch(path):
-    """Nor does the bridge start with other numbers than those that somebody wrote down."""
+    """The bridge does not start with other numbers than the written ones."""
     context = LaunchContext()
     context.launch_configurations['missing'] = '/no_such.yaml'
     with pytest.raises(FileNotFoundError, match='no_such'):
@@ -264,7 +264,7 @@ def test_a_choice_that_is_none_stops_the_launch():
 
 
 def test_no_parameter_file():
-    """An empty argument is none."""
+    """An empty argument has no effect."""
     (node,), context = started('bridge', params_file='')
     assert not [each for each in parameters_of(node, context) if isinstance(each, Path)]
 
@@ -312,7 +312,7 @@ def test_a_description_without_end(monkeypatch, tmp_path, file, error, reason):
 
 
 def test_the_files_are_thin():
-    """XML and YAML include the Python file, so that there is one body."""
+    """XML and YAML include the Python file, so that only one body exists."""
     for name in NAMES:
         for kind in ('xml', 'yaml'):
             text = Path(resource('launch', f'{name}.launch.{kind}')).read_text(encoding='utf-8')

@@ -221,7 +221,7 @@ def at_rest(stamp):
 
 
 def not_finite(injected):
-    """Count, by actuator and field, the numbers that are none in messages that are accepted."""
+    """Count the invalid numbers in accepted messages, by actuator and field."""
     return Counter(
         (name, each)
         for one in injected

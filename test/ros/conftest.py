@@ -21,7 +21,7 @@ _OTHERS = [pytest.param(each, marks=pytest.mark.campaign) for each in _OTHERS]
 
 @pytest.fixture(params=[_DEFAULT, *_OTHERS])
 def executor(request):
-    """Return the executor that runs by default; a campaign has each that there is."""
+    """Return the default executor; a campaign runs each available one."""
     return request.param
 
 

@@ -124,7 +124,7 @@ def test_mapped_by_order(peer, active_bridge, reference, wire, topic):
 
 
 def test_dropped_as_a_whole(peer, active_bridge, wire):
-    """A wrong size or a number that is none drops the message, which is counted by reason."""
+    """A wrong size or an invalid number drops the message, which is counted by reason."""
     bridge = wire(active_bridge({'command_joints': JOINTS}))
     commands, send = bridge.commands(), bridge.sender('velocity_commands')
     for numbers in ((), (1.0,), (1.0,) * 4, (1.0, math.nan, 1.0), (math.inf, 1.0, 1.0)):

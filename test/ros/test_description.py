@@ -44,7 +44,7 @@ MALFORMED = {
 
 
 def hinge_of(peer, reference):
-    """Return where the bridge sees the hinge with the motor at 10."""
+    """Return the position of the hinge in the bridge with the motor at 10."""
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     (state,) = peer.exchange(driver, reference.Message(('motor',), position=(10.0,)), joints)
     assert state.names == ('hinge',)
@@ -225,6 +225,6 @@ def test_a_path_on_the_topic_is_not_opened(peer, make_bridge, tmp_path, capfd):
 
 
 def test_simulated_time_that_stands_still(peer, make_bridge):
-    """Autostart does not wait for a clock that nobody publishes."""
+    """Autostart does not wait for a clock without a publisher."""
     make_bridge({'autostart': True, 'use_sim_time': True, 'robot_description': MENDED})
     peer.spin_until(lambda: peer.state() == 'active', 'the start')

@@ -17,7 +17,7 @@ OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
 RELIABLE_STATES = {'qos_overrides./actuator_states.subscription.reliability': 'reliable'}
 
-#: Queues that lose nothing of a test's traffic while nobody takes from them.
+#: Queues that lose no messages of a test while they are not read.
 DEEP = {
     f'qos_overrides./{topic}.subscription.depth': 1000
     for topic in ('actuator_states', 'joint_commands')
@@ -100,7 +100,7 @@ def test_every_state(peer, make_bridge, reference, diagnostics):
         ('unconfigured_shutdown', 'finalized'),
     ):
         assert peer.change_state(transition)
-        # Until it was active once, somebody may have forgotten to start it.
+        # Until it was active once, the user may have forgotten to start it.
         report = diagnostics(level_is(WARN if transition == 'configure' else OK, state))
         assert (len(report.statuses) > 1) == (state in ('inactive', 'active'))
     first, second = (diagnostics().stamp for _ in range(2))
@@ -133,7 +133,7 @@ def test_parts(active_bridge, diagnostics):
 
 
 def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, diagnostics):
-    """When traffic has stopped, every count is that of the messages injected, by reason."""
+    """After the traffic every count equals the number of injected messages, by reason."""
     active_bridge({**RELIABLE_STATES, **DEEP})
     deep = harness.LISTENER
     driver = peer.publisher('actuator_states', deep)
@@ -374,7 +374,7 @@ def test_other_peers_under_another_name(peer, harness, reference, named_bridge):
 
 
 def test_a_clock_under_another_name(peer, active_bridge, diagnostics):
-    """The clock is missed by the full name of its topic, until somebody publishes it."""
+    """A missing clock is reported by the full name of its topic until it is published."""
     from rosgraph_msgs.msg import Clock
 
     active_bridge({'use_sim_time': True}, cli_args=['--ros-args', '-r', '/clock:=/sim/clock'])
@@ -384,7 +384,7 @@ def test_a_clock_under_another_name(peer, active_bridge, diagnostics):
 
 
 def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, diagnostics):
-    """Each names the other while both subscribe, on every topic, and nobody else who does."""
+    """Each names the other on every topic while both subscribe, and no other subscriber."""
     from sensor_msgs.msg import JointState
 
     commands = ('joint_commands', 'velocity_commands', 'joint_trajectory')
@@ -426,7 +426,7 @@ def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, di
 
 @pytest.mark.parametrize('name', ['_NODE_NAME_UNKNOWN_', 'not a name', '', '9', 'a//b'])
 def test_subscribers_of_impossible_names(peer, monkeypatch, name):
-    """A subscriber whose name is unknown or invalid is not taken for a bridge."""
+    """A subscriber with an unknown or invalid name is not a bridge."""
     from std_msgs.msg import String
 
     from transmission_bridge.ros.peers import Graph
@@ -440,7 +440,7 @@ def test_subscribers_of_impossible_names(peer, monkeypatch, name):
 
 
 def test_names_that_end_alike(peer, harness, make_bridge, diagnostics):
-    """A bridge whose name ends with ours is not taken for one of our name that is silent."""
+    """A bridge with a name that ends with ours is not a namesake."""
     make_bridge()
     make_bridge(namespace='left')
     namesake = harness.Peer(name='transmission_bridge')
@@ -509,7 +509,7 @@ def test_transmission_that_raises(
     # As a type that gives a function of arrays.
     make_system = PositionDependentTransmission._make_system
     monkeypatch.setattr(CrankSliderTransmission, '_make_system', make_system)
-    # A joint behind a mechanism whose ratio depends on its position, and one behind nothing.
+    # A joint with a position-dependent mechanism, and a joint without a transmission.
     make_bridge({'robot_description': robots.urdf(('knee', 'neck'), robots.leg())})
     peer.start()
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')

@@ -114,7 +114,7 @@ def test_a_joint_command_is_a_joint_command(reference, urdf, install, interface)
 
 
 def test_the_rules_of_commands_hold(urdf, install):
-    """Names, steps and partners are checked as those of joint_commands are."""
+    """Names, steps and partners are checked as for joint_commands."""
     install(SimpleNamespace(JointCommand=object))
     wire = Wire(urdf, rejects='message')
     for joints in ({'nobody': 1.0, 'lift': 1.0}, {'roll': 1.0}, {'lift': float('inf')}):

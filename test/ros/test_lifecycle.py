@@ -155,7 +155,7 @@ BUG = 'a bug put here by the test'
 
 
 def put_bug(*args, **kwargs):
-    """Raise what nobody expects."""
+    """Raise an unexpected error."""
     raise ZeroDivisionError(BUG)
 
 
@@ -313,7 +313,7 @@ STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
     steps=st.lists(st.tuples(st.sampled_from(STEPS), OUTCOMES, OUTCOMES), max_size=12),
 )
 def test_the_node_knows_its_state(context, steps):
-    """Whatever its callbacks meet, and whatever is asked for, its state is that of rclpy."""
+    """For any callback and any request its state equals the state in rclpy."""
     from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
     from transmission_bridge.ros.bridge_node import guard_transition

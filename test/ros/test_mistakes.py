@@ -174,7 +174,7 @@ class Stand:
         ]
 
     def is_fine(self, seconds, but=()):
-        """Assert that for so many seconds no status warns, but for these."""
+        """Assert that no status warns for these seconds, except these."""
         del self.said[:]
         self.pause(seconds)
         assert self.said

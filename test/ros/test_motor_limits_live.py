@@ -249,7 +249,7 @@ def test_a_partner_does_not_creep(start, reference):
         found = robot.answer('position', pitch=0.1 * number)
         roll = reference.joint_value(reference.Numbers(), 'position', 'roll', found).value
         setpoints.append(roll)
-        # Each round lasts as long as a command: that of the lift shows it.
+        # Each round lasts as long as a command: the lift shows it.
         robot.answer('velocity', lift=0.1)
         del robot.heard[:]
         robot.until(lambda: robot.ends('winch'), 'the watchdog')
@@ -261,7 +261,7 @@ def test_a_partner_does_not_creep(start, reference):
 
 
 def test_a_power_cycle_of_the_driver(start, reference):
-    """A position held from before is forgotten; it is taken where the driver is now, and kept."""
+    """An earlier held position is forgotten; the present position of the driver is held."""
     robot = start(state_timeout=0.3)
     place = {'left': 0.3, 'right': -0.7}
     stop = robot.stream(lambda: robot.report(**place))
@@ -269,7 +269,7 @@ def test_a_power_cycle_of_the_driver(start, reference):
     both = robot.answer('position', roll=1.0, pitch=0.5)
     assert robot.answer('position', pitch=0.5) == pytest.approx(both)
     stop()
-    # While it is silent nobody knows where roll is.
+    # Without its messages the position of roll is unknown.
     stop = robot.stream(lambda: robot.command('position', pitch=0.5))
     robot.said('commands of joint_commands', WARN, 'partial')
     stop()
@@ -298,7 +298,7 @@ def test_a_power_cycle_of_the_driver(start, reference):
     ],
 )
 def test_a_bridge_that_stood_still(start, executor, pause, quiet):
-    """No command from before reaches a motor, neither at once nor resent; those of now do."""
+    """No old command reaches a motor, neither at once nor resent; new ones do."""
     from builtin_interfaces.msg import Duration
     from std_msgs.msg import Float64MultiArray
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint

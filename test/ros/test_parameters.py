@@ -33,7 +33,7 @@ def reconfigure(peer):
 
 @pytest.fixture
 def lift_of(peer, reference):
-    """Return a function that gives where the bridge sees the lift with the winch at 2."""
+    """Return a function for the position of the lift in the bridge with the winch at 2."""
     driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
 
     def lift():
@@ -172,7 +172,7 @@ def test_bad_value(peer, active_bridge, lift_of, values, word):
 
 @pytest.mark.versions
 def test_plain_sets_stand_alone(peer, active_bridge):
-    """Several sets in one plain request are judged each by itself."""
+    """Parameters in one plain request are checked separately."""
     active_bridge()
     results = peer.set_each_parameter({ROLL: 0.5, LIFT: 0.0, PITCH: 0.6})
     assert [result.successful for result in results] == [True, False, True]

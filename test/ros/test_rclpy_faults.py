@@ -53,7 +53,7 @@ def renamed(loader, module):
 importlib.machinery.SourceFileLoader.get_code = renamed
 """
 
-#: The names that rclpy does not promise, of which the bridge can do without each.
+#: Private names of rclpy; the bridge works without each of them.
 NAMES = (
     '_parameter_overrides',
     '_guard',
@@ -222,7 +222,7 @@ def test_wait_of_the_executor(without, harness):
 
 @pytest.mark.versions
 def test_no_events_executor(without, harness):
-    """Without it the single-threaded executor is the one that there is."""
+    """Without it only the single-threaded executor is available."""
     script = 'from transmission_bridge.ros.process import available_executors as names\n'
     without('EventsExecutor')
     assert output_of(f'{script}print(*names())', harness).split() == ['single_threaded']

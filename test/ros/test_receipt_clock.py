@@ -123,7 +123,7 @@ def test_a_clock_that_goes_on_after_it_stood_still():
 
 
 def test_a_slow_simulation_whose_clock_says_little():
-    """With a message of the clock each second, ages are those of ROS time but for one second."""
+    """With a message of the clock each second, ages follow ROS time within one second."""
     simulation = Simulation()
     for _ in range(20):
         now = simulation.states(1.0, factor=0.1, tick=0.1)

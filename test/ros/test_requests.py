@@ -22,7 +22,7 @@ DRIVER = 'transmission_bridge.ros.simulated_driver_main'
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
 
-#: Services of every node, and those of the bridge.
+#: Services of every node, and of the bridge.
 OF_RCLPY = {
     'describe_parameters',
     'get_parameter_types',
@@ -96,7 +96,7 @@ class Attacker:
 
     :param peer: Sends them.
     :param services: Name to type.
-    :param names: Names of parameters that there are.
+    :param names: Names of existing parameters.
     """
 
     #: Those of shutting down are left out: what comes after them would be refused without a look.
@@ -260,7 +260,7 @@ def test_attacked_driver(meet, start_process, moves):
 @pytest.mark.versions
 @executors
 def test_unknown_type_in_a_process(meet, harness, start_process, reference, tmp_path, executor):
-    """A parameter of an unknown type is refused with a reason, by itself or with all others."""
+    """A parameter of an unknown type is rejected with a reason, alone or with all others."""
     path = harness.parameter_file(
         tmp_path / 'robot.yaml', {'robot_description': harness.quoted(reference.URDF)}
     )
@@ -427,7 +427,7 @@ BUG = 'a bug put here by the test'
 
 
 def put_bug(*args):
-    """Raise what nobody expects."""
+    """Raise an unexpected error."""
     raise ZeroDivisionError(BUG)
 
 

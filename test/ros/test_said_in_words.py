@@ -26,7 +26,7 @@ class Witness:
     """
     A bridge as a process, and what it says of itself.
 
-    :param peer: Hears its diagnostics.
+    :param peer: Receives its diagnostics.
     :param process: The bridge.
     :param name: Its fully qualified name.
     """
@@ -234,7 +234,7 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
 
 @pytest.mark.parametrize('text', ['/tmp/robot.urdf', 'my robots/robot.urdf.xacro', '~/robot'])
 def test_a_path_for_a_text(witness, text):
-    """A path where the text of a description belongs is recognised, and what takes paths named."""
+    """A path instead of a description is recognised, and the options for paths are named."""
     bridge = witness('--ros-args', '-p', f'robot_description:={text!r}', '-p', 'autostart:=true')
     words = ('this is a path', '--urdf FILE', 'robot_description_file:=FILE', text)
     assert bridge.life('configure failed', *words, level=ERROR) <= SOON

@@ -41,7 +41,7 @@ def test_shape_of_states(peer, reference, active_bridge, unknown_joints):
 
 
 def test_stamps(peer, reference, active_bridge):
-    """The stamp is that of the newest input used; a zero stamp becomes the present time."""
+    """The stamp comes from the latest input used; a zero stamp becomes the present time."""
     active_bridge({'actuator_state_topics': ['one', 'two']})
     joints = peer.listen('joint_states')
     first, second = peer.publisher('one'), peer.publisher('two')

@@ -91,7 +91,7 @@ def test_number_that_its_transmission_refuses(path, robot):
 
 
 def test_block_that_fails_leaves_the_file(path):
-    """Nothing is written where the offsets could not be set, and nothing is left beside it."""
+    """Nothing is written if the offsets cannot be set, and no other file is left."""
     write(path, {LIFT: (1.0, 0.5)})
     before = path.read_bytes()
     with (

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Single-turn encoders with real processes: no joint is ever said to be where it is not."""
+"""Single-turn encoders with real processes: no wrong joint position is ever published."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def motion(load):
 
 @pytest.fixture
 def drive(harness):
-    """Start a driver whose motors wake up in these turns."""
+    """Start a driver with motors in these turns at power-on."""
     children = []
 
     def start(*turns):
@@ -111,7 +111,7 @@ def bridge(harness, start_process, tmp_path):
 
 
 class Listener:
-    """Hears joint states, and holds each number against where the joint was then."""
+    """Compares joint states with the true positions at that time."""
 
     def __init__(self, peer, motion):
         self._peer = peer
@@ -145,7 +145,7 @@ class Listener:
 
 
 def absolute(peer, motion):
-    """Return what publishes where the motor of the free joint is now."""
+    """Return a publisher of the present position of the free joint's motor."""
     sensor = peer.publisher('actuator_absolute_positions')
 
     def send():

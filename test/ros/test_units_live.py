@@ -69,7 +69,7 @@ def command(position=EMPTY, effort=EMPTY, second=7):
 
 
 def of(record, field, name):
-    """Return a number of a message, NaN where there is none."""
+    """Return a number of a message, NaN if it is missing."""
     values = dict(zip(record.names, getattr(record, field), strict=False))
     return float(values.get(name, math.nan))
 

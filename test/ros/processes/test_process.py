@@ -548,7 +548,7 @@ def test_interrupt_while_a_pipe_is_waited_for(start, tmp_path, module):
 
 
 def writing_end(pipe):
-    """Open a pipe for writing once somebody reads it; nothing is written."""
+    """Open a pipe for writing once it has a reader; nothing is written."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:

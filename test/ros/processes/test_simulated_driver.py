@@ -80,12 +80,12 @@ class Talker:
         self._commands = peer.node.create_publisher(JointState, f'{prefix}actuator_commands', 10)
 
     def command(self, names, **fields):
-        """Publish a command once somebody listens."""
+        """Publish a command once it has a subscriber."""
         self.spin_until(lambda: self._commands.get_subscription_count() > 0)
         self._commands.publish(self._message(name=list(names), **fields))
 
     def sees(self, condition):
-        """Wait for a message, from now on, of which this holds; return it."""
+        """Wait for a new message with this property; return it."""
         self.received.clear()
         self.spin_until(lambda: any(condition(message) for message in self.received))
         return next(message for message in self.received if condition(message))
@@ -204,7 +204,7 @@ def test_waits_for_the_description_on_the_topic(launch, talker, peer):
 
 
 def test_description_can_be_set_once(launch, talker):
-    """While there is none a description can be set, a bad one is refused, a second one too."""
+    """Before the first description one can be set; a bad or a second one is rejected."""
     child = launch()
     child.wait_for('waiting for a description')
     accepted, reason = talker.set(robot_description='<robot name="empty"><link name="a"/></robot>')
@@ -236,7 +236,7 @@ def test_faults_are_switched_while_it_runs(launch, talker, urdf):
 
 
 def test_dropped_messages_do_not_come(launch, talker, urdf):
-    """While every message is dropped none of that time arrives, and afterwards they do again."""
+    """While every message is dropped no state arrives; afterwards states arrive again."""
     launch('--urdf', urdf)
     talker.sees(lambda message: True)
     talker.received.clear()

@@ -56,7 +56,7 @@ def test_signal_reaches_a_listener_while_the_main_thread_waits(number):
 
 
 def test_other_signals_do_not_stop():
-    """A signal that somebody else handles is no request."""
+    """A signal with another handler is not a request."""
     seen = []
     before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(True))
     heard = threading.Event()
