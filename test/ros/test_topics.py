@@ -292,7 +292,7 @@ def test_overrides_that_cannot_be_are_a_mistake(
 
     peer.spin_until(logged, 'the failure')
     text = ''.join(output)
-    assert f"topic '/{override.partition('.')[0]}' cannot be made" in text
+    assert f"topic '/{override.partition('.')[0]}' cannot be created" in text
     assert said in text
     assert 'Traceback' not in text
     assert [each.topic_name for each in node.subscriptions] == ['/robot_description']
