@@ -15,26 +15,6 @@ from itertools import islice, pairwise
 import math
 from typing import Any
 
-__all__ = [
-    'DescriptionError',
-    'MessageError',
-    'ParameterError',
-    'PluginError',
-    'ShapeError',
-    'TransmissionBridgeError',
-    'TransmissionError',
-    'UnknownNameError',
-    'UnsupportedInterfaceError',
-    'clipped',
-    'closest',
-    'in_other_unit',
-    'indented',
-    'printable',
-    'sentence',
-    'shortened',
-    'shown',
-]
-
 #: Maximum length of a name from a message in a sentence.
 _NAME_LENGTH = 64
 

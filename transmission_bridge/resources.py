@@ -17,8 +17,6 @@ import sys
 
 from transmission_bridge.errors import UnknownNameError
 
-__all__ = ['resource']
-
 _NAME = 'transmission_bridge'
 _SHARE = Path('share', _NAME)
 

@@ -10,8 +10,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ['EMPTY', 'Array', 'Index', 'Mask']
-
 #: Numbers.
 Array: TypeAlias = npt.NDArray[np.float64]
 

@@ -93,7 +93,10 @@ def test_topics_if_asked_for(active_bridge):
         ({'command_joints': ['lift', 'roll', 'lift']}, "'lift' is repeated"),
         ({'command_actuators': ['left', 'lift']}, "'lift' is not an actuator of the robot"),
         ({'command_actuators': ['left', 'left']}, "'left' is repeated"),
-        ({'actuator_state_topics': ['joint_commands']}, "'joint_commands' would have two subscriptions"),
+        (
+            {'actuator_state_topics': ['joint_commands']},
+            "'joint_commands' would have two subscriptions",
+        ),
     ],
 )
 def test_wrong_order_fails_configure(peer, make_bridge, reference, capfd, parameters, words):

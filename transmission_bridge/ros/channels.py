@@ -202,12 +202,12 @@ class InputTopics:
         arguments = describe_endpoint(topic)
         message_type = arguments['msg_type']
 
-        def use_command(data: bytes, now: float) -> None:
+        def unpack_command(data: bytes, now: float) -> None:
             if check is not None:
                 check(data)
             take(deserialize_bytes(data, message_type), now)
 
-        self._subscribe(arguments, use_command, self._time, commands=True)
+        self._subscribe(arguments, unpack_command, self._time, commands=True)
 
     def open_topics(self) -> None:
         """Accept messages from now on, and forget the times of earlier messages."""
