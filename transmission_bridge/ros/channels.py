@@ -45,7 +45,7 @@ def describe_endpoint(
     Return the arguments for a publisher or a subscription of a topic.
 
     :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-    :param name: Its name on the wire, if it is another one.
+    :param name: Its name before remapping, if it differs from ``topic``.
     :param quality: Its quality of service, if it is not the bridge's.
     :param overridable: Whether parameters may override the quality of service.
     """
@@ -164,7 +164,7 @@ class InputTopics:
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param take: Called with layout, contents (valid during the call) and time of receipt; may
             raise :class:`MessageError`.
-        :param name: Its name on the wire, if it is another one.
+        :param name: Its name before remapping, if it differs from ``topic``.
         :param time: Returns the time of receipt [s], if it is not the time of all inputs.
         :param commands: Whether its messages are commands.
         :raises ParameterError: If the topic already has a subscription.
@@ -302,7 +302,7 @@ class OutputTopics:
         Return a new publisher.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param name: Its name on the wire, if it is another one.
+        :param name: Its name before remapping, if it differs from ``topic``.
         """
         name = name or topic
         with report_bad_override(self._node, name):
